@@ -204,6 +204,11 @@ CREATE TABLE endpoint (
   secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   BLOB,     -- sent from next_api_key_at
   next_api_key_at                INTEGER,
+  send_api_key                   INTEGER NOT NULL DEFAULT 1 CHECK (send_api_key IN (0, 1)),
+  authentication                 BLOB,
+  next_authentication            BLOB,     -- sent from next_authentication_at
+  next_authentication_at         INTEGER,
+  request_headers                BLOB,
   content_encoding               TEXT CHECK (content_encoding = 'gzip'),
   token_challenge                INTEGER NOT NULL CHECK (token_challenge IN (0, 1)),
   verification                   TEXT CHECK (verification = 'cloudevents'),
@@ -228,6 +233,9 @@ CREATE TABLE endpoint (
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
+  CHECK ((next_authentication IS NULL) = (next_authentication_at IS NULL)),
+  CHECK (next_authentication IS NULL OR authentication IS NOT NULL),
+  CHECK (authentication IS NULL OR oauth_client_id IS NULL),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
   UNIQUE (customer_id, id)
@@ -289,6 +297,7 @@ CREATE TABLE webhook (
   max_attempts           INTEGER NOT NULL,
   retry_delays_seconds   TEXT CHECK (retry_delays_seconds IS NULL OR json_valid(retry_delays_seconds)),  -- the waits of the policy `schedule`
   standard_webhooks      INTEGER NOT NULL CHECK (standard_webhooks IN (0, 1)),
+  signature              TEXT CHECK (signature IS NULL OR json_valid(signature)),
   heartbeat_seconds      INTEGER NOT NULL,
   timeout_seconds        INTEGER NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             INTEGER NOT NULL,

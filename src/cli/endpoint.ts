@@ -9,6 +9,7 @@ import {
   type EndpointBody,
   endpointReader,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
@@ -52,8 +53,8 @@ export const endpointCommands: CommandGroup = [
     examples: ['sallyport endpoint create --name Acme --url https://hooks.acme.example/orders --token-challenge'],
     explanation:
       'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct ' +
-      'answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or ' +
-      'clientCertificate.',
+      'answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as ' +
+      'authentication, requestHeaders, oauth or clientCertificate.',
     options: {
       ...CUSTOMER_OPTION,
       name: { value: '<name>', required: true, description: 'A name for people' },
@@ -180,6 +181,34 @@ export const endpointCommands: CommandGroup = [
       const endpoint = await services.endpoints.rotateApiKey(
         await recordId(ENDPOINT, composed, operand('endpoint')),
         validate(rotateApiKeyInput, body),
+        COMMAND_LINE,
+      );
+      return { record: viewEndpoint(endpoint, clock()) };
+    },
+  }),
+  recordCommand({
+    name: 'endpoint rotate-authentication',
+    summary: 'Replace the authentication of an endpoint',
+    examples: [
+      'sallyport endpoint rotate-authentication Acme --authentication @bearer.json --activate-after-seconds 86400',
+    ],
+    explanation:
+      'The JSON object has the method (basic, bearer or header) and the new secret, such as ' +
+      '{"method":"bearer","token":"…"}.',
+    operands: [ID],
+    options: {
+      authentication: { value: '<json|@file|->', required: true, description: 'The new authentication' },
+      ...ACTIVATION,
+    },
+    run: async (composed, invocation) => {
+      const { services, clock } = composed;
+      const body = definedFields({
+        authentication: await readJsonObject(invocation, 'authentication'),
+        activateAfterSeconds: invocation.integer('activate-after-seconds'),
+      });
+      const endpoint = await services.endpoints.rotateAuthentication(
+        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
+        validate(rotateAuthenticationInput, body),
         COMMAND_LINE,
       );
       return { record: viewEndpoint(endpoint, clock()) };

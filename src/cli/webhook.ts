@@ -1,5 +1,4 @@
 /** `sallyport webhook …`: which events are sent to which endpoint, or read. */
-
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { OWN_SETTINGS } from '../domain/endpoint.ts';
 import { matchingTypes } from '../domain/event.ts';
@@ -10,6 +9,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
+import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import {
   REPLAYABLE,
   replayInput,
@@ -94,6 +94,10 @@ export const webhookCommands: CommandGroup = [
       },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
+      signature: {
+        value: '<github|stripe|shopify|slack>',
+        description: 'Also sign as this product does; --fields takes other templates',
+      },
       start: { description: 'Start it immediately' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
@@ -105,6 +109,7 @@ export const webhookCommands: CommandGroup = [
       const { services } = composed;
       const customerId = await customerIdOf(composed, invocation);
       const endpoint = invocation.text('endpoint');
+      const preset = invocation.text('signature');
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
       const body = {
         ...(await readJsonObject(invocation, 'fields')),
@@ -125,6 +130,7 @@ export const webhookCommands: CommandGroup = [
           customHeaders: headers.length === 0 ? undefined : headers,
           ordered: invocation.given('ordered') ? true : undefined,
           standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
+          signature: preset === undefined ? undefined : { preset },
         }),
       };
       const webhook = await services.webhooks.create(webhookReader.create(body), COMMAND_LINE);
@@ -149,6 +155,24 @@ export const webhookCommands: CommandGroup = [
   updateCommand(WEBHOOK),
   switchCommand('start', 'Start a webhook; its waiting records are sent'),
   switchCommand('stop', 'Stop a webhook; new records wait'),
+  recordCommand({
+    name: 'webhook signature-preview',
+    summary: 'Sign a sample by the template of a webhook; sends nothing',
+    examples: [`sallyport webhook signature-preview Orders --signature '{"preset":"stripe"}'`],
+    operands: [ID],
+    options: {
+      signature: { value: '<json|@file|->', description: 'Another template (default: that of the webhook)' },
+      sample: { value: '<event type>', description: 'Sign the sample of this event type' },
+    },
+    run: async (composed, invocation) => {
+      const body = definedFields({
+        signature: await readJsonObject(invocation, 'signature'),
+        eventType: invocation.text('sample'),
+      });
+      const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+      return { record: await composed.services.previewSignature(id, validate(signaturePreviewInput, body)) };
+    },
+  }),
   recordCommand({
     name: 'webhook test',
     summary: 'Send a webhook.test record or a sample now and show the result',

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import type { Endpoint } from '../domain/endpoint.ts';
+import { formsOfSecret, maskSecrets } from '../domain/masking.ts';
 import {
   adviceFor,
   type Failure,
@@ -21,7 +22,7 @@ import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
 import { OAUTH_TIMEOUT_MS } from './limits.ts';
-import { type DecodedAnswer, decoded, maskSecrets } from './token-answer.ts';
+import { type DecodedAnswer, decoded } from './token-answer.ts';
 
 /** A token is renewed this long before its end, or a tenth of its lifetime before if that is less. */
 const OAUTH_EARLY_MS = 60_000;
@@ -142,7 +143,7 @@ const tokenAnswer = z.object({
 async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
   const content = received.answer === null ? null : decoded(received.answer);
-  const shown = content === null ? null : maskSecrets(content.answer, formsOfSecret(endpoint));
+  const shown = content === null ? null : maskSecrets(content.answer, formsOfClientSecret(endpoint));
   const outcome = { ...received, answer: shown } as Outcome;
   const refuse = (problem: string): TokenReply => ({ ok: false, problem, outcome });
   if (!received.ok && received.errorClass !== 'http_status') {
@@ -193,17 +194,10 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** The forms in which a response may echo the client secret: as sent, plain, in JSON with and without escapes, in a URL, in a form. */
-function formsOfSecret(endpoint: Endpoint): readonly string[] {
+/** The forms in which a response may echo the client secret, also as sent. */
+function formsOfClientSecret(endpoint: Endpoint): readonly string[] {
   const secret = endpoint.oauthClientSecret?.reveal() ?? '';
-  if (secret === '') return [];
-  const inJson = JSON.stringify(secret).slice(1, -1);
-  const escaped = inJson.replaceAll(
-    /[^\x20-\x7e]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  const inForm = new URLSearchParams({ '': secret }).toString().slice(1);
-  return [basicCredentials(endpoint), secret, inJson, escaped, encodeURIComponent(secret), inForm];
+  return secret === '' ? [] : [basicCredentials(endpoint), ...formsOfSecret(secret)];
 }
 
 export type OauthTest = {

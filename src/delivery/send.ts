@@ -1,26 +1,38 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
-
 import type { KeyObject } from 'node:crypto';
 import type { EndedAttempt } from '../domain/batch.ts';
 import {
   clientCertificateOf,
   currentApiKey,
   type Endpoint,
+  hasOwnHeaders,
   signingSecret,
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
+import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
+import { maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
-import type { WebhookConfiguration } from '../domain/webhook.ts';
+import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
+import {
+  compileTemplate,
+  type SignByTemplate,
+  type TemplateMessage,
+  type TemplateSignature,
+  textKey,
+} from '../wire/signature-template.ts';
 import type { BodyOrFailure, DeliveryBody } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
 
 /** One attempt to send. */
 type Parts = {
-  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'format' | 'standardWebhooks' | 'timeoutSeconds'>;
+  readonly webhook: Pick<
+    WebhookConfiguration,
+    'customHeaders' | 'format' | 'standardWebhooks' | 'signature' | 'timeoutSeconds'
+  >;
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: BodyOrFailure;
@@ -33,6 +45,8 @@ type Message = {
   /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** What the endpoint adds; null for most. */
+  readonly own: OwnHeaders | null;
 };
 
 /** Sends one attempt. Never throws: failures are outcomes. */
@@ -47,7 +61,7 @@ type Dependencies = {
 
 export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   const post = (
-    { url, headers, body }: Message,
+    { url, headers, body }: Pick<Message, 'url' | 'headers' | 'body'>,
     parts: Parts,
     cancellation: Cancellation | undefined,
   ): Promise<Outcome> =>
@@ -94,9 +108,17 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     if (!outcome.ok && outcome.errorClass === 'internal' && cancellation?.reason == null)
       onFault?.(parts.endpoint.id, outcome.message);
     const isAnswered = outcome.ok || outcome.errorClass === 'http_status';
-    const requestHeaders = maskedHeaders(sent.message.headers);
-    return { startedAt, outcome: cut(outcome), requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
+    const { own, headers } = sent.message;
+    const requestHeaders = maskedHeaders(headers, own);
+    const shown = cut(own === null ? outcome : withoutSecrets(outcome, own));
+    return { startedAt, outcome: shown, requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
   };
+}
+
+/** A receiver may answer with what it got. */
+function withoutSecrets(outcome: Outcome, { secrets }: OwnHeaders): Outcome {
+  if (outcome.answer === null || secrets.length === 0) return outcome;
+  return { ...outcome, answer: maskSecrets(outcome.answer, secrets) } as Outcome;
 }
 
 /** Copies the first 4 KiB of the response body, so that an outcome that cannot be written for hours does not hold the rest in memory. */
@@ -124,11 +146,14 @@ function buildMessage(
 ): Message {
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
+  const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now) : null;
   const headers: Record<string, string> = {
     'user-agent': USER_AGENT,
-    'x-api-key': currentApiKey(endpoint, now).reveal(),
+    ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, now).reveal() }),
+    ...own?.headers,
     ...content,
     ...(endpoint.oauthClientId === null &&
+      own?.authorizes !== true &&
       signDelivery({ url, secret: keyOf(signingSecret(endpoint, now)), content, customHeaders })),
   };
   for (const { name, value } of customHeaders) headers[name] = value;
@@ -136,7 +161,11 @@ function buildMessage(
     const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
     Object.assign(headers, standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets }));
   }
-  return { url, body: bytes, headers };
+  if (webhook.signature !== null) {
+    const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
+    Object.assign(headers, signByTemplate(webhook.signature, endpoint, message).headers);
+  }
+  return { url, body: bytes, headers, own };
 }
 
 /** One key for each cached secret. */
@@ -150,10 +179,33 @@ function keyOf(secret: Secret): KeyObject {
   return key;
 }
 
+/** One compiled template for each cached webhook, and one key of text for each cached secret. */
+const TEMPLATES = new WeakMap<SignatureTemplate, SignByTemplate>();
+const TEXT_KEYS = new WeakMap<Secret, KeyObject>();
+
+/** Signs a request as the template of its webhook says, at the time of the message. */
+export function signByTemplate(
+  template: SignatureTemplate,
+  endpoint: Endpoint,
+  message: TemplateMessage,
+): TemplateSignature {
+  const sign = TEMPLATES.get(template) ?? compileTemplate(template);
+  TEMPLATES.set(template, sign);
+  const [active, ...others] = standardWebhookSecrets(endpoint, message.at);
+  const keyFor = template.key === 'decoded' ? keyOf : textKeyOf;
+  return sign(message, [keyFor(active), ...others.map(keyFor)]);
+}
+
+function textKeyOf(secret: Secret): KeyObject {
+  const key = TEXT_KEYS.get(secret) ?? textKey(secret.reveal());
+  TEXT_KEYS.set(secret, key);
+  return key;
+}
+
 /** One parsed URL for each cached endpoint. */
 const URLS = new WeakMap<Endpoint, URL>();
 
-function urlOf(endpoint: Endpoint): URL {
+export function urlOf(endpoint: Endpoint): URL {
   const known = URLS.get(endpoint);
   if (known !== undefined) return known;
   const url = new URL(endpoint.url);
@@ -166,14 +218,15 @@ export function shownMessage(
   parts: Parts,
   body: DeliveryBody,
 ): { readonly url: string; readonly headers: Readonly<Record<string, string>> } {
-  const { url, headers } = buildMessage(parts, body);
+  const { url, headers, own } = buildMessage(parts, body);
   const bearer = parts.endpoint.oauthClientId === null ? {} : { authorization: 'Bearer ' };
-  return { url: url.href, headers: maskedHeaders({ ...headers, ...bearer }) };
+  return { url: url.href, headers: maskedHeaders({ ...headers, ...bearer }, own) };
 }
 
-/** Headers as they are stored and shown. The API key and bearer tokens are secrets; a signature of one request is not. */
-function maskedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const masked: Record<string, string> = { ...headers, 'x-api-key': '[secret]' };
+/** Headers as they are stored and shown. API key, bearer token and secrets are masked; a signature of one request is not. */
+function maskedHeaders(headers: Readonly<Record<string, string>>, own: OwnHeaders | null): Record<string, string> {
+  const masked: Record<string, string> = { ...headers, ...own?.masked };
+  if ('x-api-key' in headers) masked['x-api-key'] = '[secret]';
   if (headers.authorization?.startsWith('Bearer ')) masked.authorization = 'Bearer [secret]';
   return masked;
 }

@@ -121,7 +121,7 @@ type Sample = { readonly type: string; readonly data: Readonly<Record<string, un
  * Refuses a type that the webhook does not get: a webhook has a key if the types that it gets need one. Its filter does not count, because
  * the test is for the receiver.
  */
-function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly EventType[]): Sample {
+export function sampleFor({ webhook, key }: DeliveryTarget, name: string, all: readonly EventType[]): Sample {
   // A customer learns nothing of internal types.
   const eventType = all.find((one) => one.name === name && (webhook.customerId === null || one.public));
   if (eventType === undefined) throw refuseField('eventType', noSuchType(name, webhook.customerId));

@@ -1,4 +1,4 @@
-/** The answers of token servers: decoded, and masked for people who read them. */
+/** The answers of token servers, decoded. */
 
 import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
 import { RESPONSE_READ_BYTES, type ReceiverAnswer } from '../domain/outcome.ts';
@@ -43,55 +43,4 @@ export function decoded(answer: ReceiverAnswer): DecodedAnswer {
 /** JSON text must not begin with a byte order mark, and parsers may ignore one (RFC 8259 §8.1). */
 function withoutMark(body: Uint8Array): Uint8Array {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
-}
-
-/** Tokens in JSON and in forms: before the value, and the value. */
-const TOKENS = [
-  /("(?:access|refresh|id)_token"\s*:\s*")((?:[^"\\]|\\.)*)/g,
-  /((?:access|refresh|id)_token=)([^&\s]+)/g,
-] as const;
-
-const MASK = '[secret]';
-
-/**
- * Masks tokens, in JSON and in forms, and the texts of `secrets`, because people see the response. All are looked for in the text as it
- * came, so that a mask is never part of another, and no secret hides a token that it overlaps.
- */
-export function masked(text: string, secrets: readonly string[]): string {
-  const spans: [from: number, to: number][] = [];
-  for (const pattern of TOKENS) {
-    for (const { index, 1: before = '', 2: value = '' } of text.matchAll(pattern)) {
-      const from = index + before.length;
-      spans.push([from, from + value.length]);
-    }
-  }
-  for (const secret of new Set(secrets)) {
-    for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1))
-      spans.push([at, at + secret.length]);
-  }
-  let out = '';
-  let end = 0;
-  for (const [from, to] of joined(spans)) {
-    out += text.slice(end, from) + MASK;
-    end = to;
-  }
-  return out + text.slice(end);
-}
-
-/** The spans in order; overlapping ones become one. Adjacent ones stay apart. */
-function joined(spans: readonly (readonly [from: number, to: number])[]): (readonly [from: number, to: number])[] {
-  const result: (readonly [from: number, to: number])[] = [];
-  for (const [from, to] of spans.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
-    const last = result.at(-1);
-    if (last !== undefined && from < last[1]) result[result.length - 1] = [last[0], Math.max(last[1], to)];
-    else result.push([from, to]);
-  }
-  return result;
-}
-
-/** The response with tokens and secrets masked in its headers and body. */
-export function maskSecrets(answer: ReceiverAnswer, secrets: readonly string[]): ReceiverAnswer {
-  const headers = Object.entries(answer.headers).map(([name, value]) => [name, masked(value, secrets)]);
-  const body = Buffer.from(masked(Buffer.from(answer.body).toString('utf8'), secrets));
-  return { ...answer, headers: Object.fromEntries(headers), body };
 }

@@ -27,7 +27,7 @@ export type AuditAction =
   | `customer.${'create-link' | 'open-link'}`
   | 'portal.update'
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
-  | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
+  | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key' | 'rotate-authentication'}`
   | `webhook.${'start' | 'stop' | 'replay'}`
   | 'delivery.replay'
   | `event.${'erase' | 'erase-done'}`
@@ -80,7 +80,8 @@ function shown(field: string, value: unknown): unknown {
 
 function comparable(value: unknown): string {
   if (isSecret(value)) return `secret ${value.reveal()}`;
-  if (value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof Uint8Array)) {
+  if (Array.isArray(value)) return JSON.stringify(value.map(comparable));
+  if (value !== null && typeof value === 'object' && !(value instanceof Uint8Array)) {
     return JSON.stringify(Object.entries(value).map(([name, member]) => [name, comparable(member)]));
   }
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : JSON.stringify(value);

@@ -14,6 +14,18 @@ export type Verification = {
   readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
 };
 
+export const AUTHENTICATION_METHODS = ['basic', 'bearer', 'header'] as const;
+
+/** `name` is the user name of `basic`, the header of `header`, and null for `bearer`. */
+export type Authentication = {
+  readonly method: (typeof AUTHENTICATION_METHODS)[number];
+  readonly name: string | null;
+  readonly secret: Secret;
+};
+
+/** A header that every request to an endpoint carries. `secret`: no read shows its value. */
+export type RequestHeader = { readonly name: string; readonly value: Secret; readonly secret: boolean };
+
 export type Endpoint = {
   readonly id: string;
   /** The customer that it belongs to; null: the operator's own. */
@@ -32,6 +44,14 @@ export type Endpoint = {
   /** Replaces `apiKey` from `nextApiKeyAt` on. */
   readonly nextApiKey: Secret | null;
   readonly nextApiKeyAt: number | null;
+  readonly sendApiKey: boolean;
+  /** What the receiver expects in place of the signature, or beside it. */
+  readonly authentication: Authentication | null;
+  /** Replaces `authentication` from `nextAuthenticationAt` on. */
+  readonly nextAuthentication: Authentication | null;
+  readonly nextAuthenticationAt: number | null;
+  /** Sent with every request; null for none. */
+  readonly requestHeaders: readonly RequestHeader[] | null;
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
   /** Verified by the OPTIONS handshake of CloudEvents in place of the challenge. */
@@ -91,7 +111,20 @@ export function currentApiKey({ apiKey, nextApiKey, nextApiKeyAt }: Endpoint, no
   return effective(apiKey, nextApiKey, nextApiKeyAt, now);
 }
 
-function effective(current: Secret, next: Secret | null, nextAt: number | null, now: number): Secret {
+/** The authentication that is sent at `now`. */
+export function currentAuthentication(
+  { authentication, nextAuthentication, nextAuthenticationAt }: Endpoint,
+  now: number,
+): Authentication | null {
+  return effective(authentication, nextAuthentication, nextAuthenticationAt, now);
+}
+
+/** Whether requests carry more than the service's own headers. Most endpoints have none, and their requests cost nothing more. */
+export function hasOwnHeaders({ authentication, requestHeaders }: Endpoint): boolean {
+  return authentication !== null || requestHeaders !== null;
+}
+
+function effective<T>(current: T, next: NonNullable<T> | null, nextAt: number | null, now: number): T {
   return next !== null && nextAt !== null && nextAt <= now ? next : current;
 }
 

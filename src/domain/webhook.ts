@@ -27,11 +27,30 @@ export type WebhookConfiguration = FormatSettings &
     readonly maxBatchRecords: number;
     readonly maxRecordsPerSecond: number | null;
     readonly standardWebhooks: boolean;
+    /** A signature as another product makes it, beside the others; null for none. */
+    readonly signature: SignatureTemplate | null;
     readonly heartbeatSeconds: number;
     readonly timeoutSeconds: number;
     readonly createdAt: number;
     readonly updatedAt: number;
   };
+
+/** How a request is signed for a receiver that knows the signature of another product (contract §12.6). */
+export type SignatureTemplate = {
+  readonly preset: 'github' | 'stripe' | 'shopify' | 'slack' | null;
+  readonly header: string;
+  readonly algorithm: 'sha256' | 'sha512' | 'sha1';
+  readonly encoding: 'hex' | 'base64';
+  /** With place-holders, `{signature}` among them. */
+  readonly value: string;
+  readonly content: string;
+  /** `text`: the UTF-8 bytes of the secret. */
+  readonly key: 'text' | 'decoded';
+  /** Separates the pieces of several secrets during a rotation; null: only the active secret signs. */
+  readonly repeat: string | null;
+  readonly timestampHeader: string | null;
+  readonly idHeader: string | null;
+};
 
 export type Progress = {
   readonly webhookNumber: number;

@@ -32,10 +32,12 @@ import {
   ENDPOINT_LIST,
   endpointReader,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
+import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import {
   filterPreviewInput,
   replayInput,
@@ -60,6 +62,7 @@ type OwnServices = Pick<
   | 'publish'
   | 'readRecords'
   | 'readEvent'
+  | 'previewSignature'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -171,7 +174,7 @@ function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pic
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
 function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
-  const { endpoints, webhooks, deliveries, readRecords, readEvent } = own;
+  const { endpoints, webhooks, deliveries, readRecords, readEvent, previewSignature } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return {
     endpoints: {
@@ -187,6 +190,8 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       },
       rotateApiKey: async (id, input = {}) =>
         viewed(await endpoints.rotateApiKey(readId(id), validate(rotateApiKeyInput, input), acting)),
+      rotateAuthentication: async (id, input) =>
+        viewed(await endpoints.rotateAuthentication(readId(id), validate(rotateAuthenticationInput, input), acting)),
     },
     webhooks: {
       ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting }),
@@ -194,6 +199,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
       replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
       previewFilter: async (id, input) => webhooks.previewFilter(readId(id), validate(filterPreviewInput, input)),
+      previewSignature: async (id, input = {}) => previewSignature(readId(id), validate(signaturePreviewInput, input)),
       readRecords: async (id, query = {}, signal = NEVER_ENDED) => {
         const { wait, ...place } = validate(recordsInput, query);
         return readRecords(readId(id), { ...place, waitMs: wait * 1000, signal });

@@ -134,8 +134,39 @@ export type EndpointInput = OfCustomer & {
       }
     | null
     | undefined;
+  /** Whether requests have `X-Api-Key`. Default: true. */
+  readonly sendApiKey?: boolean | undefined;
+  /** What the receiver expects in place of the signature, or with `header` beside it. */
+  readonly authentication?: AuthenticationInput | null | undefined;
+  /** Sent with every request. The value of a secret header is never returned. */
+  readonly requestHeaders?:
+    | readonly {
+        readonly name: string;
+        readonly value?: string | null | undefined;
+        readonly secret?: boolean | undefined;
+      }[]
+    | undefined;
   /** For mutual TLS, both in PEM. */
   readonly clientCertificate?: { readonly certificate: string; readonly privateKey: string } | null | undefined;
+};
+
+/** `basic` has `userName` and `password`, `bearer` has `token`, and `header` has `name` and `value`. */
+export type AuthenticationInput = {
+  readonly method: 'basic' | 'bearer' | 'header';
+  readonly userName?: string | null | undefined;
+  readonly password?: string | null | undefined;
+  readonly token?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly value?: string | null | undefined;
+  /** As reads have it. Ignored. */
+  readonly hasSecret?: boolean | undefined;
+};
+
+/** The new authentication, and when it begins to be sent. */
+export type RotateAuthenticationInput = {
+  readonly authentication: AuthenticationInput;
+  /** How long the old one is still sent. Default: 0. */
+  readonly activateAfterSeconds?: number | undefined;
 };
 
 /** The new secret, and when it begins to sign. */
@@ -161,6 +192,30 @@ export type KeyInput = OfCustomer & {
   readonly name: string;
   /** ASCII armor. */
   readonly publicKey: string;
+};
+
+/** A preset, or a template with `{body}`, `{timestamp}`, `{id}`, `{url}`, `{path}` and, once in `value`, `{signature}`. */
+export type SignatureInput = {
+  readonly preset?: 'github' | 'stripe' | 'shopify' | 'slack' | null | undefined;
+  readonly header?: string | null | undefined;
+  readonly algorithm?: 'sha256' | 'sha512' | 'sha1' | null | undefined;
+  readonly encoding?: 'hex' | 'base64' | null | undefined;
+  readonly value?: string | null | undefined;
+  readonly content?: string | null | undefined;
+  readonly key?: 'text' | 'decoded' | null | undefined;
+  readonly repeat?: string | null | undefined;
+  readonly timestampHeader?: string | null | undefined;
+  readonly idHeader?: string | null | undefined;
+  /** As reads have it. Ignored. */
+  readonly warnings?: readonly string[] | undefined;
+};
+
+/** Which signature to preview, and of which sample. */
+export type SignaturePreviewInput = {
+  /** Instead of that of the webhook. */
+  readonly signature?: SignatureInput | null | undefined;
+  /** Default: a `webhook.test` record. */
+  readonly eventType?: string | null | undefined;
 };
 
 /** What you may set of a webhook. `mode` cannot be changed. */
@@ -193,6 +248,8 @@ export type WebhookInput = OfCustomer & {
       }
     | undefined;
   readonly standardWebhooks?: boolean | undefined;
+  /** A signature as another product makes it, beside the others. */
+  readonly signature?: SignatureInput | null | undefined;
   readonly heartbeatSeconds?: number | undefined;
   readonly timeoutSeconds?: number | undefined;
 };

@@ -22,7 +22,9 @@ import type {
   RegenerateSecretInput,
   ReplayInput,
   RotateApiKeyInput,
+  RotateAuthenticationInput,
   RotateSecretInput,
+  SignaturePreviewInput,
   UsagePeriod,
   UserInput,
   UserQuery,
@@ -50,6 +52,7 @@ import type {
   Published,
   RecordsBody,
   Replayed,
+  SignaturePreview,
   User,
   Webhook,
 } from './records.ts';
@@ -92,6 +95,7 @@ export type Program = {
     verify(id: string): Promise<Endpoint>;
     rotateSecret(id: string, input?: RotateSecretInput): Promise<EndpointWithSecret>;
     rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
+    rotateAuthentication(id: string, input: RotateAuthenticationInput): Promise<Endpoint>;
   };
   readonly keys: Resource<Key, KeyInput>;
   readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {
@@ -101,6 +105,8 @@ export type Program = {
     /** Sends records again. */
     replay(id: string, input?: ReplayInput): Promise<Replayed>;
     /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
+    /** Signs a sample by the template of the webhook, or by another one. Sends nothing. */
+    previewSignature(id: string, input?: SignaturePreviewInput): Promise<SignaturePreview>;
     previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
     /** Reads records in order, delivered or not. `signal` ends a wait. */
     readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;

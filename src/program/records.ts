@@ -132,6 +132,23 @@ export type Endpoint = Owned & {
     readonly tokenExpirationMinutes: number;
     readonly scopes: string | null;
   } | null;
+  readonly sendApiKey: boolean;
+  /** Secrets are null. */
+  readonly authentication: {
+    readonly method: 'basic' | 'bearer' | 'header';
+    readonly userName?: string | undefined;
+    readonly password?: null | undefined;
+    readonly token?: null | undefined;
+    readonly name?: string | undefined;
+    readonly value?: null | undefined;
+    readonly hasSecret: true;
+  } | null;
+  readonly authenticationActivatesAt: string | null;
+  readonly requestHeaders: readonly {
+    readonly name: string;
+    readonly value: string | null;
+    readonly secret: boolean;
+  }[];
   readonly clientCertificate: { readonly certificate: string; readonly expiresAt: string } | null;
   readonly secretCreatedAt: string;
   readonly secretActivatesAt: string | null;
@@ -185,6 +202,19 @@ export type Webhook = Owned & {
     readonly delaysSeconds?: readonly number[] | undefined;
   };
   readonly standardWebhooks: boolean;
+  readonly signature: {
+    readonly preset: 'github' | 'stripe' | 'shopify' | 'slack' | null;
+    readonly header: string;
+    readonly algorithm: 'sha256' | 'sha512' | 'sha1';
+    readonly encoding: 'hex' | 'base64';
+    readonly value: string;
+    readonly content: string;
+    readonly key: 'text' | 'decoded';
+    readonly repeat: string | null;
+    readonly timestampHeader: string | null;
+    readonly idHeader: string | null;
+    readonly warnings: readonly string[];
+  } | null;
   readonly heartbeatSeconds: number;
   readonly timeoutSeconds: number;
   readonly state: 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -192,6 +222,21 @@ export type Webhook = Owned & {
   readonly stateDescription: string | null;
   readonly stateChangedAt: string;
   readonly sessionId: string | null;
+};
+
+/** A signature for a sample. */
+export type SignaturePreview = {
+  readonly header: string;
+  readonly value: string;
+  readonly headers: { readonly [name: string]: string };
+  /** The exact bytes that are signed, in Base64. */
+  readonly signedBase64: string;
+  /** The same as text; null if they are not UTF-8. */
+  readonly signedText: string | null;
+  readonly bodyBase64: string;
+  readonly timestamp: number;
+  readonly id: string;
+  readonly warnings: readonly string[];
 };
 
 /** How many records are due again. */

@@ -14,6 +14,7 @@ import { createReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords } from '../delivery/records.ts';
 import { createRequestPreview } from '../delivery/request-preview.ts';
 import type { Send } from '../delivery/send.ts';
+import { createPreviewSignature } from '../delivery/signature-preview.ts';
 import { createTestDelivery, type TestDelivery } from '../delivery/test-delivery.ts';
 import { createEventTypes } from '../events/event-types.ts';
 import { createPublish } from '../events/publish.ts';
@@ -72,6 +73,7 @@ export function createCustomerServices(dependencies: Dependencies, customerId: s
     readRecords: createReadRecords({ ...own, webhooks: ownWebhooks }),
     readEvent: createReadEvent({ ...own, webhooks: ownWebhooks }),
     previewRequest: createRequestPreview(own),
+    previewSignature: createPreviewSignature({ ...own, webhooks: ownWebhooks }),
     deliveries: createDeliveries(own),
   };
   const webhooks = (): Promise<ReadonlyMap<number, string>> => dependencies.store.customers.webhookNumbers(customerId);

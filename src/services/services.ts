@@ -1,5 +1,4 @@
 /** The use cases of the service, put together from what they need: a store, a clock, randomness, and a way out. */
-
 import { type Applications, createApplications } from '../access/applications.ts';
 import { createInvitations, type Invitations } from '../access/invitations.ts';
 import { createPasskeys, type Passkeys } from '../access/passkeys.ts';
@@ -15,6 +14,7 @@ import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createReadEvent, type ReadEvent } from '../delivery/read-event.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
 import { createRequestPreview, type PreviewRequest } from '../delivery/request-preview.ts';
+import { createPreviewSignature, type PreviewSignature } from '../delivery/signature-preview.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
 import type { Erasures } from '../events/erase.ts';
 import { createEventTypes, type EventTypes } from '../events/event-types.ts';
@@ -54,6 +54,7 @@ export type Services = {
   readonly readRecords: ReadRecordsOf;
   readonly readEvent: ReadEvent;
   readonly previewRequest: PreviewRequest;
+  readonly previewSignature: PreviewSignature;
 };
 
 /**
@@ -74,6 +75,7 @@ export type SharedServices = Pick<
   | 'readRecords'
   | 'readEvent'
   | 'previewRequest'
+  | 'previewSignature'
 > & {
   readonly invitations: Pick<Invitations, 'invite'>;
   readonly eventTypes: Pick<EventTypes, 'get' | 'list'>;
@@ -130,5 +132,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     readRecords: createReadRecords({ ...dependencies, webhooks, logWatch, formatOf }),
     readEvent: createReadEvent({ ...dependencies, webhooks }),
     previewRequest: createRequestPreview({ ...dependencies, formatOf }),
+    previewSignature: createPreviewSignature({ ...dependencies, webhooks }),
   };
 }

@@ -2,7 +2,13 @@
 
 import { z } from 'zod';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
-import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from '../domain/endpoint.ts';
+import {
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  signingSecretCreatedAt,
+  type Verification,
+} from '../domain/endpoint.ts';
 import { CERTIFICATE_BYTES, SHARED_SECRET_MAX_LENGTH, URL_MAX_LENGTH } from '../domain/limits.ts';
 import {
   customerIdInput,
@@ -20,6 +26,16 @@ import {
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/signature.ts';
+import {
+  auditedAuthentication,
+  auditedRequestHeaders,
+  authenticationInput,
+  authenticationView,
+  requestHeadersInput,
+  requestHeadersView,
+  viewAuthentication,
+  viewRequestHeaders,
+} from './endpoint-authentication.ts';
 import { OAUTH_TOKEN_EXPIRATION_MAX_MINUTES, SECRET_ACTIVATION_MAX_SECONDS } from './limits.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
@@ -81,6 +97,18 @@ const endpointInput = z
       .nullable()
       .default(null)
       .meta({ description: 'Requests carry a bearer token from this server in place of a signature.' }),
+    sendApiKey: z.boolean().default(true).meta({ description: 'Whether requests have `X-Api-Key`. Default: true.' }),
+    authentication: authenticationInput
+      .nullable()
+      .default(null)
+      .meta({
+        description:
+          'What the receiver expects; null: the signature. `basic` and `bearer` replace the signature in ' +
+          '`Authorization`, `header` sends one more header. Cannot be combined with `oauth`.',
+      }),
+    requestHeaders: requestHeadersInput
+      .default([])
+      .meta({ description: 'Sent with every request to the endpoint, not signed. Each name once.' }),
     clientCertificate: z
       .strictObject({ certificate: z.string().max(CERTIFICATE_BYTES), privateKey: z.string().max(CERTIFICATE_BYTES) })
       .nullable()
@@ -117,6 +145,12 @@ export const endpointView = z
         scopes: z.string().nullable(),
       })
       .nullable(),
+    sendApiKey: z.boolean(),
+    authentication: authenticationView.nullable(),
+    authenticationActivatesAt: instant
+      .nullable()
+      .meta({ description: 'When the next authentication begins to be sent; null without one.' }),
+    requestHeaders: requestHeadersView,
     clientCertificate: z.object({ certificate: z.string(), expiresAt: instant }).nullable(),
     secretCreatedAt: instant.meta({ description: 'When the current secret was made.' }),
     secretActivatesAt: instant
@@ -185,9 +219,15 @@ export const rotateApiKeyInput = z
   .meta({ id: 'RotateApiKeyInput', description: 'The new API key, and when it begins to be sent.' });
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
+export const rotateAuthenticationInput = z
+  .strictObject({ authentication: authenticationInput, activateAfterSeconds })
+  .meta({ id: 'RotateAuthenticationInput', description: 'The new authentication, and when it begins to be sent.' });
+export type RotateAuthenticationInput = z.output<typeof rotateAuthenticationInput>;
+
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const { id, customerId, name, url, contentEncoding, tokenChallenge, verification, verified, enabled } = endpoint;
   const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
+  const authentication = currentAuthentication(endpoint, now);
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
@@ -203,6 +243,10 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     verified,
     enabled,
     oauth: viewOauth(endpoint),
+    sendApiKey: endpoint.sendApiKey,
+    authentication: authentication === null ? null : viewAuthentication(authentication),
+    authenticationActivatesAt: ahead(endpoint.nextAuthenticationAt),
+    requestHeaders: viewRequestHeaders(endpoint),
     clientCertificate:
       clientCertificate === null
         ? null
@@ -234,9 +278,14 @@ export function auditedEndpoint(endpoint: Endpoint): Readonly<Record<string, unk
   const { clientCertificateWarnedDays, secretCreatedAt, nextSecretCreatedAt, ...counted } = endpoint;
   const { nextSecretAt, nextApiKeyAt, lastVerification, ...rest } = counted;
   const { oauthClientId, oauthClientSecret, oauthTokenUrl, oauthTokenExpirationMinutes, oauthScopes, ...more } = rest;
-  const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, ...fields } = more;
+  const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, ...most } = more;
+  const { authentication, nextAuthentication, nextAuthenticationAt, requestHeaders, ...fields } = most;
   return {
     ...fields,
+    authentication: auditedAuthentication(authentication),
+    nextAuthentication: auditedAuthentication(nextAuthentication),
+    authenticationActivatesAt: nextAuthenticationAt,
+    requestHeaders: auditedRequestHeaders(endpoint),
     secretActivatesAt: nextSecretAt,
     apiKeyActivatesAt: nextApiKeyAt,
     'oauth.clientId': oauthClientId,

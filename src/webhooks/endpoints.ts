@@ -1,9 +1,9 @@
 /** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
-
 import type { Acting } from '../domain/acting.ts';
 import {
   clientCertificateOf,
   currentApiKey,
+  currentAuthentication,
   type Endpoint,
   howToVerify,
   mustBeVerified,
@@ -12,7 +12,7 @@ import {
 } from '../domain/endpoint.ts';
 import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
+import { checkAll, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import type { Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
@@ -20,6 +20,13 @@ import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Beside } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
+import {
+  authenticationColumns,
+  authenticationOf,
+  requestHeadersColumn,
+  viewRequestHeaders,
+  writtenAuthentication,
+} from './endpoint-authentication.ts';
 import {
   apiKeyColumns,
   certificateColumns,
@@ -35,10 +42,12 @@ import {
   type EndpointInput,
   endpointReader,
   type RotateApiKeyInput,
+  type RotateAuthenticationInput,
   type RotateSecretInput,
   viewEndpoint,
   viewOauth,
 } from './endpoint-schema.ts';
+import { refuseHeaders } from './header-rule.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
 import { type ChallengeEndpoint, challengeOnce } from './verification.ts';
@@ -58,6 +67,13 @@ export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & 
   ): Promise<WithNewSecret>;
   /** Sets a new API key, given or random. It is sent after `activateAfterSeconds`. */
   rotateApiKey(id: string, input: RotateApiKeyInput, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
+  /** Sets a new authentication of an endpoint that has one. It is sent after `activateAfterSeconds`. */
+  rotateAuthentication(
+    id: string,
+    input: RotateAuthenticationInput,
+    acting: Acting,
+    beside?: Beside<Endpoint>,
+  ): Promise<Endpoint>;
 };
 
 export type WithNewSecret = { readonly endpoint: Endpoint; readonly newSecret: Secret };
@@ -82,7 +98,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
       owners: store,
       limited: 'endpoints',
       reader: endpointReader,
-      writable,
+      writable: (endpoint) => writable(endpoint, clock()),
       shown: (endpoint) => viewEndpoint(endpoint, clock()),
       build: buildWith(dependencies, challenge),
       referrers: async ({ id }) =>
@@ -139,6 +155,18 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
         beside,
       );
     },
+    rotateAuthentication: (id, input, acting, beside) =>
+      administration.change(
+        id,
+        'endpoint.rotate-authentication',
+        acting,
+        async (before, { updatedAt }) => {
+          const after = withNewAuthentication(before, input, updatedAt);
+          await refuseHeaders(store, after, before);
+          return after;
+        },
+        beside,
+      ),
   };
 }
 
@@ -152,11 +180,18 @@ function buildWith(
     const tokenUrl = input.oauth?.tokenUrl ?? null;
     const policy = input.customerId === null ? egress.operator : egress.customers;
     let certificate = NO_CERTIFICATE;
+    let own = NO_OWN_HEADERS;
     await checkAll([
       () => refuseNewUrl('url', input.url, before?.url, policy),
       () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, policy),
       () => {
         certificate = certificateColumns(input.clientCertificate, before, clock());
+      },
+      () => {
+        own = { ...own, ...authenticationColumns(input.authentication, before, patch, clock()) };
+      },
+      () => {
+        own = { ...own, requestHeaders: requestHeadersColumn(input.requestHeaders, before) };
       },
       () => refuseForStandardWebhooks(store, stamp.id, { contentEncoding: input.contentEncoding }),
     ]);
@@ -201,9 +236,12 @@ function buildWith(
       enabled: false,
       enableWhenVerified: wanted,
       ...oauthColumns(input.oauth),
+      sendApiKey: input.sendApiKey,
+      ...own,
       ...certificate,
       lastVerification: moved ? null : (before?.lastVerification ?? null),
     };
+    await refuseHeaders(store, endpoint, before);
     return challengeAndEnable(challenge, endpoint, wanted, due);
   };
 }
@@ -277,6 +315,38 @@ function withNewApiKey(
   };
 }
 
+/** The endpoint after a rotation of its authentication at `at`. The new one is sent after `activateAfterSeconds`. */
+function withNewAuthentication(
+  before: Endpoint,
+  { authentication: input, activateAfterSeconds }: RotateAuthenticationInput,
+  at: number,
+): Endpoint {
+  const current = currentAuthentication(before, at);
+  if (current === null) {
+    throw new Refusal(
+      'invalid_state',
+      `the endpoint has no authentication: set it with PATCH /endpoints/${before.id}`,
+      {
+        inPortal: 'the endpoint has no authentication: set it with “Change”',
+      },
+    );
+  }
+  const authentication = authenticationOf(input, current, input);
+  const later = activateAfterSeconds > 0;
+  return {
+    ...before,
+    updatedAt: at,
+    authentication: later ? current : authentication,
+    nextAuthentication: later ? authentication : null,
+    nextAuthenticationAt: later ? at + activateAfterSeconds * 1000 : null,
+  };
+}
+
+const NO_OWN_HEADERS: Pick<
+  Endpoint,
+  'authentication' | 'nextAuthentication' | 'nextAuthenticationAt' | 'requestHeaders'
+> = { authentication: null, nextAuthentication: null, nextAuthenticationAt: null, requestHeaders: null };
+
 const NO_NEXT_SECRET = {
   nextSecret: null,
   nextSecretCreatedAt: null,
@@ -307,9 +377,10 @@ async function challengeAndEnable(
 }
 
 /** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
-function writable(endpoint: Endpoint): EndpointBody {
+function writable(endpoint: Endpoint, now: number): EndpointBody {
   const { customerId, name, url, contentEncoding, tokenChallenge, verification, oauthClientSecret } = endpoint;
   const oauth = viewOauth(endpoint);
+  const authentication = currentAuthentication(endpoint, now);
   return {
     customerId,
     name,
@@ -319,6 +390,9 @@ function writable(endpoint: Endpoint): EndpointBody {
     tokenChallenge,
     verification,
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
+    sendApiKey: endpoint.sendApiKey,
+    authentication: authentication === null ? null : writtenAuthentication(authentication),
+    requestHeaders: viewRequestHeaders(endpoint),
     clientCertificate: clientCertificateOf(endpoint),
   };
 }

@@ -12,10 +12,10 @@ import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 /** The fields that say how records are sent. In mode `pull` they keep their defaults. */
 const SENDING_FIELDS = [
   ...(['customHeaders', 'ordered', 'maxBatchRecords', 'maxRecordsPerSecond'] as const),
-  ...(['batch', 'retry', 'standardWebhooks', 'heartbeatSeconds', 'timeoutSeconds'] as const),
+  ...(['batch', 'retry', 'standardWebhooks', 'signature', 'heartbeatSeconds', 'timeoutSeconds'] as const),
 ] as const satisfies readonly (keyof WebhookInput)[];
 
-const DEFAULTS = defaultsOf(webhookInput) as Partial<WebhookInput>;
+const DEFAULTS: Partial<WebhookInput> = { ...(defaultsOf(webhookInput) as Partial<WebhookInput>), signature: null };
 
 /** What is wrong with the mode of a webhook and with the fields that depend on it. `before`: its mode so far; null: it is new. */
 export function modeProblems(input: WebhookInput, before: WebhookMode | null): FieldProblem[] {

@@ -2,14 +2,16 @@
  * Verifies an endpoint (contract §5): by the token challenge, which proves that its receiver holds the secret, or by the handshake of
  * CloudEvents, in which the receiver allows requests.
  */
-
 import {
   clientCertificateOf,
   currentApiKey,
   type Endpoint,
+  hasOwnHeaders,
   signingSecret,
   type Verification,
 } from '../domain/endpoint.ts';
+import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
+import { maskSecrets } from '../domain/masking.ts';
 import { type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
@@ -45,13 +47,15 @@ export function createChallenge({ transport, clock, random, publicUrl }: Depende
     const token = newChallengeToken(random);
     const at = clock();
     const secret = signingSecret(endpoint, at).reveal();
+    const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
     const outcome = await transport.post({
       url,
       customerId: endpoint.customerId,
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
-        'x-api-key': currentApiKey(endpoint, at).reveal(),
+        ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, at).reveal() }),
+        ...own?.headers,
         [challengeHeader]: token,
       },
       body: Buffer.from(challengeBody(endpoint.id)),
@@ -65,7 +69,8 @@ export function createChallenge({ transport, clock, random, publicUrl }: Depende
     }
     const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
     const error = problemOf(outcome, challenge);
-    return verificationOf(outcome, { at, error, header: challengeHeader, token, wanted: challengeAnswer(challenge) });
+    const told = { at, error, header: challengeHeader, token, wanted: challengeAnswer(challenge) };
+    return verificationOf(shownAnswer(outcome, own), told);
   };
 }
 
@@ -79,13 +84,15 @@ async function shakeHands(
     throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport');
   const origin = originOf(address);
   const at = clock();
+  const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
   const outcome = await transport.post({
     method: 'OPTIONS',
     url: new URL(endpoint.url),
     customerId: endpoint.customerId,
     headers: {
       'user-agent': USER_AGENT,
-      'x-api-key': currentApiKey(endpoint, at).reveal(),
+      ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, at).reveal() }),
+      ...own?.headers,
       [REQUEST_ORIGIN]: origin,
     },
     body: new Uint8Array(0),
@@ -98,13 +105,14 @@ async function shakeHands(
   }
   const told = { at, header: ALLOWED_ORIGIN, token: origin, wanted: origin };
   const { answer } = outcome;
+  const shown = shownAnswer(outcome, own);
   if (!outcome.ok && outcome.errorClass !== 'http_status')
-    return verificationOf(outcome, { ...told, error: `${outcome.errorClass}: ${outcome.message}` });
+    return verificationOf(shown, { ...told, error: `${outcome.errorClass}: ${outcome.message}` });
   if (answer === null || !outcome.ok)
-    return verificationOf(outcome, { ...told, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
+    return verificationOf(shown, { ...told, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
   const verdict = judgeHandshake(answer.headers, origin);
-  if (!verdict.ok) return verificationOf(outcome, { ...told, error: `${verdict.code}: ${verdict.description}` });
-  return { ...verificationOf(outcome, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
+  if (!verdict.ok) return verificationOf(shown, { ...told, error: `${verdict.code}: ${verdict.description}` });
+  return { ...verificationOf(shown, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
 }
 
 type Told = {
@@ -116,7 +124,7 @@ type Told = {
   readonly wanted: string;
 };
 
-function verificationOf({ answer }: Outcome, { at, error, header, token, wanted }: Told): Verification {
+function verificationOf(answer: Outcome['answer'], { at, error, header, token, wanted }: Told): Verification {
   const came = answer?.headers[header]?.slice(0, CHALLENGE_ANSWER_SHOWN_LENGTH) ?? null;
   return {
     at,
@@ -126,6 +134,11 @@ function verificationOf({ answer }: Outcome, { at, error, header, token, wanted 
     error,
     exchange: { token, wanted, came },
   };
+}
+
+/** The answer without the endpoint's secrets, which a receiver may return. */
+function shownAnswer({ answer }: Outcome, own: OwnHeaders | null): Outcome['answer'] {
+  return answer === null || own === null || own.secrets.length === 0 ? answer : maskSecrets(answer, own.secrets);
 }
 
 /** The most challenges in one change of an endpoint. Each may last `CHALLENGE_TIMEOUT_MS`. */
@@ -156,7 +169,9 @@ export function challengeOnce(challenge: ChallengeEndpoint, clock: Clock): Chall
 function whatIsAsked(endpoint: Endpoint, now: number): string {
   const { id, url, verification, clientCertificate, clientPrivateKey } = endpoint;
   const credentials = [signingSecret(endpoint, now), currentApiKey(endpoint, now), clientPrivateKey];
-  return JSON.stringify([id, url, verification, clientCertificate, ...credentials.map((one) => one?.reveal())]);
+  const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now).headers : null;
+  const sent = [endpoint.sendApiKey, own];
+  return JSON.stringify([id, url, verification, clientCertificate, sent, ...credentials.map((one) => one?.reveal())]);
 }
 
 function problemOf(

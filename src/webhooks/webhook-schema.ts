@@ -1,5 +1,4 @@
 /** The schemas of a webhook: input, view and replay (contract §4). */
-
 import { z } from 'zod';
 import { filterProblem } from '../domain/filter.ts';
 import {
@@ -31,6 +30,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/port/deliveries.ts';
 import { EVENT_PATTERNS_MAX, FILTER_PREVIEW_EVENTS, RECORDS_PER_SECOND_MAX } from './limits.ts';
+import { signatureInput, signatureView, viewSignature } from './signature-schema.ts';
 import { followingTarget, withFormatDefaults } from './webhook-format-rule.ts';
 import { retryInput, retryView, viewRetry } from './webhook-retry.ts';
 
@@ -147,6 +147,10 @@ export const webhookInput = z
     standardWebhooks: z.boolean().default(false).meta({
       description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
     }),
+    signature: signatureInput
+      .nullable()
+      .default(null)
+      .meta({ description: 'Beside the others, a signature as another product makes it: a preset or a template.' }),
     heartbeatSeconds: z.int().min(0).max(HEARTBEAT_MAX_SECONDS).default(HEARTBEAT_DEFAULT_SECONDS).meta({
       description: 'An empty batch after this long without events; 0 for none. Only with the format `records`.',
     }),
@@ -231,6 +235,7 @@ export const webhookView = z
     maxRecordsPerSecond: z.number().nullable(),
     retry: retryView,
     standardWebhooks: z.boolean(),
+    signature: signatureView.nullable(),
     heartbeatSeconds: z.int(),
     timeoutSeconds: z.int(),
     state: z.enum(['stopped', 'started', 'running', 'failing', 'failed']),
@@ -279,6 +284,7 @@ export function viewWebhook({
     eventTypes: [...webhook.eventTypes],
     customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
     retry: viewRetry({ retryPolicy, maxAttempts, retryDelaysSeconds }),
+    signature: viewSignature(webhook.signature),
     state: progress.state,
     stateReason: stateReasonText(progress),
     stateDescription: stateDescription(webhook.customerId, progress),

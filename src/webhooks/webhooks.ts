@@ -4,12 +4,13 @@ import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
 import { howToVerify, mustBeVerified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
-import type { Progress, Webhook, WebhookMode } from '../domain/webhook.ts';
+import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
 import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
@@ -21,9 +22,10 @@ import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
 import { previewFilter } from './filter-preview.ts';
+import { headerProblems } from './header-rule.ts';
 import { isExpired } from './keys.ts';
 import { modeProblems } from './pull-rule.ts';
-
+import { signatureOf } from './signature-schema.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import { formatProblems } from './webhook-format-rule.ts';
 import { retrySettings, viewRetry } from './webhook-retry.ts';
@@ -66,10 +68,12 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       reader: webhookReader,
       writable,
       shown: viewWebhook,
-      build: async (input, before, stamp) => {
-        await refuseBrokenRules(store, input, before, clock());
+      build: async (input, before, stamp, patch) => {
+        const given = isObject(patch) ? patch.signature : input.signature;
+        const signature = input.signature === null ? null : signatureOf(input.signature, given ?? {});
+        await refuseBrokenRules(store, input, signature, before, clock());
         return {
-          ...configurationOf(input, stamp),
+          ...configurationOf(input, signature, stamp),
           progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
         };
       },
@@ -179,8 +183,12 @@ function writable(webhook: Webhook): WebhookInput {
 }
 
 /** The settings that an input asks for. They may break rules beyond the schema. */
-export function configurationOf({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<Webhook, 'progress'> {
-  return { ...stamp, ...input, ...retrySettings(retry) };
+export function configurationOf(
+  { retry, ...input }: WebhookInput,
+  signature: SignatureTemplate | null,
+  stamp: Stamp,
+): Omit<Webhook, 'progress'> {
+  return { ...stamp, ...input, signature, ...retrySettings(retry) };
 }
 
 /** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts immediately. */
@@ -206,6 +214,7 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
 async function refuseBrokenRules(
   store: Dependencies['store'],
   input: WebhookInput,
+  signature: SignatureTemplate | null,
   before: Webhook | null,
   now: number,
 ): Promise<void> {
@@ -250,6 +259,7 @@ async function refuseBrokenRules(
     const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
     problems.push(...standardWebhooksProblems({ field, encryptionKeyName, contentEncoding, secrets }));
   }
+  problems.push(...headerProblems(input.customHeaders, signature, endpoint));
   if (problems.length > 0) throw refuseFields(problems);
 }
 

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { type BearerToken, createOauthTokens } from '../../src/delivery/oauth.ts';
-import { masked } from '../../src/delivery/token-answer.ts';
+import { masked } from '../../src/domain/masking.ts';
 import { RESPONSE_READ_BYTES } from '../../src/domain/outcome.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';

@@ -28,9 +28,12 @@ import type {
   EndpointView,
   endpointWithSecret,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
 } from '../../src/webhooks/endpoint-schema.ts';
+import type { BodyOf } from '../../src/resources/input.ts';
 import type { KeyBody, KeyView } from '../../src/webhooks/keys.ts';
+import type { signaturePreviewInput, signaturePreviewView } from '../../src/webhooks/signature-schema.ts';
 import type {
   FilterPreview,
   filterPreviewInput,
@@ -59,10 +62,12 @@ type Inputs = [
   Same<api.EndpointInput, EndpointBody>,
   Same<api.RotateSecretInput, z.input<typeof rotateInput>>,
   Same<api.RotateApiKeyInput, z.input<typeof rotateApiKeyInput>>,
+  Same<api.RotateAuthenticationInput, z.input<typeof rotateAuthenticationInput>>,
   Same<api.KeyInput, KeyBody>,
   Same<api.WebhookInput, WebhookBody>,
   Same<api.ReplayInput, Readonly<Omit<z.input<typeof replayInput>, 'states'>> & Pick<api.ReplayInput, 'states'>>,
   Same<api.FilterPreviewInput, z.input<typeof filterPreviewInput>>,
+  Same<api.SignaturePreviewInput, BodyOf<typeof signaturePreviewInput>>,
   Same<api.RecordsQuery, z.input<typeof recordsInput>>,
   Same<api.AcknowledgeInput, z.input<typeof acknowledgeInput>>,
   Same<api.ErasureInput, z.input<typeof eraseInput>>,
@@ -81,6 +86,7 @@ type Records = [
   Fits<KeyView, api.Key>,
   Fits<WebhookView, api.Webhook>,
   Fits<z.infer<typeof replayedView>, api.Replayed>,
+  Fits<z.infer<typeof signaturePreviewView>, api.SignaturePreview>,
   Fits<FilterPreview, api.FilterPreview>,
   Fits<z.infer<typeof acknowledgedView>, api.Acknowledged>,
   Fits<DeliveryView, api.Delivery>,

@@ -64,6 +64,7 @@ export async function subscribe(
       maxAttempts: 20,
       retryDelaysSeconds: null,
       standardWebhooks: false,
+      signature: null,
       heartbeatSeconds: 300,
       timeoutSeconds: 15,
       createdAt: now,

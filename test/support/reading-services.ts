@@ -33,7 +33,12 @@ import type { Services } from '../../src/services/services.ts';
 import type { Beside } from '../../src/store/port/resource.ts';
 import { type Acknowledge, acknowledgeInput } from '../../src/webhooks/acknowledge.ts';
 import type { Deliveries } from '../../src/webhooks/deliveries.ts';
-import { endpointReader, rotateApiKeyInput, rotateInput } from '../../src/webhooks/endpoint-schema.ts';
+import {
+  endpointReader,
+  rotateApiKeyInput,
+  rotateAuthenticationInput,
+  rotateInput,
+} from '../../src/webhooks/endpoint-schema.ts';
 import type { Endpoints, WithNewSecret } from '../../src/webhooks/endpoints.ts';
 import { type Keys, keyReader } from '../../src/webhooks/keys.ts';
 import { filterPreviewInput, replayInput, webhookReader } from '../../src/webhooks/webhook-schema.ts';
@@ -64,9 +69,13 @@ type Reading = {
     patch(userId: string, patch: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
   };
   readonly eventTypes: ReadingResource<EventTypes, EventType>;
-  readonly endpoints: ReadingResource<Omit<Endpoints, 'rotateSecret' | 'rotateApiKey'>, Endpoint> & {
+  readonly endpoints: ReadingResource<
+    Omit<Endpoints, 'rotateSecret' | 'rotateApiKey' | 'rotateAuthentication'>,
+    Endpoint
+  > & {
     rotateSecret(id: string, body: unknown, acting: Acting, beside?: Beside<WithNewSecret>): Promise<WithNewSecret>;
     rotateApiKey(id: string, body: unknown, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
+    rotateAuthentication(id: string, body: unknown, acting: Acting): Promise<Endpoint>;
   };
   readonly keys: ReadingResource<Keys, PgpKey>;
   readonly webhooks: ReadingResource<Omit<Webhooks, 'replay' | 'previewFilter' | 'acknowledge'>, Webhook> & {
@@ -140,6 +149,8 @@ export function readingServices(services: Services): UntypedServices {
         endpoints.rotateSecret(id, validate(rotateInput, body), acting, beside),
       rotateApiKey: async (id, body, acting, beside) =>
         endpoints.rotateApiKey(id, validate(rotateApiKeyInput, body), acting, beside),
+      rotateAuthentication: async (id, body, acting) =>
+        endpoints.rotateAuthentication(id, validate(rotateAuthenticationInput, body), acting),
     },
     keys: reading(keys, keyReader),
     webhooks: {

@@ -44,6 +44,7 @@ describe('webhooks', () => {
       maxRecordsPerSecond: null,
       retry: { policy: 'exponential', maxAttempts: 20 },
       standardWebhooks: false,
+      signature: null,
       filter: null,
       heartbeatSeconds: 300,
       timeoutSeconds: 15,

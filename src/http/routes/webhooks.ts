@@ -14,11 +14,13 @@ import {
   endpointView,
   endpointWithSecret,
   rotateApiKeyInput,
+  rotateAuthenticationInput,
   rotateInput,
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
+import { signaturePreviewInput, signaturePreviewView } from '../../webhooks/signature-schema.ts';
 import {
   filterPreviewInput,
   filterPreviewView,
@@ -36,7 +38,7 @@ import { actionRoute, changeRoutes, okReply, readRoutes, resourceRoutes } from '
 import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
-  readonly services: Pick<SharedServices, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
+  readonly services: Pick<SharedServices, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks' | 'previewSignature'>;
   readonly clock: Clock;
   readonly testDelivery: TestDelivery;
   readonly once: Once;
@@ -66,7 +68,7 @@ export function eventTypeChangeRoutes({
 }
 
 export function webhookRoutes({
-  services: { endpoints, keys, eventTypes, webhooks },
+  services: { endpoints, keys, eventTypes, webhooks, previewSignature },
   clock,
   testDelivery,
   once,
@@ -128,6 +130,20 @@ export function webhookRoutes({
           call,
           (endpoint) => changed({ shown: showEndpoint(endpoint) }),
           (beside) => endpoints.rotateApiKey(id, validate(rotateApiKeyInput, call.body), acting, beside),
+        ),
+    }),
+    actionRoute('endpoints', 'rotate-authentication', 'Replace the authentication', {
+      for: 'both',
+      operationId: 'rotateEndpointAuthentication',
+      headers: IDEMPOTENCY_KEY,
+      body: jsonBody(rotateAuthenticationInput),
+      replies: { 200: { description: 'The endpoint', schema: endpointView, headers: ETAG } },
+      respond: (call, id, acting) =>
+        once<Endpoint>(
+          call,
+          (endpoint) => changed({ shown: showEndpoint(endpoint) }),
+          (beside) =>
+            endpoints.rotateAuthentication(id, validate(rotateAuthenticationInput, call.body), acting, beside),
         ),
     }),
     ...resourceRoutes({
@@ -195,6 +211,14 @@ export function webhookRoutes({
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
         return okReply(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
       },
+    }),
+    actionRoute('webhooks', 'signature-preview', 'Sign a sample by the template; sends nothing', {
+      for: 'both',
+      operationId: 'previewWebhookSignature',
+      promisesNothing: true,
+      body: jsonBody(signaturePreviewInput, { optional: true }),
+      replies: { 200: { description: 'The signed bytes and the headers', schema: signaturePreviewView } },
+      respond: async (call, id) => okReply(await previewSignature(id, validate(signaturePreviewInput, call.body))),
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
       for: 'both',

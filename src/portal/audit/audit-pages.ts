@@ -176,6 +176,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'endpoint.verify': 'Verified the endpoint',
   'endpoint.rotate-secret': 'Rotated the secret',
   'endpoint.rotate-api-key': 'Rotated the API key',
+  'endpoint.rotate-authentication': 'Rotated the authentication',
   'key.create': 'Created the key',
   'key.update': 'Changed the key',
   'key.delete': 'Deleted the key',

@@ -1,7 +1,15 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-
 import type { OauthTest } from '../../delivery/oauth.ts';
-import { currentApiKey, type Endpoint, mustBeVerified, signingSecretCreatedAt } from '../../domain/endpoint.ts';
+import {
+  type Authentication,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  mustBeVerified,
+  type RequestHeader,
+  signingSecretCreatedAt,
+} from '../../domain/endpoint.ts';
+import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
@@ -11,6 +19,7 @@ import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton 
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
 import { lengthText, relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { authenticationText } from './authentication-fields.ts';
 import { challengeSection } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
 
@@ -77,11 +86,17 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
     call.may('administrator') ? linkButton({ href: `/endpoints/${id}/${action}`, label, icon: 'replay' }) : null;
   const secretWaits = waitsUntil(endpoint.nextSecretAt, call.now);
   const keyWaits = waitsUntil(endpoint.nextApiKeyAt, call.now);
+  const authentication = currentAuthentication(endpoint, call.now);
+  const authenticationWaits = waitsUntil(endpoint.nextAuthenticationAt, call.now);
   return section({
     id: 'credentials',
     title: 'Credentials',
     lead: 'With these the receiver checks that a request comes from you.',
-    actions: [rotates('rotate-secret', 'New secret'), rotates('rotate-api-key', 'New API key')],
+    actions: [
+      rotates('rotate-secret', 'New secret'),
+      rotates('rotate-api-key', 'New API key'),
+      authentication === null ? null : rotates('rotate-authentication', 'New authentication'),
+    ],
     content: definitionList([
       [
         'Secret',
@@ -89,9 +104,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
           created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)}${' '}
           <span class="quiet">(stored encrypted, never shown again)</span>
         `,
-        endpoint.oauthTokenUrl === null
-          ? 'Signs every request.'
-          : 'Used for challenges only: requests carry a bearer token instead of a signature.',
+        signatureUse(endpoint, authentication),
       ],
       ...(secretWaits === null
         ? []
@@ -105,7 +118,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
       [
         'API key',
         copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
-        'Sent in X-Api-Key with every request.',
+        endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
       ],
       ...(keyWaits === null || nextApiKey === null
         ? []
@@ -119,6 +132,11 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
               'Until then the receiver should accept both.',
             ] as const,
           ]),
+      ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
+      ...(authenticationWaits === null
+        ? []
+        : [['Next authentication', html`sent from ${time(authenticationWaits)} on`] as const]),
+      ...(endpoint.requestHeaders === null ? [] : [['Headers', headerList(endpoint.requestHeaders)] as const]),
       [
         'Client certificate',
         clientCertificate === null || clientCertificateExpiresAt === null
@@ -131,6 +149,20 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
       ['Changed', time(updatedAt)],
     ]),
   });
+}
+
+function signatureUse({ oauthTokenUrl }: Endpoint, authentication: Authentication | null): string {
+  const replaces = authentication !== null && authenticationHeader(authentication) === 'authorization';
+  return oauthTokenUrl === null && !replaces
+    ? 'Signs every request.'
+    : 'Used for challenges and for signatures of webhooks: Authorization does not have it.';
+}
+
+function headerList(headers: readonly RequestHeader[]): Html {
+  const lines = headers.map(
+    ({ name, value, secret }) => html`<li><code>${name}: ${secret ? '[secret]' : value.reveal()}</code></li>`,
+  );
+  return html`<ul class="uses">${lines}</ul>`;
 }
 
 /** The form of a webhook that sends here: of the same customer. */
@@ -322,6 +354,8 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
   if (secretWaits !== null) warn('rotation', 'info', html`A new secret signs from ${time(secretWaits)} on.`);
   const keyWaits = waitsUntil(endpoint.nextApiKeyAt, now);
   if (keyWaits !== null) warn('rotation', 'info', html`A new API key is sent from ${time(keyWaits)} on.`);
+  const waits = waitsUntil(endpoint.nextAuthenticationAt, now);
+  if (waits !== null) warn('rotation', 'info', html`A new authentication is sent from ${time(waits)} on.`);
   return warnings;
 }
 

@@ -5,6 +5,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { idOf } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
 import {
   type Body,
   type FieldTable,
@@ -18,6 +19,7 @@ import {
   tick,
 } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
+import { authenticationFields, authenticationGroups, chosenAuthentication } from './authentication-fields.ts';
 
 export function endpointFields(before: Endpoint | null): FieldTable {
   return {
@@ -63,6 +65,7 @@ export function endpointFields(before: Endpoint | null): FieldTable {
       'gzip',
       null,
     ),
+    ...authenticationFields(before),
     ...oauth(before?.oauthClientSecret != null),
     ...clientCertificate(before?.clientPrivateKey != null),
   };
@@ -154,7 +157,7 @@ function clientCertificate(isKept: boolean): FieldTable {
   };
 }
 
-export function endpointLayout({ state, before, group, more, within }: FormLayout<Endpoint, null>): Html {
+export function endpointLayout({ state, before, field, group, more, within }: FormLayout<Endpoint, null>): Html {
   /** Collapsed unless the settings are in use or have a problem. */
   const optional = (name: string, title: string): Html => {
     const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
@@ -170,6 +173,8 @@ export function endpointLayout({ state, before, group, more, within }: FormLayou
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
     ${more('Compression', 'contentEncoding')}
+    ${fieldGroup('Authentication', null, [field('authentication.method'), authenticationGroups(field)])}
+    ${more('API key and headers for the receiver', 'sendApiKey', 'requestHeaders')}
     ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
     ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
   `;
@@ -194,7 +199,8 @@ export function usedSettings(body: Body, isNew: boolean): Body {
     const isFilled = isNew && Object.values(typed).some((value) => value !== '');
     return use === true || isFilled ? fields : null;
   };
-  return { ...body, oauth: used(body.oauth), clientCertificate: used(body.clientCertificate) };
+  const authentication = chosenAuthentication(body.authentication);
+  return { ...body, authentication, oauth: used(body.oauth), clientCertificate: used(body.clientCertificate) };
 }
 
 /** The endpoint without `updatedAt`, which the service writes too, for example when it warns that the certificate expires. */

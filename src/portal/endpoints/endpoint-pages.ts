@@ -15,6 +15,7 @@ import { emptyState, listView, nothingFound, readListed, table } from '../parts/
 import { relativeTime, sentence } from '../parts/text.ts';
 import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
 import { type EndpointActivity, lastError, readActivity } from './endpoint-activity.ts';
 import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './endpoint-detail.ts';
@@ -28,6 +29,7 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
     ...endpointForms(dependencies),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
+    ...authenticationPages(dependencies),
     ...endpointPage(dependencies),
     ...endpointActions(dependencies),
     ...endpointRemoval(dependencies),

@@ -9,6 +9,7 @@ import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
+import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 
@@ -132,16 +133,13 @@ function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Ht
         ${secret}
         ${definitionList([
           ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
-          ['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'],
+          ...(endpoint.sendApiKey
+            ? [['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'] as const]
+            : []),
           ...(secret === null
             ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
             : []),
-          [
-            'Authentication',
-            endpoint.oauthTokenUrl !== null
-              ? 'A bearer token from the OAuth server of the receiver, in Authorization.'
-              : 'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.',
-          ],
+          ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
           ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
         ])}
       </div>

@@ -75,7 +75,7 @@ export function rotationPages({
   });
 }
 
-const DAY_SECONDS = 86_400;
+export const DAY_SECONDS = 86_400;
 
 type Credential = {
   readonly action: string;
@@ -163,7 +163,7 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
   });
 }
 
-const DELAYS = [
+export const DELAYS = [
   { value: '0', label: 'immediately' },
   { value: '3600', label: 'in an hour' },
   { value: String(DAY_SECONDS), label: 'in a day' },

@@ -32,6 +32,8 @@ export type FormField = {
   compare?(sent: URLSearchParams, name: string): unknown;
   /** Never shown again: an empty field keeps the secret. */
   readonly isSecret?: boolean;
+  /** Removes secret parts of a field that shows the rest. */
+  hide?(shown: URLSearchParams, name: string): void;
 };
 export type FieldTable = Readonly<Record<string, FormField>>;
 
@@ -176,7 +178,10 @@ export function readCompared(table: FieldTable, sent: URLSearchParams): Body {
 /** The typed values, without secrets, to show them again. */
 export function withoutSecrets(table: FieldTable, sent: URLSearchParams): URLSearchParams {
   const shown = new URLSearchParams(sent);
-  for (const [name, { isSecret }] of Object.entries(table)) if (isSecret === true) shown.delete(name);
+  for (const [name, field] of Object.entries(table)) {
+    if (field.isSecret === true) shown.delete(name);
+    field.hide?.(shown, name);
+  }
   return shown;
 }
 

@@ -6,6 +6,7 @@ import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { signatureOf } from '../../webhooks/signature-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { configurationOf } from '../../webhooks/webhooks.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -78,7 +79,8 @@ async function previewOf({ services, store, clock }: SharedPageDependencies, bod
     const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
     const now = clock();
     const stamp = { id: randomUUID(), createdAt: now, updatedAt: now };
-    const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, stamp);
+    const signature = input.signature === null ? null : signatureOf(input.signature);
+    const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, signature, stamp);
     const request = await services.previewRequest({ webhook, endpoint, key }, sampleFor(input.eventTypes, types));
     return requestView(request);
   } catch (error) {

@@ -1,5 +1,4 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
-
 import { attemptMs } from '../../delivery/claim.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookState } from '../../domain/webhook.ts';
@@ -16,6 +15,7 @@ import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
 import { formatText, retriesText } from './format-fields.ts';
+import { signatureName } from './signature-fields.ts';
 import { failsBriefly } from './webhook-history.ts';
 
 export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
@@ -278,6 +278,12 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
         : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
     ],
     ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
+    [
+      'Signature of another product',
+      webhook.signature === null
+        ? 'none'
+        : html`${signatureName(webhook)}, <a href="/webhooks/${webhook.id}/signature">preview</a>`,
+    ],
     ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
   ];
 }

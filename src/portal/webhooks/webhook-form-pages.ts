@@ -1,9 +1,8 @@
 /** The forms of a webhook: create and change it. */
-
 import type { Webhook } from '../../domain/webhook.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { webhookReader } from '../../webhooks/webhook-schema.ts';
+import { viewWebhook, webhookReader } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
@@ -15,6 +14,7 @@ import { recordPages } from '../record/record-pages.ts';
 import { shownTypes } from './filter-editor.ts';
 import { withFormat } from './format-fields.ts';
 import { requestPreviewPage } from './request-preview.ts';
+import { chosenSignature, shownSignature } from './signature-fields.ts';
 import { patternsOf } from './webhook-events.ts';
 import {
   encryptionRule,
@@ -44,6 +44,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       fields: webhookFields,
       layout: webhookLayout,
       adjust: (body, before) => adjusted(body, before),
+      shown: (webhook) => ({ ...viewWebhook(webhook), signature: shownSignature(webhook) }),
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',
@@ -71,11 +72,16 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
 }
 
 function adjusted(body: Body, before: Webhook | null): Body {
-  return withFormat(withoutEndpoint(objectPatches(body, before, ['filter'])), before);
+  return withFormat(withSignature(withoutEndpoint(objectPatches(body, before, ['filter']))), before);
 }
 
 /** Only the form's fields are read. */
 const NO_CHOICES: WebhookChoices = { endpoints: [], eventTypes: [], keys: [], now: 0 };
+
+/** In mode `pull`, the form of a change has no signature. */
+function withSignature(body: Body): Body {
+  return body.signature === undefined ? body : { ...body, signature: chosenSignature(body.signature) };
+}
 
 /** What must be encrypted with the chosen events: the script asks for it while people choose. */
 function encryptionRulePage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {

@@ -1,5 +1,4 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
-
 import { type EventType, encryptionNeed } from '../../domain/event.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -19,6 +18,7 @@ import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
 import { DELAYS, formatFields } from './format-fields.ts';
 import { REQUEST_PREVIEW } from './request-preview.ts';
+import { signatureFields, signatureLayout } from './signature-fields.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
 
 /** The choices of the form. */
@@ -166,6 +166,7 @@ function delivery(): FieldTable {
         'Adds webhook-id, webhook-timestamp and webhook-signature. Its libraries verify them with whsec_ and the ' +
         'secret. Not possible with compression or encryption.',
     }),
+    ...signatureFields(),
   };
 }
 
@@ -215,12 +216,13 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
       field('encryptionKeyName'),
     ])}
-    ${isPulled ? null : sendingLayout(more, field)}
+    ${isPulled ? null : sendingLayout(state, more, field)}
   `;
 }
 
 /** What only mode `push` has. The style hides it once *Pull* is chosen. */
 function sendingLayout(
+  state: FormLayout<Webhook, WebhookChoices>['state'],
   more: FormLayout<Webhook, WebhookChoices>['more'],
   field: FormLayout<Webhook, WebhookChoices>['field'],
 ): Html {
@@ -240,6 +242,7 @@ function sendingLayout(
         'heartbeatSeconds',
       )}
       ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
+      ${signatureLayout(state, field)}
       ${field('start')}
     </div>
   `;

@@ -1,6 +1,7 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { filterPages } from './filter-editor.ts';
+import { signaturePage } from './signature-fields.ts';
 import { webhookActions } from './webhook-actions.ts';
 import { webhookSuggestionPage } from './webhook-choice.ts';
 import { patternsOf } from './webhook-events.ts';
@@ -17,6 +18,7 @@ export function webhookPages(dependencies: SharedPageDependencies): PageRoute<'b
     ...filterPages(dependencies, patternsOf),
     ...webhookPage(dependencies),
     ...webhookActions(dependencies),
+    signaturePage(dependencies),
     ...webhookRemovalPages(dependencies),
   ];
 }

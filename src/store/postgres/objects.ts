@@ -30,7 +30,8 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   ),
   endpoint: [
     'id customer_id name url api_key secret secret_created_at next_secret next_secret_created_at next_secret_at',
-    'secret_overlap_ends_at next_api_key next_api_key_at content_encoding token_challenge verification',
+    'secret_overlap_ends_at next_api_key next_api_key_at send_api_key authentication next_authentication',
+    'next_authentication_at request_headers content_encoding token_challenge verification',
     'allowed_requests_per_minute verified enabled enable_when_verified',
     'oauth_client_id oauth_client_secret oauth_token_url oauth_token_expiration_minutes oauth_scopes client_certificate',
     'client_private_key client_certificate_expires_at client_certificate_warned_days last_verification created_at updated_at',
@@ -71,8 +72,8 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   ].flatMap(words),
   webhook: [
     'number id customer_id name mode endpoint_id format batch thin event_types filter custom_headers encryption_key_name ordered',
-    'max_batch_records max_records_per_second retry_policy max_attempts retry_delays_seconds standard_webhooks heartbeat_seconds',
-    'timeout_seconds created_at updated_at',
+    'max_batch_records max_records_per_second retry_policy max_attempts retry_delays_seconds standard_webhooks signature',
+    'heartbeat_seconds timeout_seconds created_at updated_at',
   ].flatMap(words),
   webhook_progress: [
     'webhook_number pulled state state_reason state_detail state_at session_id session_at next_offset cursor_offset pending_records',

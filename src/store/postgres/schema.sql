@@ -254,6 +254,11 @@ CREATE TABLE endpoint (
   secret_overlap_ends_at         bigint,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   bytea,     -- sent from next_api_key_at
   next_api_key_at                bigint,
+  send_api_key                   boolean NOT NULL DEFAULT true,
+  authentication                 bytea,
+  next_authentication            bytea,     -- sent from next_authentication_at
+  next_authentication_at         bigint,
+  request_headers                bytea,
   content_encoding               text COLLATE "C" CHECK (content_encoding = 'gzip'),
   token_challenge                boolean NOT NULL,
   verification                   text COLLATE "C" CHECK (verification = 'cloudevents'),
@@ -278,6 +283,9 @@ CREATE TABLE endpoint (
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
+  CHECK ((next_authentication IS NULL) = (next_authentication_at IS NULL)),
+  CHECK (next_authentication IS NULL OR authentication IS NOT NULL),
+  CHECK (authentication IS NULL OR oauth_client_id IS NULL),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
   UNIQUE (customer_id, id)
@@ -352,6 +360,7 @@ CREATE TABLE webhook (
   max_attempts           bigint NOT NULL,
   retry_delays_seconds   json,  -- the waits of the policy `schedule`
   standard_webhooks      boolean NOT NULL,
+  signature              json,
   heartbeat_seconds      bigint NOT NULL,
   timeout_seconds        bigint NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
   created_at             bigint NOT NULL,

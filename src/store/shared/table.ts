@@ -68,6 +68,14 @@ export function sealedOrNull(vault: Vault): Codec<Secret | null> {
   };
 }
 
+/** A value that is sealed as one text. */
+export function sealedAs<T>(vault: Vault, toText: (value: T) => string, ofText: (text: string) => T): Codec<T | null> {
+  return {
+    write: (value, place) => (value === null ? null : vault.seal(toText(value), place)),
+    read: (value, place) => (value === null ? null : ofText(vault.unseal(value as Uint8Array, place))),
+  };
+}
+
 /**
  * Describes a table. `update` finds the row by the field `key`, and sealed values are bound to it. `columns` has the columns whose names
  * differ from their fields, because SQL reserves the word. `drawn` is a column that no record has, and its value in a new row.

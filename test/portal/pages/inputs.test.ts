@@ -8,9 +8,10 @@ import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/va
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-pages.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
-import { readForm, readPatch } from '../../../src/portal/record/field-table.ts';
+import { readCompared, readForm, readPatch, withoutSecrets } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
 import { withFormat } from '../../../src/portal/webhooks/format-fields.ts';
+import { chosenSignature, signatureFields } from '../../../src/portal/webhooks/signature-fields.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
 import { refused } from '../../support/refusals.ts';
 
@@ -30,7 +31,7 @@ describe('the form of an endpoint', () => {
   const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
   const verified = { tokenChallenge: true, verification: null };
   const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, ...verified };
-  const none = { oauth: null, clientCertificate: null };
+  const none = { oauth: null, clientCertificate: null, authentication: null, requestHeaders: [], sendApiKey: true };
 
   const creations: readonly (readonly [what: string, fields: Fields, body: object])[] = [
     ['with the address alone leaves the rest to be made', ADDRESS, { ...address, ...none }],
@@ -68,6 +69,30 @@ describe('the form of an endpoint', () => {
       { ...ADDRESS, 'clientCertificate.certificate': 'a\r\nb\r\n', 'clientCertificate.privateKey': 'c\n' },
       { ...address, ...none, clientCertificate: { certificate: 'a\nb\n', privateKey: 'c\n' } },
     ],
+    [
+      'has the members of the chosen authentication only, and headers of which some are secret',
+      {
+        ...ADDRESS,
+        sendApiKey: 'on',
+        'authentication.method': 'basic',
+        'authentication.userName': 'shop',
+        'authentication.password': ' p w ',
+        'authentication.token': 'left over',
+        'requestHeaders.name': ['X-A', 'X-B', ''],
+        'requestHeaders.value': ['1', '2', ''],
+        'requestHeaders.secret': ['', 'secret', ''],
+      },
+      {
+        ...address,
+        ...none,
+        sendApiKey: false,
+        authentication: { method: 'basic', userName: 'shop', password: ' p w ' },
+        requestHeaders: [
+          { name: 'X-A', value: '1', secret: false },
+          { name: 'X-B', value: '2', secret: true },
+        ],
+      },
+    ],
   ];
   for (const [what, fields, body] of creations) {
     it(what, () => assert.deepEqual(usedSettings(readForm(TABLE, sent(fields)), true), body));
@@ -90,8 +115,27 @@ describe('the form of an endpoint', () => {
       },
       {
         ...address,
+        ...none,
         oauth: { clientId: 'me', tokenUrl: 'https://login.example/', scopes: 'a b', tokenExpirationMinutes: null },
         clientCertificate: { certificate: 'a' },
+      },
+    ],
+    [
+      'keeps the secret of an authentication and of a header that were left empty',
+      {
+        ...ADDRESS,
+        'authentication.method': 'header',
+        'authentication.name': 'X-Token',
+        'authentication.value': '',
+        'requestHeaders.name': 'X-B',
+        'requestHeaders.value': '',
+        'requestHeaders.secret': 'secret',
+      },
+      {
+        ...address,
+        ...none,
+        authentication: { method: 'header', name: 'X-Token' },
+        requestHeaders: [{ name: 'X-B', value: null, secret: true }],
       },
     ],
     ['replaces no API key and no secret', { ...ADDRESS, apiKey: 'x', secret: 'y' }, { ...address, ...none }],
@@ -100,6 +144,19 @@ describe('the form of an endpoint', () => {
     it(`that changes one ${what}`, () =>
       assert.deepEqual(usedSettings(readPatch(CHANGED, sent(fields)), false), patch));
   }
+
+  it('shows no secret again after a refusal, and no value of a secret header', () => {
+    const typed = sent({
+      'authentication.token': 'hunter2',
+      'requestHeaders.name': ['X-A', 'X-B'],
+      'requestHeaders.value': ['blue', 'hunter2'],
+      'requestHeaders.secret': ['', 'secret'],
+    });
+    const shown = withoutSecrets(TABLE, typed);
+    assert.deepEqual(shown.getAll('requestHeaders.value'), ['blue', '']);
+    assert.ok(!shown.toString().includes('hunter2'));
+    assert.ok(!JSON.stringify(readCompared(TABLE, typed).requestHeaders).includes('hunter2'));
+  });
 });
 
 describe('the form of a webhook', () => {
@@ -123,13 +180,25 @@ describe('the form of a webhook', () => {
       timeoutSeconds: null,
     };
     const { start, mode, ...changed } = TABLE;
+    const names = Object.keys(signatureFields()).map((name) => [name.replace('signature.', ''), null]);
+    const none = { signature: Object.fromEntries(names) };
     assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
       encryptionKeyName: null,
       format: null,
       ...emptied,
+      ...none,
       retry: { policy: null, maxAttempts: null, delaysSeconds: null },
     });
+  });
+
+  it('takes a preset without other fields, or a template with all of them', () => {
+    const typed = { 'signature.header': 'X-Sig', 'signature.repeat': ' ', 'signature.value': ' v={signature} ' };
+    const chosen = (preset: string) =>
+      chosenSignature(readForm(TABLE, sent({ ...FIELDS, ...typed, 'signature.preset': preset })).signature);
+    assert.equal(chosen(''), null);
+    assert.deepEqual(chosen('slack'), { preset: 'slack' });
+    assert.deepEqual(chosen('custom'), { preset: null, header: 'X-Sig', value: 'v={signature}', repeat: ' ' });
   });
 
   it('has the typed values: numbers as numbers, other texts unchanged', () => {

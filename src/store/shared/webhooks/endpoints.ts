@@ -1,6 +1,12 @@
 /** Endpoints of customers (`endpoint`). */
 
 import type { Endpoint, Verification } from '../../../domain/endpoint.ts';
+import {
+  authenticationJson,
+  authenticationOfJson,
+  requestHeadersJson,
+  requestHeadersOfJson,
+} from '../../../domain/endpoint-headers.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Database } from '../../port/database.ts';
 import type { EndpointStore } from '../../port/webhooks.ts';
@@ -16,6 +22,7 @@ import {
   numberOrNull,
   oneOf,
   sealed,
+  sealedAs,
   sealedOrNull,
   type Table,
   table,
@@ -26,6 +33,7 @@ import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './c
 import { stateStatements } from './webhooks.ts';
 
 export function endpointTable(vault: Vault): Table<Endpoint> {
+  const authentication = sealedAs(vault, authenticationJson, authenticationOfJson);
   return table<Endpoint>('endpoint', 'id', {
     id: text,
     customerId: customer,
@@ -40,6 +48,11 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     secretOverlapEndsAt: numberOrNull,
     nextApiKey: sealedOrNull(vault),
     nextApiKeyAt: numberOrNull,
+    sendApiKey: flag,
+    authentication,
+    nextAuthentication: authentication,
+    nextAuthenticationAt: numberOrNull,
+    requestHeaders: sealedAs(vault, requestHeadersJson, requestHeadersOfJson),
     contentEncoding: oneOf<'gzip' | null>(),
     tokenChallenge: flag,
     verification: oneOf<'cloudevents' | null>(),

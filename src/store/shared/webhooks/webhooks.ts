@@ -5,6 +5,7 @@ import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
 import type {
   CustomHeader,
   Progress,
+  SignatureTemplate,
   StateChange,
   Webhook,
   WebhookConfiguration,
@@ -69,6 +70,7 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     maxAttempts: number,
     retryDelaysSeconds: json<readonly number[] | null>(),
     standardWebhooks: flag,
+    signature: json<SignatureTemplate | null>(),
     heartbeatSeconds: number,
     timeoutSeconds: number,
     createdAt: number,

@@ -1,0 +1,134 @@
+/** The fields of an endpoint's authentication and of its request headers. */
+
+import type { Authentication, Endpoint } from '../../domain/endpoint.ts';
+import { HEADER_VALUE_MAX_BYTES, REQUEST_HEADERS_MAX } from '../../domain/endpoint-headers.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isObject } from '../../kernel/validation.ts';
+import { AUTHENTICATION_MEMBERS } from '../../webhooks/endpoint-authentication.ts';
+import {
+  type Body,
+  type FieldTable,
+  type FormField,
+  rows,
+  secretText,
+  select,
+  text,
+  tick,
+} from '../record/field-table.ts';
+
+export function authenticationFields(before: Endpoint | null): FieldTable {
+  const isKept = before?.authentication != null;
+  const hint = isKept
+    ? 'Leave empty to keep the current one. Enter it again for an address at another server.'
+    : 'Stored encrypted, never shown again.';
+  return {
+    sendApiKey: tick({ label: 'Do not send the API key', hint: 'Requests then have no X-Api-Key.' }, false, true),
+    'authentication.method': select({
+      label: 'Authentication',
+      choices: [
+        { value: '', label: 'Signature: HMAC-SHA256 in Authorization' },
+        { value: 'basic', label: 'Basic: user name and password in Authorization' },
+        { value: 'bearer', label: 'Bearer: a fixed token in Authorization' },
+        { value: 'header', label: 'A secret in a header of another name' },
+      ],
+      hint: 'Basic and Bearer replace the signature. To use a header of another name, the signature stays.',
+    }),
+    'authentication.userName': text({ label: 'User', isRequired: true, isCode: true, autocomplete: 'off' }),
+    'authentication.password': secretText({ label: 'Password', isRequired: true, autocomplete: 'off', hint }),
+    'authentication.token': secretText({ label: 'Token', isRequired: true, autocomplete: 'off', hint }),
+    'authentication.name': text({
+      label: 'Header',
+      isRequired: true,
+      isCode: true,
+      autocomplete: 'off',
+      placeholder: 'X-Token',
+    }),
+    'authentication.value': secretText({ label: 'Value', isRequired: true, autocomplete: 'off', hint }),
+    requestHeaders: requestHeaders(),
+  };
+}
+
+/** The fields of one method each; the style shows those of the chosen method. */
+export function authenticationGroups(field: (name: string) => Html | null): Html {
+  return html`
+    <div class="for-basic">${field('authentication.userName')}${field('authentication.password')}</div>
+    <div class="for-bearer">${field('authentication.token')}</div>
+    <div class="for-header">${field('authentication.name')}${field('authentication.value')}</div>
+  `;
+}
+
+const SECRET = 'secret';
+
+/** The value of a secret header is never shown again: an empty one keeps it. */
+function requestHeaders(): FormField {
+  const base = rows({
+    label: 'Headers for the receiver',
+    hint:
+      `At most ${REQUEST_HEADERS_MAX}, sent with every request and not signed. A value has up to ` +
+      `${HEADER_VALUE_MAX_BYTES} visible ASCII characters. The value of a secret one is never shown again; leave it empty to keep it.`,
+    fields: [
+      { name: 'name', label: 'Header', placeholder: 'X-Route' },
+      { name: 'value', label: 'Value', placeholder: 'blue' },
+      {
+        name: 'secret',
+        label: 'Shown',
+        choices: [
+          { value: '', label: 'to everybody here' },
+          { value: SECRET, label: 'to nobody: secret' },
+        ],
+      },
+    ],
+    max: REQUEST_HEADERS_MAX,
+  });
+  const read = (sent: URLSearchParams, name: string) =>
+    (base.read(sent, name) as { name: string; value: string; secret: string }[]).map((row) => {
+      const isSecret = row.secret === SECRET;
+      return { name: row.name, value: isSecret && row.value === '' ? null : row.value, secret: isSecret };
+    });
+  return {
+    ...base,
+    read,
+    fill: (value, name) => {
+      const headers = Array.isArray(value) ? value.filter(isObject) : [];
+      return base.fill(
+        headers.map((one) => ({ ...one, value: one.value ?? '', secret: one.secret === true ? SECRET : '' })),
+        name,
+      );
+    },
+    compare: (sent, name) => read(sent, name).map((one) => `${one.name}: ${one.secret ? '(secret)' : one.value}`),
+    hide: (shown, name) => {
+      const values = shown.getAll(`${name}.value`);
+      const secrets = shown.getAll(`${name}.secret`);
+      shown.delete(`${name}.value`);
+      for (const [at, value] of values.entries()) shown.append(`${name}.value`, secrets[at] === SECRET ? '' : value);
+    },
+  };
+}
+
+/** The authentication of a sent form: null, or the members of the chosen method. */
+export function chosenAuthentication(sent: unknown): unknown {
+  const members: Body = isObject(sent) ? { ...sent } : {};
+  const { method } = members;
+  if (!isMethod(method)) return null;
+  const { shown, secret } = AUTHENTICATION_MEMBERS[method];
+  const names = shown === null ? ['method', secret] : ['method', shown, secret];
+  return Object.fromEntries(names.flatMap((name) => (name in members ? [[name, members[name]]] : [])));
+}
+
+function isMethod(text: unknown): text is Authentication['method'] {
+  return typeof text === 'string' && Object.hasOwn(AUTHENTICATION_MEMBERS, text);
+}
+
+/** How a receiver recognizes the sender, for people. */
+export function authenticationText(authentication: Authentication | null, isOauth: boolean): string {
+  if (isOauth) return 'A bearer token from the OAuth server of the receiver, in Authorization.';
+  if (authentication === null) return SIGNATURE;
+  const { method, name } = authentication;
+  if (method === 'basic') return `Basic authentication in Authorization, with the user name ${name}.`;
+  if (method === 'bearer') return 'A fixed bearer token in Authorization.';
+  const isAuthorization = name?.toLowerCase() === 'authorization';
+  return `A secret in the header ${name}. ${isAuthorization ? 'Requests are not signed.' : SIGNATURE}`;
+}
+
+const SIGNATURE =
+  'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.';

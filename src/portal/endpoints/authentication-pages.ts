@@ -1,0 +1,123 @@
+/** Rotating the authentication of an endpoint, immediately or later, so that the receiver can accept both until then. */
+import { type Authentication, currentAuthentication, type Endpoint } from '../../domain/endpoint.ts';
+import { html } from '../../http/html.ts';
+import { isObject, validate } from '../../kernel/validation.ts';
+import { AUTHENTICATION_MEMBERS } from '../../webhooks/endpoint-authentication.ts';
+import { rotateAuthenticationInput } from '../../webhooks/endpoint-schema.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
+import { notice } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
+import {
+  type FieldTable,
+  fillForm,
+  numberOf,
+  readForm,
+  select,
+  titlesOf,
+  withoutSecrets,
+} from '../record/field-table.ts';
+import { recordForm } from '../record/record-form.ts';
+import { formView } from '../record/record-pages.ts';
+import { authenticationFields } from './authentication-fields.ts';
+import { waitsUntil } from './endpoint-detail.ts';
+import { endpointSettings } from './endpoint-form.ts';
+import { DAY_SECONDS, DELAYS } from './rotation-pages.ts';
+
+const ACTION = 'rotate-authentication';
+
+export function authenticationPages({
+  pages,
+  services: { endpoints },
+  clock,
+}: SharedPageDependencies): PageRoute<'both'>[] {
+  return pages.form(
+    `/endpoints/{id}/${ACTION}`,
+    'both',
+    recordForm<Endpoint>({
+      administration: endpoints,
+      settings: (endpoint) => endpointSettings(endpoint, clock()),
+      fill: (endpoint) =>
+        fillForm(fieldsOf(endpoint, clock()), {
+          activateAfterSeconds: DAY_SECONDS,
+          authentication: { userName: current(endpoint, clock())?.name, name: current(endpoint, clock())?.name },
+        }),
+      view: rotationView,
+      refused: (typed, refusal, endpoint) => refusedForm(withoutSecrets(fieldsOf(endpoint, clock()), typed), refusal),
+      respond: async (call, before) => {
+        const { authentication, ...rest } = readForm(fieldsOf(before, call.now), call.form);
+        const method = current(before, call.now)?.method;
+        const given = { ...(isObject(authentication) && authentication), method };
+        const input = validate(rotateAuthenticationInput, { ...rest, authentication: given });
+        const endpoint = await endpoints.rotateAuthentication(pathId(call), input, call.acting);
+        const done =
+          waitsUntil(endpoint.nextAuthenticationAt, call.now) === null
+            ? 'The new authentication is sent from now on.'
+            : 'The new authentication is scheduled.';
+        return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+      },
+    }),
+  );
+}
+
+function current(endpoint: Endpoint, now: number): Authentication | null {
+  return currentAuthentication(endpoint, now);
+}
+
+/** The fields of the current method; another method is set with *Change*. */
+function fieldsOf(endpoint: Endpoint, now: number): FieldTable {
+  const method = current(endpoint, now)?.method;
+  const all = authenticationFields(null);
+  const members = method === undefined ? [] : Object.values(AUTHENTICATION_MEMBERS[method]);
+  const own = members.flatMap((member) => {
+    const field = all[`authentication.${member}`];
+    return field === undefined ? [] : [[`authentication.${member}`, field] as const];
+  });
+  return {
+    activateAfterSeconds: select(
+      {
+        label: 'Use it',
+        isRequired: true,
+        choices: DELAYS,
+        hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
+      },
+      { read: numberOf },
+    ),
+    ...Object.fromEntries(own),
+  };
+}
+
+function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, state: FormState): View {
+  const { id, name } = endpoint;
+  const waits = waitsUntil(endpoint.nextAuthenticationAt, now);
+  const table = fieldsOf(endpoint, now);
+  const [when, ...fields] = Object.entries(table).map(([field, one]) => one.draw(state, field));
+  return formView({
+    title: `New authentication for ${name}`,
+    crumbs: [
+      { href: '/endpoints', label: 'Endpoints' },
+      { href: `/endpoints/${id}`, label: name },
+    ],
+    lead: 'Until the new one is sent, the receiver should accept both.',
+    csrf,
+    state,
+    titles: titlesOf(table),
+    above:
+      waits === null
+        ? null
+        : notice({
+            tone: 'caution',
+            title: 'Another new authentication is already scheduled.',
+            text: html`It would be used from ${time(waits)} on. The one that you set here replaces it.`,
+          }),
+    action: `/endpoints/${id}/${ACTION}`,
+    content: html`
+      ${fieldGroup('When', null, [when ?? null])}
+      ${fieldGroup('Authentication', null, fields)}
+    `,
+    submit: 'Set the new authentication',
+    cancel: `/endpoints/${id}`,
+  });
+}

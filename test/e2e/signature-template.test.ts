@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { it } from 'node:test';
+import type { SignaturePreview } from '../../src/delivery/signature-preview.ts';
+import { succeeded } from '../support/client.ts';
+import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
+
+const TYPE = 'order.placed';
+
+function mac(secret: string, ...parts: readonly (string | Buffer)[]): string {
+  const hmac = createHmac('sha256', secret);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest('hex');
+}
+
+it('a delivery has the signature of the template beside ours, over the bytes as sent, and both secrets during a rotation', async (t) => {
+  const journey = await startJourney(t);
+  const { admin, service } = journey;
+  await makeEventType(admin, TYPE);
+  const { at, endpoint, webhook } = await connect(journey, [TYPE], {
+    webhook: { signature: { preset: 'stripe' }, standardWebhooks: true },
+  });
+  await publish(admin, TYPE, { name: 'Zoë' });
+  const first = (await at.next()).request;
+  const [, time = ''] = /^t=(\d+),v1=[0-9a-f]{64}$/.exec(String(first.headers['stripe-signature'])) ?? [];
+  assert.equal(first.headers['stripe-signature'], `t=${time},v1=${mac(at.secret, `${time}.`, first.body)}`);
+  assert.equal(time, first.headers['webhook-timestamp']);
+  assert.match(String(first.headers.authorization), /^HMAC-SHA256 /);
+  await service.log.nextAttempt(webhook.id);
+
+  const rotation = { activateAfterSeconds: 60, overlapSeconds: 60 };
+  const { secret } = await succeeded<{ secret: string }>(
+    admin.post(`endpoints/${endpoint.id}/rotate-secret`, rotation),
+  );
+  await publish(admin, TYPE, { n: 2 });
+  const second = (await at.next()).request;
+  const [, then = ''] = /^t=(\d+),/.exec(String(second.headers['stripe-signature'])) ?? [];
+  const pieces = [at.secret, secret].map((one) => `v1=${mac(one, `${then}.`, second.body)}`);
+  assert.equal(second.headers['stripe-signature'], `t=${then},${pieces.join(',')}`);
+});
+
+it('a compressed body is signed as sent', async (t) => {
+  const journey = await startJourney(t);
+  await makeEventType(journey.admin, TYPE);
+  const { at } = await connect(journey, [TYPE], {
+    endpoint: { contentEncoding: 'gzip' },
+    webhook: { signature: { preset: 'github' } },
+  });
+  await publish(journey.admin, TYPE, { n: 1 });
+  const { request } = await at.next();
+  assert.equal(request.headers['x-hub-signature-256'], `sha256=${mac(at.secret, request.body)}`);
+});
+
+it('the preview has the exact bytes and the headers, for the webhook’s template or another one, and sends nothing', async (t) => {
+  const journey = await startJourney(t);
+  const { admin, receiver } = journey;
+  await makeEventType(admin, TYPE);
+  await succeeded(admin.post('event-types', { name: 'order.sampled', sample: { total: 12 } }));
+  const { at, webhook } = await connect(journey, [TYPE, 'order.sampled'], {
+    webhook: { signature: { preset: 'slack' } },
+  });
+  const path = `webhooks/${webhook.id}/signature-preview`;
+  const preview = await succeeded<SignaturePreview>(admin.post(path));
+  const signed = Buffer.from(preview.signedBase64, 'base64');
+  const body = Buffer.from(preview.bodyBase64, 'base64');
+  assert.deepEqual(signed, Buffer.concat([Buffer.from(`v0:${preview.timestamp}:`), body]));
+  assert.equal(preview.signedText, signed.toString());
+  assert.equal(preview.header, 'X-Slack-Signature');
+  assert.equal(preview.value, `v0=${mac(at.secret, signed)}`);
+  const headers = { 'X-Slack-Signature': preview.value, 'X-Slack-Request-Timestamp': String(preview.timestamp) };
+  assert.deepEqual([preview.headers, preview.warnings], [headers, []]);
+  assert.equal(JSON.parse(body.toString()).records[0].value.headers.eventType, 'webhook.test');
+
+  const signature = { header: 'X-Old', algorithm: 'sha1', value: '{signature}' };
+  const other = await succeeded<SignaturePreview>(admin.post(path, { signature, eventType: 'order.sampled' }));
+  const bytes = Buffer.from(other.signedBase64, 'base64');
+  assert.equal(JSON.parse(bytes.toString()).records[0].value.orderSampled.total, 12);
+  assert.equal(other.value, createHmac('sha1', at.secret).update(bytes).digest('hex'));
+  assert.match(other.warnings.join(), /sha1/);
+  assert.ok(!JSON.stringify([preview, other]).includes(at.secret));
+
+  const wrong = await admin.post(path, { signature: { ...signature, content: '{text}' } });
+  assert.deepEqual(
+    [wrong.status, (wrong.body as { error: { details: { field: string }[] } }).error.details[0]?.field],
+    [400, 'signature.content'],
+  );
+  assert.equal((await admin.post(path, { eventType: 'order.unknown' })).status, 400);
+  const { webhook: plain } = await connect(journey, [TYPE]);
+  assert.equal((await admin.post(`webhooks/${plain.id}/signature-preview`)).status, 409);
+  assert.deepEqual(receiver.requests, []);
+});
