@@ -76,6 +76,7 @@ async function previewOf({ services, store, clock }: SharedPageDependencies, bod
     const { customerId } = endpoint;
     const keyName = input.encryptionKeyName;
     const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
+    if (keyName !== null && key === null) return problem('There is no such key: choose another one.');
     const now = clock();
     const stamp = { id: randomUUID(), createdAt: now, updatedAt: now };
     const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, stamp);
