@@ -16,7 +16,7 @@ export const retryInput = z
       .min(1)
       .max(ATTEMPTS_MAX)
       .optional()
-      .meta({ description: `Default: ${ATTEMPTS_DEFAULT}. With a schedule, one more than its delays: leave it out.` }),
+      .meta({ default: ATTEMPTS_DEFAULT, description: 'With a schedule, one more than its delays: leave it out.' }),
     delaysSeconds: z
       .array(z.int().min(1).max(SCHEDULE_DELAY_MAX_SECONDS))
       .min(1)

@@ -79,6 +79,13 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
       (encryptionKeyName, { ids }) => ({ ...WEBHOOK, endpointId: ids.endpoints ?? '', encryptionKeyName }),
     ],
   ],
+  '/webhooks/new/request-preview': [
+    [{ id: 'endpoints' }, (endpointId) => ({ ...WEBHOOK, endpointId })],
+    [
+      { name: 'key' },
+      (encryptionKeyName, { ids }) => ({ ...WEBHOOK, endpointId: ids.endpoints ?? '', encryptionKeyName }),
+    ],
+  ],
   '/applications/new': [
     [{ name: 'user' }, (userId) => ({ ...APPLICATION, userId })],
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],

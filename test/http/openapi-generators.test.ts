@@ -114,7 +114,7 @@ describe('generators of clients', () => {
     for (const schema of [WebhookInput, WebhookPatch]) {
       assert.match(String(members(schema).mode?.description), /\. Default: `push`\.$/);
       assert.equal(members(schema).timeoutSeconds?.description, 'Default: `15`.');
-      assert.equal(members(members(schema).retry).maxAttempts?.description, 'Default: `20`.');
+      assert.match(String(members(members(schema).retry).maxAttempts?.description), / Default: `20`\.$/);
     }
     const scope = members(ProductInput).scopes?.items as Schema;
     assert.equal(members(scope).description?.description, 'Default: `""`.');

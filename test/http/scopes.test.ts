@@ -84,6 +84,7 @@ const GUARDED: readonly Line[] = [
   ['GET deliveries/{id}', 'deliveries:view', 200],
   ['POST deliveries/{id}/replay', 'deliveries:replay', 200],
 
+  ['GET events/{id}', 'records:read', 200],
   ['POST events', 'events:publish', 202, { type: SEEDED_TYPE, data: {} }],
   ['POST events/erase', 'events:erase', 200, { subject: 'somebody' }],
   ['GET erasures/{id}', 'events:erase', 200],

@@ -45,6 +45,8 @@ export async function seedApi({ admin, log }: Pick<Service, 'admin' | 'log'>): P
   assert.equal((await log.nextAttempt(webhookId)).fate, 'dead');
   await succeeded(admin.post(`webhooks/${webhookId}/stop`));
   await find('deliveries', `webhookId=${webhookId}`);
+  const { items: sent } = await succeeded<Page<{ eventId: string }>>(admin.get('deliveries?limit=2'));
+  seeded.set('events', { id: sent[0]?.eventId ?? '', spare: sent[1]?.eventId ?? '' });
 
   const { api } = await registerApplication(admin, ['employees:create']);
   const hire = (userName: string, division: string): Promise<{ userId: string }> =>

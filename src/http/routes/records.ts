@@ -6,6 +6,7 @@ import { RECORDS_WAIT_MAX_SECONDS } from '../../delivery/limits.ts';
 import type { ReadEvent } from '../../delivery/read-event.ts';
 import { RECORDS_DEFAULT, RECORDS_MAX, type ReadRecordsOf, type RecordsBody } from '../../delivery/records.ts';
 import { refuseField } from '../../kernel/refusal.ts';
+import { idInput } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
@@ -121,7 +122,7 @@ export function recordRoutes({ readRecords, readEvent, webhooks, gate, stopping 
         'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
         'delivery is.',
       query: {
-        webhookId: { schema: z.string(), description: 'A webhook that gets the event. Its key encrypts the body.' },
+        webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
       },
       replies: {
         200: { description: 'The event', schema: eventView },

@@ -42,10 +42,16 @@ export const REQUEST_PREVIEW: Html = html`
   </div>
 `;
 
-/** `bodyOf`: the body of a creation that the form would send. */
+type FormOfWebhook = {
+  /** The body of a creation that the form would send. */
+  bodyOf(sent: URLSearchParams): Body;
+  /** The names of its fields, for messages. */
+  readonly titles: Readonly<Record<string, string>>;
+};
+
 export function requestPreviewPage(
   dependencies: SharedPageDependencies,
-  bodyOf: (sent: URLSearchParams) => Body,
+  { bodyOf, titles }: FormOfWebhook,
 ): PageRoute<'both'> {
   return dependencies.pages.page({
     for: 'both',
@@ -53,7 +59,7 @@ export function requestPreviewPage(
     path: PREVIEW,
     role: 'administrator',
     respond: async ({ form }) => {
-      const partial = await previewOf(dependencies, bodyOf(form));
+      const partial = await previewOf(dependencies, bodyOf(form), titles);
       const title = 'The request that the receiver gets';
       const lead = 'Go back in your browser to the form: it has everything that you entered.';
       return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
@@ -62,7 +68,11 @@ export function requestPreviewPage(
 }
 
 /** What is wrong with the form is a result too. */
-async function previewOf({ services, store, clock }: SharedPageDependencies, body: Body): Promise<Html> {
+async function previewOf(
+  { services, store, clock }: SharedPageDependencies,
+  body: Body,
+  titles: FormOfWebhook['titles'],
+): Promise<Html> {
   try {
     const { mode, endpointId } = body;
     if (mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
@@ -77,6 +87,7 @@ async function previewOf({ services, store, clock }: SharedPageDependencies, bod
     const { customerId } = endpoint;
     const keyName = input.encryptionKeyName;
     const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
+    if (keyName !== null && key === null) return problem('There is no such key: choose another one.');
     const now = clock();
     const stamp = { id: randomUUID(), createdAt: now, updatedAt: now };
     const signature = input.signature === null ? null : signatureOf(input.signature);
@@ -86,7 +97,9 @@ async function previewOf({ services, store, clock }: SharedPageDependencies, bod
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const [first] = error.details ?? [];
-    return problem(sentence(first === undefined ? error.message : `${first.field} ${first.problem}`));
+    return problem(
+      sentence(first === undefined ? error.message : `${titles[first.field] ?? first.field} ${first.problem}`),
+    );
   }
 }
 
@@ -117,7 +130,7 @@ function requestView(request: PreviewedRequest): Html {
       ${
         isEncoded
           ? html`<p class="hint">A compressed or encrypted body cannot be part of a curl command.</p>`
-          : html`<div class="buttons">${copyButton(curlCommand(request), 'Copy the request as a curl command', 'Copy as curl')}</div>`
+          : html`<div class="buttons">${copyButton(curlCommand(request), 'Copy as curl', 'Copy as curl')}</div>`
       }
       <p class="hint">Secrets are not shown. The signature is valid for this moment only.</p>
     </div>

@@ -8,7 +8,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
 import { sentence } from '../parts/text.ts';
-import { type Body, readForm } from '../record/field-table.ts';
+import { type Body, readForm, titlesOf } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { recordPages } from '../record/record-pages.ts';
 import { shownTypes } from './filter-editor.ts';
@@ -16,14 +16,7 @@ import { withFormat } from './format-fields.ts';
 import { requestPreviewPage } from './request-preview.ts';
 import { chosenSignature, shownSignature } from './signature-fields.ts';
 import { patternsOf } from './webhook-events.ts';
-import {
-  encryptionRule,
-  type WebhookChoices,
-  webhookEntity,
-  webhookFields,
-  webhookLayout,
-  withoutEndpoint,
-} from './webhook-form.ts';
+import { encryptionRule, webhookEntity, webhookFields, webhookLayout, withoutEndpoint } from './webhook-form.ts';
 
 export function webhookFormPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock } = dependencies;
@@ -67,7 +60,10 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       },
     }),
     encryptionRulePage(dependencies),
-    requestPreviewPage(dependencies, (sent) => adjusted(readForm(webhookFields(null, NO_CHOICES), sent), null)),
+    requestPreviewPage(dependencies, {
+      bodyOf: (sent) => adjusted(readForm(NEW_FIELDS, sent), null),
+      titles: titlesOf(NEW_FIELDS),
+    }),
   ];
 }
 
@@ -75,8 +71,8 @@ function adjusted(body: Body, before: Webhook | null): Body {
   return withFormat(withSignature(withoutEndpoint(objectPatches(body, before, ['filter']))), before);
 }
 
-/** Only the form's fields are read. */
-const NO_CHOICES: WebhookChoices = { endpoints: [], eventTypes: [], keys: [], now: 0 };
+/** The fields of a new webhook, for reading a form: its choices do not matter. */
+const NEW_FIELDS = webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 });
 
 /** In mode `pull`, the form of a change has no signature. */
 function withSignature(body: Body): Body {
