@@ -181,7 +181,7 @@ const CUSTOMER_FIELDS: FieldTable = {
   'limits.eventsPerSecond': number({ label: 'Events per second', min: 1 }),
 };
 
-const STATES = ['active', 'inactive'] as const;
+const STATES = ['active', 'suspended'] as const;
 
 function customerListPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
   return pages.view(LIST.href, 'operator', async (call) => {
@@ -234,7 +234,7 @@ function customerListPage({ pages, store }: PageDependencies): PageRoute<'operat
               <a href="${LIST.href}/${id}">${name}</a>
               ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
             `,
-            html`<span class="badges">${stateBadge(active ? 'active' : 'inactive')}</span>`,
+            html`<span class="badges">${stateBadge(active ? 'active' : 'suspended')}</span>`,
             ...[endpoints, webhooks, applications, users].map((count) =>
               count === 0 ? html`<span class="quiet">0</span>` : countText(count),
             ),

@@ -335,12 +335,11 @@ function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWeb
     .slice(0, TROUBLED_NAMED)
     .map(({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${id}">${name}</a>`);
   const more = troubled.length - TROUBLED_NAMED;
-  const verb = state === 'failed' ? 'stopped because deliveries failed' : 'failing';
+  const named = html`${links}${more > 0 ? ` and ${more} more` : ''}`;
+  if (state === 'failed') return html`${named} stopped because deliveries failed.`;
   const since = first?.failingSinceAt ?? null;
-  return html`
-    ${links}${more > 0 ? ` and ${more} more` : ''}${' '}${troubled.length === 1 ? 'is' : 'are'}${' '}${verb}
-    ${since === null ? '' : html` since ${relativeTime(since, now)}`}.
-  `;
+  const duration = since === null ? '' : ` for ${spanText(now - since)}`;
+  return html`${named} ${troubled.length === 1 ? 'has' : 'have'} been failing${duration}.`;
 }
 
 /** The instant if it is in the future, or null. */

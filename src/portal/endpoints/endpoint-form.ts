@@ -20,7 +20,7 @@ import type { FormLayout } from '../record/record-pages.ts';
 
 export function endpointFields(before: Endpoint | null): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues.' }),
+    name: text({ label: 'Name', isRequired: true, hint: 'Shown in lists and in messages about failures.' }),
     url: text({
       label: 'Address',
       type: 'url',

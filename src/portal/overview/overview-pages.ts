@@ -249,7 +249,7 @@ function expiringTable(expiring: readonly Expiry[], now: number): Html {
         html`<a href="/${path}/${id}">${name}</a>`,
         KINDS[kind],
         html`
-          ${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')}
+          ${badge(isOver ? 'negative' : 'caution', isOver ? 'expired' : 'expires', 'clock')}
           ${' '}
           ${relativeTime(expiresAt, now)}
         `,
