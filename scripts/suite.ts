@@ -37,8 +37,11 @@ const TEST_TIMEOUT_MS = 180_000;
 const PROCESS_TIMEOUT_MS = 25 * 60_000;
 /** One more than the number of processors, because some tests wait for a browser or another process. */
 const CONCURRENCY = availableParallelism() + 1;
-/** Small enough to keep all processors busy to the end. */
+/** Small enough to keep all processors busy to the end. A file with a browser counts twice. */
 const FILES_PER_PROCESS = 20;
+/** Folders whose tests wait for browsers and other programs, the slowest first. Their processes start before all others. */
+const SLOW_FOLDERS = ['portal', 'docs', 'cli', 'e2e'];
+const BROWSER = 'support/chromium.ts';
 /** A test file that measures its process shares it with no other file. */
 const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
@@ -54,6 +57,8 @@ const KNOWS_DATABASE = 'support/store.ts';
 type Job = {
   readonly name: string;
   readonly args: readonly string[];
+  /** The test files that it runs. */
+  readonly files?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 };
 type Result = { readonly name: string; readonly problem: string | null; readonly output: string };
@@ -104,8 +109,7 @@ const repeated = isWhole && server !== null ? repeatJobs({ ...noted, ...server }
 const selected = { ...noted, ...(isPooled ? server : {}) };
 const jobs = [
   ...(isWhole && tier === 'fast' ? checks : []),
-  ...grouped(files).map((group) => testJob(group, selected)),
-  ...repeated,
+  ...slowestFirst([...grouped(files).map((group) => testJob(group, selected)), ...repeated]),
 ];
 const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
@@ -226,11 +230,25 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
       ...FIRST.map((name) => join(root, name)),
       ...group,
     ],
+    files: group,
     env: group.some(isSlowFile) ? { TMPDIR: temporaryOnDisk, ...settings } : settings,
   };
 }
 
-/** Groups files of one folder, because they load similar modules. Puts large groups first, so that no large one is left for the end. */
+/** Orders jobs so that no long one is left for the end: by their folders, then by the size of their files. */
+function slowestFirst(jobs: readonly Job[]): Job[] {
+  const rank = ([first = '']: readonly string[]): number => {
+    const [folder = ''] = relative(join(root, 'test'), first).split('/');
+    return SLOW_FOLDERS.includes(folder) ? SLOW_FOLDERS.indexOf(folder) : SLOW_FOLDERS.length;
+  };
+  const bytes = (group: readonly string[]): number => group.reduce((sum, file) => sum + statSync(file).size, 0);
+  return jobs
+    .map((job) => ({ job, rank: rank(job.files ?? []), bytes: bytes(job.files ?? []) }))
+    .sort((one, other) => one.rank - other.rank || other.bytes - one.bytes)
+    .map(({ job }) => job);
+}
+
+/** Groups files of one folder, because they load similar modules. */
 function grouped(files: readonly string[]): string[][] {
   const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const folders = Map.groupBy(
@@ -238,12 +256,12 @@ function grouped(files: readonly string[]): string[][] {
     (file) => dirname(file),
   );
   const groups = [...folders.values()].flatMap((inFolder) => {
-    const count = Math.ceil(inFolder.length / FILES_PER_PROCESS);
+    const browsers = inFolder.filter((file) => importedBy(file).has(join(root, 'test', BROWSER)));
+    const count = Math.ceil((inFolder.length + browsers.length) / FILES_PER_PROCESS);
     const size = Math.ceil(inFolder.length / count);
     return Array.from({ length: count }, (_, at) => inFolder.slice(at * size, (at + 1) * size));
   });
-  const bytes = (group: readonly string[]): number => group.reduce((sum, file) => sum + statSync(file).size, 0);
-  return [...groups, ...files.filter(isAlone).map((file) => [file])].sort((one, other) => bytes(other) - bytes(one));
+  return [...groups, ...files.filter(isAlone).map((file) => [file])];
 }
 
 /** What did not run because the machine lacks programs, and the packages that have them; empty if nothing was skipped. */

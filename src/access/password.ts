@@ -124,7 +124,9 @@ export function passwordProblem(password: string, userName: string): string | nu
   const typed = password.normalize('NFC');
   if (typed.length < CHOSEN_PASSWORD_MIN_LENGTH) return `must have at least ${CHOSEN_PASSWORD_MIN_LENGTH} characters`;
   if (typed.length > CHOSEN_PASSWORD_MAX_LENGTH) return `must have at most ${CHOSEN_PASSWORD_MAX_LENGTH} characters`;
-  return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase()) ? 'is too easy to guess' : null;
+  return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase())
+    ? 'is too easy to guess: choose another one'
+    : null;
 }
 
 /** The length that must remain without common words and the user name. */

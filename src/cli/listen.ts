@@ -73,16 +73,17 @@ stopped at its end. With --json, each line is one object: first the address, the
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
-      const signalled = firstSignal();
       const plan = readPlan(invocation);
+      const patterns = readPatterns(invocation);
       const { verification, made } = await readVerification(invocation);
+      // Nothing was stored or opened yet, so an earlier signal may end the process.
+      const signalled = firstSignal();
       const host = invocation.text('host') ?? DEFAULT_HOST;
       const folder = invocation.text('certificate-folder') ?? defaultFolder(invocation.terminal.env);
       const identity = keptIdentity(folder, host, Date.now());
       const screen = createScreen(invocation);
       const address = { host, port: invocation.integer('port') ?? DEFAULT_PORT };
       const parts = { inspect: createInspector(verification, Date.now), answer: createAnswerer(plan), ...screen.shows };
-      const patterns = readPatterns(invocation);
       const server = await listen(identity, address, parts);
       const { certificate, certificateFile } = identity;
       const at = { url: `https://localhost:${server.port}/`, certificateFile };

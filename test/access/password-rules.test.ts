@@ -6,7 +6,7 @@ import { passwordProblem } from '../../src/access/password.ts';
 
 const TOO_SHORT = 'must have at least 12 characters';
 const TOO_LONG = 'must have at most 200 characters';
-const GUESSED = 'is too easy to guess';
+const GUESSED = 'is too easy to guess: choose another one';
 
 const LONG = 'Seventeen badgers played chess at dawn. ';
 

@@ -9,10 +9,10 @@ describe('the page of an invitation', () => {
   it('shows the problem of a password next to the field, and stays valid', async (t) => {
     const { service, user, url } = await invite(t);
     const tries: readonly [password: string, again: string, field: string, problem: string][] = [
-      ['too short', 'too short', 'password', 'Password: must have at least 12 characters.'],
-      ['x'.repeat(201), 'x'.repeat(201), 'password', 'Password: must have at most 200 characters.'],
-      ['grace-grace1', 'grace-grace1', 'password', 'Password: is too easy to guess.'],
-      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'The same again: does not match.'],
+      ['too short', 'too short', 'password', 'Password must have at least 12 characters.'],
+      ['x'.repeat(201), 'x'.repeat(201), 'password', 'Password must have at most 200 characters.'],
+      ['grace-grace1', 'grace-grace1', 'password', 'Password is too easy to guess: choose another one.'],
+      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'The same again does not match.'],
     ];
     for (const [password, again, field, problem] of tries) {
       const page = await choose(url, password, again);

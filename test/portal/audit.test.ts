@@ -29,7 +29,7 @@ describe('the audit log', () => {
       const { page, open } = await portal.signIn('viewer', { isScriptless });
       await open('/audit');
       if (!isScriptless) await page.evaluate('window.stays = true');
-      await page.getByLabel('Did').selectOption('user.create');
+      await page.getByLabel('Action').selectOption('user.create');
       if (isScriptless) await page.getByRole('button', { name: 'Filter' }).click();
       await page.waitForURL(/action=user\.create/);
       await page.getByRole('row').filter({ hasText: 'application.create' }).waitFor({ state: 'detached' });
@@ -62,7 +62,7 @@ describe('the audit log', () => {
     await services.erasures.erase({ subject: 'anna@example.com' }, COMMAND_LINE);
     const { page, open } = await portal.signIn('viewer');
     await open('/audit');
-    const did = page.getByLabel('Did');
+    const did = page.getByLabel('Action');
     for (const name of [
       'Requested the erasure of a person’s data',
       'Erased a person’s data',

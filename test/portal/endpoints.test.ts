@@ -1,18 +1,10 @@
-import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
+import { type EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import {
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  only,
-  publish,
-  sharedCertificates,
-  startWebhook,
-} from '../support/journey.ts';
+import { makeEndpoint, makeEventType, makeWebhook, only, publish, sharedCertificates, startWebhook } from '../support/journey.ts';
+import assert from 'node:assert/strict';
 
 describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {
@@ -73,7 +65,7 @@ describe('the health of an endpoint', () => {
       await portal.service.log.nextAttempt(webhook.id);
     }
     const { page, open, isAccessible } = await openAs('viewer', '/endpoints');
-    assert.equal(await page.getByText('Orders is failing').count(), 0, 'it mostly delivers, and fails briefly');
+    assert.equal(await page.getByText('Orders has been failing').count(), 0, 'it mostly delivers, and fails briefly');
     portal.service.advance(300_000);
     await page.reload();
     const row = (await page.getByRole('row').filter({ hasText: 'Shop' }).innerText()).replace(/\s+/g, ' ');
@@ -86,7 +78,7 @@ describe('the health of an endpoint', () => {
     await open(`/endpoints/${shop.id}`);
     await page
       .locator('.notice')
-      .getByText(/Orders has been failing for/)
+      .getByText(/Orders has been failing/)
       .waitFor();
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(

@@ -23,13 +23,13 @@ describe('a failed request of a page', () => {
     const { openAs } = await startDeliverPortal(t);
     const { page, isAccessible } = await openAs('viewer', '/audit', { expecting: [400, 502] });
     await page.route('**/audit?*', (route) => route.fulfill(BAD_GATEWAY));
-    await page.getByLabel('Did').selectOption('user.create');
+    await page.getByLabel('Action').selectOption('user.create');
     await said(page, 'The server answered 502.');
     await isAccessible();
     await page.getByRole('row').filter({ hasText: 'application.create' }).waitFor();
     assert.equal(new URL(page.url()).search, '');
     await page.unroute('**/audit?*');
-    await page.getByLabel('Did').selectOption('user.delete');
+    await page.getByLabel('Action').selectOption('user.delete');
     await page.getByText('No entries fit these filters.').waitFor();
     await nothingSaid(page);
 
@@ -51,11 +51,11 @@ describe('a failed request of a page', () => {
     const { openAs } = await startDeliverPortal(t);
     const { page } = await openAs('viewer', '/audit', { expecting: ['Failed to fetch'] });
     await page.route('**/audit?*', (route) => route.abort('aborted'));
-    await page.getByLabel('Did').selectOption('user.create');
+    await page.getByLabel('Action').selectOption('user.create');
     await said(page, 'There is no connection.');
     await page.getByRole('row').filter({ hasText: 'application.create' }).waitFor();
     await page.unroute('**/audit?*');
-    await page.getByLabel('Did').selectOption('user.delete');
+    await page.getByLabel('Action').selectOption('user.delete');
     await nothingSaid(page);
   });
 
@@ -70,7 +70,7 @@ describe('a failed request of a page', () => {
     await open('/audit');
     await page.route('**/audit?*', () => {});
     const asked = page.waitForRequest('**/audit?*');
-    await page.getByLabel('Did').selectOption('user.create');
+    await page.getByLabel('Action').selectOption('user.create');
     await asked;
     await page.clock.fastForward(31_000);
     await said(page, 'No answer came in time.');

@@ -73,7 +73,7 @@ describe('a passkey', () => {
     await page.getByRole('button', { name: 'Administrator' }).click();
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByText('You are not signed in').waitFor();
+    await page.getByText('Sign-in failed').waitFor();
     await page.getByRole('alert').getByText('This passkey is not known here').waitFor();
     assert.equal(await page.getByText('password is wrong').count(), 0);
   });
@@ -98,7 +98,7 @@ describe('a passkey', () => {
     for (const path of ['/sign-in', `/sign-in/${globex.id}`]) {
       await visitor.open(path);
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-      await page.getByText('You are not signed in').waitFor();
+      await page.getByText('Sign-in failed').waitFor();
     }
     await visitor.open(`/sign-in/${acme.id}`);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -118,7 +118,7 @@ describe('a passkey', () => {
     await page.getByRole('button', { name: 'Administrator' }).click();
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByText('You are not signed in').waitFor();
+    await page.getByText('Sign-in failed').waitFor();
     const { items } = await succeeded<{
       items: { action: string; target: string; changes: Record<string, unknown> }[];
     }>(portal.service.admin.get('audit'));
@@ -187,7 +187,7 @@ describe('a passkey', () => {
     await visitor.open('/account');
     await page.getByText('Your session has expired.').waitFor();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByText('You are not signed in').waitFor();
+    await page.getByText('Sign-in failed').waitFor();
     await page.getByRole('alert').getByText('or its account may not sign in').waitFor();
   });
 

@@ -44,9 +44,15 @@ const SERVERS = ['serve', 'listen'];
  * Runs `sallyport <args…>` to its end. Only servers get a separate process, because starting one takes half a second of CPU time.
  * Tests of the process itself, for example of its log, use `sallyportProcess`.
  */
-export async function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  if (SERVERS.includes(args[0] ?? '')) return sallyportProcess(args, options);
-  const { env = {}, input = '' } = options;
+export function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  return SERVERS.includes(args[0] ?? '') ? sallyportProcess(args, options) : sallyportHere(args, options);
+}
+
+/** Runs `sallyport <args…>` to its end in this process. A server must refuse its arguments. */
+export async function sallyportHere(
+  args: readonly string[],
+  { env = {}, input = '' }: CommandOptions = {},
+): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
   const status = await run(args, {

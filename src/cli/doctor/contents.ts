@@ -75,7 +75,10 @@ async function examineSecrets(store: Examined): Promise<Finding> {
   await store.settings.checkMasterKey();
   let endpoints = 0;
   for await (const _ of every(store.endpoints)) endpoints += 1;
-  return ok('secrets', `the master key decrypts all of them, including those of ${endpoints} endpoints`);
+  return ok(
+    'secrets',
+    `the master key decrypts all of them, including those of ${endpoints} ${endpoints === 1 ? 'endpoint' : 'endpoints'}`,
+  );
 }
 
 async function examineKeys(store: Examined, now: number): Promise<Finding[]> {

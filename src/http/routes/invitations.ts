@@ -198,7 +198,7 @@ function passwordField(name: string, label: string, hint: Html | null, problems:
       ${
         problem === undefined
           ? null
-          : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`
+          : html`<p class="problem" id="${name}-problem" role="alert">${label} ${problem}.</p>`
       }
     </div>
   `;

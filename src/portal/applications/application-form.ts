@@ -33,7 +33,7 @@ export function applicationFields(
     name: text({
       label: 'Name',
       isRequired: true,
-      hint: 'For your colleagues, for example what the program does.',
+      hint: 'Shown in lists, for example what the program does.',
     }),
     ...userId,
     accessTokenValiditySeconds: number({

@@ -79,8 +79,8 @@ function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSea
     columns: [
       { label: 'When' },
       { label: 'Who' },
-      { label: 'Did', kind: 'main' },
-      { label: 'To' },
+      { label: 'Action', kind: 'main' },
+      { label: 'Object' },
       { label: 'Changes' },
     ],
     rows: entries.map((entry) => row(entry, links, query)),
@@ -137,8 +137,8 @@ function filters(query: URLSearchParams): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   return [
     textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
-    selectField(state, { name: 'action', label: 'Did', choices: actionChoices(state.value('action')) }),
-    textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
+    selectField(state, { name: 'action', label: 'Action', choices: actionChoices(state.value('action')) }),
+    textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:… or webhook' }),
     textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
   ];
@@ -188,8 +188,8 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'webhook.delete': 'Deleted the webhook',
   'webhook.start': 'Started the webhook',
   'webhook.stop': 'Stopped the webhook',
-  'webhook.replay': 'Replayed records of the webhook',
-  'delivery.replay': 'Replayed the delivery',
+  'webhook.replay': 'Sent records of the webhook again',
+  'delivery.replay': 'Sent the delivery again',
   'event.erase': 'Requested the erasure of a person’s data',
   'event.erase-done': 'Erased a person’s data',
   'backup.download': 'Downloaded a backup',

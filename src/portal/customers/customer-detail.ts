@@ -150,7 +150,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/customers', label: 'Customers' }],
-      badges: [stateBadge(active ? 'active' : 'inactive')],
+      badges: [stateBadge(active ? 'active' : 'suspended')],
       lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
       actions: manages ? actions(call, customer) : [],
     })}
@@ -302,7 +302,7 @@ function auditSection(id: string, { audit, linkOf }: CustomerPage): Html {
     actions: [linkButton({ href: `/audit?customer=${id}`, label: 'All entries' })],
     content: table({
       caption: 'Audit log',
-      columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Did', kind: 'main' }, { label: 'To' }],
+      columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Action', kind: 'main' }, { label: 'Object' }],
       rows: audit.map(({ at, actor, action, target, changes }) => [
         time(at),
         resourceLink(linkOf(actor)),

@@ -168,12 +168,12 @@ function limitEntries({ limits: { endpoints, webhooks, eventsPerSecond } }: Cust
   return [
     ['Endpoints', limitText(endpoints)],
     ['Webhooks', limitText(webhooks)],
-    ['Events a second', eventsPerSecond === null ? 'no limit' : `at most ${countText(eventsPerSecond)}`],
+    ['Events a second', eventsPerSecond === null ? 'no limit' : `up to ${countText(eventsPerSecond)}`],
   ] as const;
 }
 
 function limitText({ count, limit }: CustomerUsageView['limits']['endpoints']): string {
-  return `${countText(count)} of at most ${countText(limit)}`;
+  return `${countText(count)} of ${countText(limit)}`;
 }
 
 const LABELS: Readonly<Record<keyof Usage, string>> = {

@@ -23,7 +23,7 @@ import { authenticationFields, authenticationGroups, chosenAuthentication } from
 
 export function endpointFields(before: Endpoint | null): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, hint: 'For your colleagues.' }),
+    name: text({ label: 'Name', isRequired: true, hint: 'Shown in lists and in messages about failures.' }),
     url: text({
       label: 'Address',
       type: 'url',

@@ -277,7 +277,7 @@ function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: 
         html`<a href="/${path}/${id}">${name}</a>${owners[kind].hintOf(id)}`,
         KINDS[kind],
         html`
-          ${badge(isOver ? 'negative' : 'caution', isOver ? 'ended' : 'ends', 'clock')}
+          ${badge(isOver ? 'negative' : 'caution', isOver ? 'expired' : 'expires', 'clock')}
           ${' '}
           ${relativeTime(expiresAt, now)}
         `,

@@ -33,6 +33,7 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, shape?: IconName]>> 
   disabled: ['neutral', 'stop'],
   active: ['positive', 'dot'],
   inactive: ['neutral', 'stop'],
+  suspended: ['neutral', 'stop'],
   expired: ['negative', 'cross'],
   expiring: ['caution', 'clock'],
   valid: ['positive', 'check'],

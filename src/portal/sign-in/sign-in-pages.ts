@@ -240,7 +240,7 @@ function passwordForm(call: OpenCall, state: FormState, path: string): Html {
     csrf: call.csrf,
     form: state,
     submit: 'Sign in',
-    title: 'You are not signed in',
+    title: 'Sign-in failed',
     content: html`
       <input type="hidden" name="next" value="${state.value('next')}">
       ${textField(state, { name: 'userName', label: 'User name', isRequired: true, autocomplete: 'username' })}

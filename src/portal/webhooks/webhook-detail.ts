@@ -215,12 +215,12 @@ function deadSection(
     actions: [
       hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
       call.may('operator') && hasPage('/deliveries/replay')
-        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Replay them', icon: 'replay' })
+        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Send them again', icon: 'replay' })
         : null,
     ],
     content: html`
       <p class="quiet">
-        Dead records used up their attempts. They are kept, and you can replay them once the receiver works again.
+        Dead records used up their attempts. They are kept, and you can send them again once the receiver works.
         Each keeps its message id, so the receiver can drop duplicates.
       </p>
     `,
@@ -345,7 +345,7 @@ export function stateSentence({ mode, progress }: Webhook): string {
 }
 
 const SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'It is starting: the first delivery or heartbeat is in progress.',
+  started: 'It is started, and nothing was sent yet. It shows “running” after the first delivery or heartbeat.',
   running: 'The last attempt succeeded.',
   failing: 'The last attempt failed and will be retried.',
   failed: 'Nothing is sent. Waiting and new records are kept.',

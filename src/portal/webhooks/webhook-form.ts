@@ -42,7 +42,12 @@ export function webhookFields(before: Webhook | null, choices: WebhookChoices): 
 
 function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, placeholder: 'Orders to the shop', hint: 'For your colleagues.' }),
+    name: text({
+      label: 'Name',
+      isRequired: true,
+      placeholder: 'Orders to the shop',
+      hint: 'Shown in lists and in messages about failures.',
+    }),
     endpointId: select(
       {
         label: 'Endpoint',

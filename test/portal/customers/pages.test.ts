@@ -44,7 +44,7 @@ describe('the pages of customers', () => {
     await makeCustomer(portal, 'Globex');
     await open('/customers?q=CUS_1');
     assert.deepEqual(await page.getByRole('rowheader').allInnerTexts(), ['Acme\ncus_1']);
-    await open('/customers?state=inactive');
+    await open('/customers?state=suspended');
     await page.getByText('No customers fit these filters.').waitFor();
     await open('/customers');
     await page.getByRole('link', { name: 'Acme' }).click();
