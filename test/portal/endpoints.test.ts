@@ -1,10 +1,18 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EndpointView } from '../../src/webhooks/endpoint-schema.ts';
+import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import { makeEndpoint, makeEventType, makeWebhook, only, publish, sharedCertificates, startWebhook } from '../support/journey.ts';
-import assert from 'node:assert/strict';
+import {
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  only,
+  publish,
+  sharedCertificates,
+  startWebhook,
+} from '../support/journey.ts';
 
 describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {

@@ -1,13 +1,13 @@
 /** The pages of customers in the operator's portal: the list, one customer, its forms, and suspending it. */
 import { customerReader } from '../../customers/customers.ts';
-import { type Customer } from '../../domain/customer.ts';
+import type { Customer } from '../../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import { DAY_MS, dayOf } from '../../domain/usage.ts';
 import { type Html, html } from '../../http/html.ts';
 import { successRate } from '../../observe/figures.ts';
-import { type Belongings, type CustomerHealth } from '../../store/port/customers.ts';
+import type { Belongings, CustomerHealth } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
-import { type PageDependencies, type PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { confirmPage } from '../parts/form.ts';
