@@ -29,6 +29,8 @@ export type Statement = {
   readonly expectChanges?: number;
   /** The table whose writers run one after another, because each row needs the one before. */
   readonly locks?: 'audit';
+  /** It appends records to logs, and returns the `webhook_number` of each. */
+  readonly appends?: true;
 };
 /** How many rows a statement changed, and the rows it returned. */
 export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
