@@ -330,9 +330,11 @@ CREATE TABLE webhook_change (
 
 -- The progress of webhooks with what the log tells: `next_offset` is the offset of the next record, and `waiting_records` are in no batch.
 CREATE VIEW webhook_status AS
-SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at,
-  coalesce((SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number), p.base_offset) AS next_offset,
-  coalesce((SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number), p.base_offset) - q.covered_offset
+SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at, 0 AS base_key,
+  max(p.base_offset,
+    coalesce((SELECT max(o.record_offset) FROM outbox AS o WHERE o.webhook_number = p.webhook_number), -1) + 1) AS next_offset,
+  max(p.base_offset,
+    coalesce((SELECT max(o.record_offset) FROM outbox AS o WHERE o.webhook_number = p.webhook_number), -1) + 1) - q.covered_offset
     - coalesce((
       SELECT sum(b.last_offset - b.first_offset + 1) FROM batch AS b
       WHERE b.webhook_number = p.webhook_number AND b.first_offset >= q.covered_offset), 0) AS waiting_records

@@ -55,8 +55,6 @@ export function progressOf(more: Partial<Progress> = {}): Progress {
     sessionAt: NOW,
     nextOffset: 0,
     cursorOffset: 0,
-    wakeAt: null,
-    settingsVersion: 0,
     ...more,
   };
 }

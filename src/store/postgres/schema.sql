@@ -535,9 +535,9 @@ SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at, log
     WHERE b.webhook_number = p.webhook_number AND b.first_offset >= q.covered_offset), 0) AS waiting_records
 FROM webhook_progress AS p JOIN webhook_position AS q ON q.webhook_number = p.webhook_number
 CROSS JOIN LATERAL (
-  SELECT coalesce((
+  SELECT greatest(p.base_offset, (
     SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number AND o.event_key >= p.base_key
-  ), p.base_offset) AS next_offset) AS log;
+  )) AS next_offset) AS log;
 
 -- One request to a receiver and its outcome. Heartbeats and tests have no offsets.
 CREATE TABLE attempt (

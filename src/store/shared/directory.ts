@@ -28,9 +28,9 @@ const LISTED = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name,
     n.enabled AS endpoint_enabled
   FROM webhook AS w
-  JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN webhook_status AS p ON p.webhook_number = w.number
   LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
-const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
+const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_status AS p WHERE p.webhook_number = @webhookNumber`;
 // Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
 const DEAD = `
   SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records

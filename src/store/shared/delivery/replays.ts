@@ -10,8 +10,8 @@ import type { Database, Statement } from '../../port/database.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../port/deliveries.ts';
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
+import { changedSql, IS_RUNNABLE } from '../changes.ts';
 import { resultsByStatement } from '../table.ts';
-import { IS_RUNNABLE } from '../wake.ts';
 import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
 
@@ -40,10 +40,9 @@ const ERASED = `
     AND (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
-// A claim that was planned before the replay must not set the next look to a later time.
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL, settings_version = settings_version + 1
-  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+const PROBE_NOW = `
+  UPDATE webhook_progress SET probe_at = NULL WHERE webhook_number = @webhookNumber AND probe_at IS NOT NULL AND ${IS_RUNNABLE}`;
+const CHANGED = changedSql('@webhookNumber');
 
 /** `batches`: the table; `seen`: the batches that a step examines; `wanted`: the batches to send again; `cause`: null if any will do. */
 function statementsOf(batches: string, seen: string, wanted: string, cause = 'NULL') {
@@ -58,7 +57,7 @@ function statementsOf(batches: string, seen: string, wanted: string, cause = 'NU
           WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @first), 0)
       ORDER BY first_offset LIMIT @limit`,
     countPending: `
-      UPDATE webhook_progress SET pending_records = pending_records + coalesce((
+      UPDATE webhook_position SET pending_records = pending_records + coalesce((
         SELECT sum(last_offset - first_offset + 1) FROM ${batches} WHERE ${range} AND ${wanted}), 0)
       WHERE webhook_number = @webhookNumber`,
     replay: `
@@ -180,7 +179,8 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
     ...split(last + 1),
     { sql: countPending, params: stretch },
     replayBatches,
-    { sql: WAKE, params: { webhookNumber, now } },
+    { sql: PROBE_NOW, params: { webhookNumber } },
+    { sql: CHANGED, params: { webhookNumber } },
     ...(audit === null ? [] : [auditStatement(audit)]),
   ];
   const resultOf = resultsByStatement(list, await db.commit(list));
