@@ -158,6 +158,11 @@ export function withinAllowance(batches: readonly Batch[], records: number): rea
   return taken;
 }
 
+/** The longest that one attempt can take: it may request a token twice and post twice. */
+export function attemptMs({ webhook }: { readonly webhook: Pick<WebhookConfiguration, 'timeoutSeconds'> }): number {
+  return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
+}
+
 /** When a webhook with nothing to send is due: for its next heartbeat, or for the renewal of its session. */
 export function idleAt(
   { heartbeatSeconds }: Pick<WebhookConfiguration, 'heartbeatSeconds'>,
