@@ -6,7 +6,7 @@ import { ConstraintViolation } from '../../src/store/port/errors.ts';
 import { publishStatements } from '../../src/store/shared/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { execute, leavingNothing, openTestStore } from '../support/store.ts';
+import { leavingNothing, openTestStore } from '../support/store.ts';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');

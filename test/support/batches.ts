@@ -160,3 +160,10 @@ export async function checkLog(s: TestStore, webhookNumber: number): Promise<voi
   );
   if (lost.length > 0) throw new Error(`records without their event: ${JSON.stringify(lost)}`);
 }
+
+/** The webhooks whose sender must look at them, and then forgets so, as a look of the dispatcher does. */
+export async function takeChanges(s: TestStore): Promise<number[]> {
+  const rows = await s.rows('SELECT DISTINCT webhook_number FROM webhook_change ORDER BY webhook_number');
+  await execute(s, 'DELETE FROM webhook_change');
+  return rows.map(({ webhook_number }) => Number(webhook_number));
+}

@@ -28,7 +28,10 @@ function notAfterNow(column: string): string {
 // them.
 const AHEAD =
   'greatest(state_at, coalesce(session_at, 0), coalesce(failing_since_at, 0)) > @recorded OR probe_at > @latest';
-const CHANGED_AHEAD = changedSql(`SELECT webhook_number FROM webhook_status WHERE sent_at > @recorded OR ${AHEAD}`);
+const WEBHOOKS_AHEAD = `SELECT webhook_number FROM webhook_status WHERE sent_at > @recorded OR ${AHEAD}`;
+const CHANGED_AHEAD = changedSql(WEBHOOKS_AHEAD);
+const ANY_AHEAD = `
+  SELECT webhook_number FROM (${HELD_UP}) AS held_up UNION ALL SELECT webhook_number FROM (${WEBHOOKS_AHEAD}) AS ahead LIMIT 1`;
 const PROGRESS = `
   UPDATE webhook_progress
   SET state_at = least(state_at, @now), session_at = ${notAfterNow('session_at')}, failing_since_at = ${notAfterNow('failing_since_at')},
@@ -63,6 +66,7 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
       const heldUp = { now, latest, limit: size };
       const ahead = { now, latest, recorded: now + CLOCK_BEHIND_MAX_MS };
+      if ((await db.get(ANY_AHEAD, { ...heldUp, ...ahead })) === undefined) return { done: true, rows: 0 };
       const makeBatchesDue: Statement = { sql: MAKE_DUE, params: heldUp };
       const moved: Statement[] = [PROGRESS, POSITION].map((sql) => ({ sql, params: ahead }));
       const list = [
