@@ -1,9 +1,9 @@
 /**
- * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
- * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
+ * Claims the next work of one webhook: due retries first, then new records from where the last batch ended, otherwise a due heartbeat. A
+ * claim is in the memory of this process only. If the process ends, the next one finds the records in no batch and sends them.
  */
 
-import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import type { Batch, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
 import { BATCH_BYTES } from '../domain/limits.ts';
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
@@ -14,40 +14,36 @@ import {
   stoppedProgress,
   WEBHOOK_SESSION_MS,
 } from '../domain/webhook-states.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
+import { batchId, type Clock, type Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { FULL_PAUSE_MS, OAUTH_TIMEOUT_MS } from './limits.ts';
-import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
+import { OAUTH_TIMEOUT_MS } from './limits.ts';
+import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
+import type { WebhookLog } from './webhook-logs.ts';
 
 /** Waiting records whose sizes are read for one claim. */
 const WAITING_READ_MAX = 2000;
-
-/** The margin of a lease beyond the longest time of its attempt and those before it. */
-const LEASE_MARGIN_MS = 30_000;
-
-/** A claim to write, and the jobs that are under a lease once it is written. */
-export type PlannedClaim = Claimed & { readonly claim: Claim };
 
 type Dependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Names this process in leases. */
-  readonly owner: string;
   readonly scheduler: Pick<Scheduler, 'room'>;
 };
 
+/** A claim, and when to look at the webhook if nothing happens. */
+export type Claim = Claimed & { readonly batches: readonly Batch[]; readonly idleUntil: number };
+
 /**
- * Claims the next work of a webhook that is due; null if it is gone or does not send. Throws `StaleWrite` if the webhook changed during
- * the claim: the next look reads it again.
+ * Claims the next work of a webhook and moves its log past it; null if the webhook is gone or does not send. One claim of a webhook at a
+ * time. Reads only, except that it begins a new session once a day, and stops a webhook that must not send.
  */
-export async function claimWork(dependencies: Dependencies, webhookNumber: number): Promise<Claimed | null> {
-  const { store, clock, scheduler } = dependencies;
-  const target = await store.dispatch.target(webhookNumber);
+export async function claimWork(dependencies: Dependencies, log: WebhookLog): Promise<Claim | null> {
+  const { store, clock, scheduler, ids } = dependencies;
+  const target = await store.dispatch.target(log.webhookNumber);
   // A webhook that stopped since it was found due is no longer woken either.
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
   const now = clock();
@@ -56,51 +52,21 @@ export async function claimWork(dependencies: Dependencies, webhookNumber: numbe
     await stopByService(dependencies, target, reason, now);
     return null;
   }
-  const planned = await planClaim(dependencies, target, scheduler.room(target.webhook, now));
-  await store.dispatch.claim(planned.claim);
-  return planned;
-}
-
-/** The claim of a webhook that may send, given the room it has. Reads only. */
-export async function planClaim(
-  { store, ids, owner }: Pick<Dependencies, 'store' | 'ids' | 'owner'>,
-  target: DeliveryTarget,
-  room: Room,
-): Promise<PlannedClaim> {
   const { webhook, endpoint } = target;
-  const { progress, ordered } = webhook;
-  const { now } = room;
-  const { webhookNumber } = progress;
-  const { retries, fresh, next } = await selectWork(store, ids, target, room);
+  const { ordered, customerId } = webhook;
+  const { webhookNumber } = log;
+  const room = scheduler.room(webhook, now, log.end - log.next);
+  const { batches, next } = await selectWork(store, target, log, room);
+  const progress = { ...webhook.progress, sentAt: log.sentAt };
   const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
-  // A webhook with work in progress is not silent; its outcome wakes it.
+  if (renewAt <= now) await store.dispatch.beginSession(webhookNumber, { id: ids.uuid(), at: now });
+  // A webhook with work in progress is not silent; its outcome is followed by another look.
   const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
-  const isEmpty = retries.length + fresh.length === 0;
-  const isHeartbeat = isEmpty && room.batches > 0 && heartbeatAt <= now;
-  const leaseExpiresAt = now + leaseMs(target);
-  const session =
-    renewAt <= now
-      ? { id: ids.uuid(), at: now }
-      : { id: progress.sessionId ?? ids.uuid(), at: progress.sessionAt ?? now };
-  const claim: Claim = {
-    webhookNumber,
-    owner,
-    now,
-    leaseExpiresAt,
-    retries,
-    fresh,
-    cursorBefore: progress.cursorOffset,
-    cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
-    notBefore: notBefore(next),
-    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + WEBHOOK_SESSION_MS),
-    session,
-    settingsVersion: progress.settingsVersion,
-  };
-  const batches: (Batch | null)[] = isHeartbeat ? [null] : [...retries, ...fresh];
-  const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
+  const isHeartbeat = batches.length === 0 && room.batches > 0 && heartbeatAt <= now;
+  const idleUntil = Math.min(isHeartbeat ? NEVER : heartbeatAt, renewAt <= now ? now + WEBHOOK_SESSION_MS : renewAt);
+  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered }));
   const isRateLimited = webhook.maxRecordsPerSecond !== null;
-  const { customerId } = webhook;
-  return { webhookNumber, customerId, claim, jobs, isSequential: isSequential(webhook), isRateLimited, next };
+  return { webhookNumber, customerId, batches, jobs, isSequential: isSequential(webhook), isRateLimited, next, idleUntil };
 }
 
 /** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */
@@ -110,58 +76,70 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
-type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
+type Work = { readonly batches: readonly Batch[]; readonly next: NextLook };
 
-function notBefore(next: NextLook): number {
-  if (next.kind === 'now') return 0;
-  return next.kind === 'not before' ? next.at : next.atLatest;
-}
-
-async function selectWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
-  const { batches, now } = room;
-  if (batches === 0) return { retries: [], fresh: [], next: room.next };
+async function selectWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
+  const { batches: most, now } = room;
+  if (most === 0) return { batches: [], next: room.next };
   const { webhook } = target;
+  // What failed has a row with a due time, and nothing else has.
+  const hasRetries = log.dueAt < NEVER;
   if (webhook.ordered) {
+    const first = hasRetries ? await store.dispatch.firstPending(log.webhookNumber, [...log.held.keys()]) : null;
+    if (first === null) log.dueAt = NEVER;
     // Nothing overtakes the first pending batch, due or not.
-    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber, [...room.settling]);
-    if (first === null) return newWork(store, ids, target, room);
-    if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
-    return { retries: [first.batch], fresh: [], next: whenSettled(now) };
+    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset) return newWork(store, target, log, room);
+    if (first.dueAt > now) return { batches: [], next: { kind: 'not before', at: first.dueAt } };
+    return { batches: [first.batch], next: WHEN_SETTLED };
   }
-  // The records of retries count towards the bound on one claim, like those of new batches.
-  const most = Math.min(batches, batchesReadAtOnce(webhook));
-  const held = room.claimed + room.settling.size;
-  const found = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + held);
-  const due = found.filter(({ firstOffset }) => !room.settling.has(firstOffset));
-  // After a clock jump, the lease of a batch may expire while this process still sends it. It is not claimed again.
-  const others = due.filter(({ firstOffset }) => !room.isClaimed(firstOffset));
-  const retries = withinAllowance(others.slice(0, most), room.records);
-  const free = batches - retries.length;
-  if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
-  if (retries.length === most) return { retries, fresh: [], next: LOOK_NOW };
-  const records = room.records - recordCount(retries);
-  const { fresh, next } = await newWork(store, ids, target, { ...room, batches: free, records });
-  // Such a batch stays due until it is settled, so looking again immediately would spin.
-  const isHeldHere = due.length > others.length;
-  return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
+  const limit = Math.min(most, batchesReadAtOnce(webhook));
+  const retries = log.dueAt > now ? [] : await dueRetries(store, log, room, limit);
+  const free = most - retries.length;
+  if (free === 0) return { batches: retries, next: WHEN_SETTLED };
+  if (retries.length === limit) return { batches: retries, next: LOOK_NOW };
+  const records = room.records - retries.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
+  const fresh = await newWork(store, target, log, { ...room, batches: free, records });
+  return { batches: [...retries, ...fresh.batches], next: fresh.next };
 }
 
-/** Cuts batches from the log. */
-async function newWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+/** The records of retries count towards the bound on one claim, like those of new batches. */
+async function dueRetries(store: Dependencies['store'], log: WebhookLog, room: Room, limit: number): Promise<readonly Batch[]> {
+  const found = await store.dispatch.dueBatches(log.webhookNumber, room.now, limit, [...log.held.keys()]);
+  const retries = withinAllowance(found.batches, room.records);
+  // If not all that is due was taken, the rest is due still.
+  if (retries.length === found.batches.length && found.batches.length < limit) log.dueAt = found.nextAt;
+  return retries;
+}
+
+/** Cuts batches from the log and moves it past them. */
+async function newWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
-  const { maxBatchRecords: maxRecords, progress } = target.webhook;
-  const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || recordsAllowed <= 0) return { retries: [], fresh: [], next: LOOK_NOW };
+  const { webhookNumber } = log;
+  const { maxBatchRecords: maxRecords } = target.webhook;
+  const [gap] = log.gaps;
+  const from = gap?.first ?? log.next;
+  const through = (gap?.last ?? log.end - 1);
+  if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
-  const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
-  const fresh = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((stretch) => ({
-    ...stretch,
-    webhookNumber,
-    id: ids.uuid(),
-    attemptNumber: 1,
-    contentRefusals: 0,
-  }));
-  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(now) : LOOK_NOW };
+  const limit = Math.min(batchesRead * maxRecords, through - from + 1);
+  const waiting = await store.dispatch.waiting(webhookNumber, from, limit);
+  const inside = waiting.filter(({ offset }) => offset <= through);
+  const batches = cutBatches(inside, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((cut): Batch => {
+    const { firstOffset, lastOffset, bytes, createdAt } = cut;
+    const id = batchId({ createdAt, webhookNumber, first: firstOffset, last: lastOffset });
+    return { webhookNumber, id, firstOffset, lastOffset, bytes, attemptNumber: 1, contentRefusals: 0, isStored: false };
+  });
+  // Retention may have deleted records that were never sent here: what the log does not have is passed over.
+  const end = batches.at(-1)?.lastOffset ?? (inside.length === 0 ? through : from - 1);
+  moveTo(log, end + 1);
+  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW };
+}
+
+/** Everything before `offset` is claimed or in a batch. */
+function moveTo(log: WebhookLog, offset: number): void {
+  const [gap, ...others] = log.gaps;
+  if (gap === undefined) log.next = Math.max(log.next, offset);
+  else log.gaps = offset > gap.last ? others : [{ first: Math.max(gap.first, offset), last: gap.last }, ...others];
 }
 
 function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {
@@ -180,18 +158,9 @@ export function withinAllowance(batches: readonly Batch[], records: number): rea
   return taken;
 }
 
-function recordCount(batches: readonly Batch[]): number {
-  return batches.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
-}
-
 /** The longest that one attempt can take: it may request a token twice and post twice. */
-export function attemptMs({ webhook }: Pick<DeliveryTarget, 'webhook'>): number {
+export function attemptMs({ webhook }: { readonly webhook: Pick<WebhookConfiguration, 'timeoutSeconds'> }): number {
   return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
-}
-
-/** A claimed batch waits for those before it, so a lease lasts several attempts. */
-function leaseMs(target: DeliveryTarget): number {
-  return attemptMs(target) * 4 + LEASE_MARGIN_MS;
 }
 
 /** When a webhook with nothing to send is due: for its next heartbeat, or for the renewal of its session. */
@@ -206,6 +175,9 @@ export function idleAt(
   };
 }
 
+/** `createdAt`: of the first record. */
+type Cut = Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'> & { readonly createdAt: number };
+
 /**
  * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record gets a batch of its
  * own. (The data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
@@ -213,10 +185,10 @@ export function idleAt(
 export function cutBatches(
   waiting: readonly WaitingRecord[],
   { maxRecords, maxBatches, recordsAllowed }: Readonly<Record<'maxRecords' | 'maxBatches' | 'recordsAllowed', number>>,
-): Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>[] {
-  const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];
+): Cut[] {
+  const batches: { firstOffset: number; lastOffset: number; bytes: number; createdAt: number }[] = [];
   let records = 0;
-  for (const [index, { offset, bytes }] of waiting.entries()) {
+  for (const [index, { offset, bytes, createdAt }] of waiting.entries()) {
     if (index >= recordsAllowed) break;
     const last = batches.at(-1);
     if (last !== undefined && records < maxRecords && last.bytes + bytes <= BATCH_BYTES) {
@@ -226,7 +198,7 @@ export function cutBatches(
       continue;
     }
     if (batches.length === maxBatches) break;
-    batches.push({ firstOffset: offset, lastOffset: offset, bytes });
+    batches.push({ firstOffset: offset, lastOffset: offset, bytes, createdAt });
     records = 1;
   }
   return batches;

@@ -20,7 +20,7 @@ import {
   makeBody,
   ownMemory,
 } from './body.ts';
-import { attemptMs, stopByService, stopReason } from './claim.ts';
+import { stopByService, stopReason } from './claim.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CALLED_LATELY_MS,
@@ -243,13 +243,12 @@ function freeMemory(body: BodyOrFailure): void {
 }
 
 /**
- * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, its key may have
- * expired, or its lease may have become too short for an attempt.
+ * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, or its key may have
+ * expired.
  */
 function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
   const { progress, ordered } = target.webhook;
-  if (!isRunnable(progress.state) || stopReason(target, now) !== null || (ordered && !job.ordered)) return false;
-  return now + attemptMs(target) <= job.leaseExpiresAt;
+  return isRunnable(progress.state) && stopReason(target, now) === null && (!ordered || job.ordered);
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
