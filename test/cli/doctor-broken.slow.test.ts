@@ -55,9 +55,9 @@ const BROKEN: readonly Broken[] = [
   ],
   [
     'a function is missing',
-    'ALTER FUNCTION run_again(text) RENAME TO gone',
-    'ALTER FUNCTION gone(text) RENAME TO run_again',
-    /^objects: the schema lacks function run_again/,
+    'ALTER FUNCTION wait_for_standby() RENAME TO gone',
+    'ALTER FUNCTION gone() RENAME TO wait_for_standby',
+    /^objects: the schema lacks function wait_for_standby/,
   ],
   [
     'a column is missing',
