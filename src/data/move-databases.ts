@@ -255,21 +255,15 @@ function postgresTarget(db: PostgresDatabase, json: ReadonlyMap<string, Readonly
       }
       return statements;
     },
-    finish: (lastWebhook) => [
-      ...(lastWebhook === 0
+    finish: (lastWebhook) =>
+      lastWebhook === 0
         ? []
         : [
             {
               sql: "SELECT setval(CAST(pg_get_serial_sequence('webhook', 'number') AS regclass), @lastWebhook)",
               params: { lastWebhook },
             },
-          ]),
-      {
-        sql: `INSERT INTO webhook_wake (webhook_number, wake_at)
-              SELECT webhook_number, wake_at FROM webhook_progress WHERE wake_at IS NOT NULL ON CONFLICT DO NOTHING`,
-        params: {},
-      },
-    ],
+          ],
   };
 }
 
