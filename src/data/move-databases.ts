@@ -30,6 +30,7 @@ import {
   portableText,
 } from './move.ts';
 import { connect, prepareTarget, requireSchema } from './postgres.ts';
+import { refuseInstances } from './running-instances.ts';
 
 type MoveOptions = {
   /** Its data folder; the URL of the PostgreSQL database is `databaseUrl`. */
@@ -169,17 +170,6 @@ function openTarget(path: string): SqliteDatabase {
     throw new DataFolderError(`${path} was begun by another version of Sallyport and is removed: move again`);
   }
   return db;
-}
-
-async function refuseInstances(config: Config, db: Database): Promise<void> {
-  const row = await db.get(
-    'SELECT count(*) AS alive FROM instance WHERE expires_at > extract(epoch FROM clock_timestamp()) * 1000',
-    {},
-  );
-  const alive = Number(row?.alive);
-  if (alive === 0) return;
-  const many = alive === 1 ? 'an instance uses' : `${alive} instances use`;
-  throw new DataFolderError(`${many} the database ${nameOf(config)}: stop them first (sallyport instances lists them)`);
 }
 
 /** Every installation has its own sealed word. */
