@@ -527,6 +527,221 @@ CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state =
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 
+-- A transaction that writes nothing does not wait for the synchronous standby, which may not have what the transaction read. A record in
+-- the write-ahead log makes it wait.
+CREATE FUNCTION wait_for_standby() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local') THEN
+    PERFORM pg_logical_emit_message(true, 'sallyport', '');
+  END IF;
+END $$;
+
+-- An event that is older than what publishers look into might be numbered twice. The error is that of a row which no partition takes.
+CREATE FUNCTION refuse_late_event() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'the event is older than the logs of its webhooks take';
+END $$;
+
+-- Publishing. Each statement of these functions sees what was committed before it began, so one that waited for the lock of a log sees the
+-- records of the publisher that held it. Locks are taken in the order of the webhooks' numbers, so that publishers cannot deadlock, and held
+-- until the commit. So offsets have no gaps, and a later offset is never visible before an earlier one. No row is updated.
+
+-- Publishes one event. If its idempotency key belongs to another event, it publishes nothing and returns that event. `appended`: the
+-- webhooks whose logs got the event, or a null. `again`: nobody knows whether an earlier call was committed. Then it is not repeated.
+CREATE FUNCTION publish_event(
+  new_key bigint, new_id text, new_type text, new_data text, new_subject text, new_audience text, new_correlation_id text,
+  new_actor_id text, new_created_at bigint, new_publisher text, new_idempotency_key text, new_expires_at bigint, new_content_hash bytea,
+  excluded_webhooks bigint[], again boolean,
+  OUT holder text, OUT is_same boolean, OUT appended bigint[]
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  patterns text[] := ARRAY[new_type, substr(new_type, 1, strpos(new_type, '.')) || '*', '*'];
+  customers text[] := ARRAY[''];
+  numbers bigint[];
+  number bigint;
+  base bigint;
+  bases bigint[] := '{}';
+  first_key bigint;
+  first_keys bigint[] := '{}';
+  next_offset bigint;
+BEGIN
+  appended := '{NULL}';
+  IF new_publisher IS NOT NULL THEN
+    INSERT INTO idempotency AS i (publisher, key, event_id, event_key, expires_at)
+    VALUES (new_publisher, new_idempotency_key, new_id, new_key, new_expires_at)
+    ON CONFLICT (publisher, key) DO UPDATE
+    SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+    WHERE i.expires_at <= new_created_at;
+    IF NOT FOUND THEN
+      SELECT nullif(i.event_id, new_id), e.content_hash IS NULL OR e.content_hash = new_content_hash INTO holder, is_same
+      FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+      WHERE i.publisher = new_publisher AND i.key = new_idempotency_key;
+      PERFORM wait_for_standby();
+      RETURN;
+    END IF;
+  END IF;
+  IF again THEN
+    -- Waits for the earlier call if it is still in progress.
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
+      new_content_hash)
+    ON CONFLICT (key) DO NOTHING;
+    IF NOT FOUND THEN
+      PERFORM FROM event WHERE key = new_key AND id = new_id;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'unique_violation', TABLE = 'event', MESSAGE = 'another event has the key';
+      END IF;
+      PERFORM wait_for_standby();
+      RETURN;
+    END IF;
+  ELSE
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
+      new_content_hash);
+  END IF;
+  IF new_audience <> '' AND EXISTS (SELECT FROM event_type AS t WHERE t.name = new_type AND t.public) THEN
+    customers := CASE WHEN new_audience <> '*' THEN ARRAY['', new_audience] END;
+  END IF;
+  IF customers IS NULL THEN
+    SELECT array_agg(DISTINCT s.webhook_number) INTO numbers FROM subscription AS s
+    WHERE s.pattern = ANY (patterns) AND s.webhook_number <> ALL (excluded_webhooks);
+  ELSE
+    SELECT array_agg(DISTINCT s.webhook_number) INTO numbers FROM subscription AS s
+    WHERE s.pattern = ANY (patterns) AND s.customer_id = ANY (customers) AND s.webhook_number <> ALL (excluded_webhooks);
+  END IF;
+  IF numbers IS NULL THEN
+    RETURN;
+  END IF;
+  appended := numbers;
+  FOREACH number IN ARRAY numbers LOOP
+    SELECT p.base_offset, p.base_key INTO base, first_key FROM webhook_progress AS p WHERE p.webhook_number = number FOR NO KEY UPDATE;
+    IF new_key < first_key THEN
+      PERFORM refuse_late_event();
+    END IF;
+    bases := bases || base;
+    first_keys := first_keys || first_key;
+  END LOOP;
+  FOR at IN 1 .. cardinality(numbers) LOOP
+    number := numbers[at];
+    first_key := first_keys[at];
+    SELECT o.record_offset + 1 INTO next_offset FROM outbox AS o WHERE o.webhook_number = number AND o.event_key >= first_key
+    ORDER BY o.record_offset DESC LIMIT 1;
+    INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+    VALUES (number, greatest(next_offset, bases[at]), new_key, octet_length(new_data));
+  END LOOP;
+END $$;
+
+-- Publishes several events of several requests, each request as a whole or not at all. Returns the events of others that hold idempotency
+-- keys, with the place of the event that wanted it, and the webhooks whose logs grew. `wanted_data` is divided by U+001F.
+CREATE FUNCTION publish_events(
+  wanted_key bigint[], wanted_id text[], wanted_type text[], wanted_subject text[], wanted_audience text[], wanted_correlation_id text[],
+  wanted_actor_id text[], wanted_created_at bigint[], wanted_data text, wanted_bytes bigint[],
+  keyed_request bigint[], keyed_publisher text[], keyed_idempotency_key text[], keyed_expires_at bigint[], keyed_content_hash bytea[],
+  now bigint, excluded_place bigint[], excluded_webhook_number bigint[]
+) RETURNS TABLE (held_place bigint, holder text, is_same boolean, appended bigint)
+-- Plans for any number of rows: a plan for each call would take as long as the call.
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  held_places bigint[];
+  holders text[];
+  are_same boolean[];
+  refused bigint[];
+  skipped bigint[];
+  taken bigint;
+  types text[];
+  audiences text[];
+  subscribed bigint[];
+  numbers bigint[];
+  bases bigint[];
+  first_key bigint;
+  last_key bigint;
+BEGIN
+  IF keyed_request IS NOT NULL THEN
+    -- A key that another event holds: the event repeats that one, or its whole request is refused. An erased or deleted event has no hash,
+    -- so repeating its key publishes nothing, whatever the content is.
+    SELECT array_agg(h.place), array_agg(h.event_id), array_agg(h.is_same), array_agg(h.request) FILTER (WHERE NOT h.is_same)
+    INTO held_places, holders, are_same, refused
+    FROM (
+      SELECT k.place, k.request, i.event_id, e.content_hash IS NULL OR e.content_hash = k.content_hash AS is_same
+      FROM unnest(keyed_request, keyed_publisher, keyed_idempotency_key, keyed_content_hash)
+        WITH ORDINALITY AS k (request, publisher, idempotency_key, content_hash, place)
+      JOIN idempotency AS i ON i.publisher = k.publisher AND i.key = k.idempotency_key AND i.expires_at > now
+      LEFT JOIN event AS e ON e.key = i.event_key) AS h;
+    SELECT array_agg(k.place) INTO skipped FROM unnest(keyed_request) WITH ORDINALITY AS k (request, place)
+    WHERE k.place = ANY (held_places) OR k.request = ANY (refused);
+    INSERT INTO idempotency AS i (publisher, key, event_id, event_key, expires_at)
+    SELECT k.publisher, k.idempotency_key, k.id, k.key, k.expires_at
+    FROM unnest(keyed_publisher, keyed_idempotency_key, wanted_id, wanted_key, keyed_expires_at)
+      WITH ORDINALITY AS k (publisher, idempotency_key, id, key, expires_at, place)
+    WHERE k.publisher IS NOT NULL AND (skipped IS NULL OR k.place NOT IN (SELECT unnest(skipped)))
+    ORDER BY k.publisher, k.idempotency_key
+    ON CONFLICT (publisher, key) DO UPDATE
+    SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+    WHERE i.expires_at <= now;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken <> (
+      SELECT count(k.publisher) FROM unnest(keyed_publisher) WITH ORDINALITY AS k (publisher, place)
+      WHERE skipped IS NULL OR k.place NOT IN (SELECT unnest(skipped)))
+    THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'another instance took an idempotency key';
+    END IF;
+  END IF;
+
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+  SELECT w.key, w.id, w.type, w.data, w.subject, w.audience, w.correlation_id, w.actor_id, w.created_at, w.content_hash
+  FROM ROWS FROM (
+    unnest(wanted_key), unnest(wanted_id), unnest(wanted_type), unnest(string_to_array(wanted_data, chr(31))), unnest(wanted_subject),
+    unnest(wanted_audience), unnest(wanted_correlation_id), unnest(wanted_actor_id), unnest(wanted_created_at), unnest(keyed_content_hash)
+  ) WITH ORDINALITY AS w (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash, place)
+  WHERE skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped))
+  ORDER BY w.key;
+
+  SELECT array_agg(s.type), array_agg(s.audience), array_agg(s.webhook_number) INTO types, audiences, subscribed
+  FROM (
+    WITH told AS MATERIALIZED (
+      SELECT DISTINCT w.type, w.audience FROM unnest(wanted_type, wanted_audience) WITH ORDINALITY AS w (type, audience, place)
+      WHERE skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped)))
+    SELECT t.type, t.audience, s.webhook_number FROM told AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND s.customer_id = ANY (ARRAY['',
+        CASE WHEN t.audience <> '' AND EXISTS (SELECT FROM event_type AS x WHERE x.name = t.type AND x.public) THEN t.audience ELSE '' END])
+    WHERE t.audience <> '*'
+    UNION
+    SELECT t.type, t.audience, s.webhook_number FROM told AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND (s.customer_id = '' OR EXISTS (SELECT FROM event_type AS x WHERE x.name = t.type AND x.public))
+    WHERE t.audience = '*') AS s;
+  SELECT array_agg(log.webhook_number), array_agg(log.base_offset), min(log.base_key), max(log.base_key)
+  INTO numbers, bases, first_key, last_key
+  FROM (
+    SELECT p.webhook_number, p.base_offset, p.base_key FROM webhook_progress AS p
+    WHERE p.webhook_number IN (SELECT unnest(subscribed)) ORDER BY p.webhook_number FOR NO KEY UPDATE) AS log;
+  IF EXISTS (SELECT FROM unnest(wanted_key) AS w (key) WHERE w.key < last_key) THEN
+    PERFORM refuse_late_event();
+  END IF;
+  IF numbers IS NOT NULL THEN
+    WITH log AS MATERIALIZED (
+      SELECT l.webhook_number, greatest(l.base_offset, (
+        SELECT o.record_offset + 1 FROM outbox AS o WHERE o.webhook_number = l.webhook_number AND o.event_key >= first_key
+        ORDER BY o.record_offset DESC LIMIT 1)) AS next_offset
+      FROM unnest(numbers, bases) AS l (webhook_number, base_offset)),
+    reached AS MATERIALIZED (
+      SELECT s.type, s.audience, log.webhook_number, log.next_offset
+      FROM unnest(types, audiences, subscribed) AS s (type, audience, webhook_number) JOIN log ON log.webhook_number = s.webhook_number)
+    INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+    SELECT log.webhook_number, log.next_offset + row_number() OVER (PARTITION BY log.webhook_number ORDER BY w.place) - 1, w.key, w.bytes
+    FROM unnest(wanted_key, wanted_type, wanted_audience, wanted_bytes) WITH ORDINALITY AS w (key, type, audience, bytes, place)
+    JOIN reached AS log ON log.type = w.type AND log.audience = w.audience
+    WHERE (skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped)))
+      -- A hashed subplan. NOT EXISTS compared every record with every exclusion: the planner cannot know how many there are.
+      AND (excluded_place IS NULL
+        OR (w.place, log.webhook_number) NOT IN (SELECT x.place, x.number FROM unnest(excluded_place, excluded_webhook_number) AS x (place, number)));
+  END IF;
+  RETURN QUERY SELECT h.place, h.event_id, h.is_same, CAST(NULL AS bigint)
+    FROM unnest(held_places, holders, are_same) AS h (place, event_id, is_same);
+  RETURN QUERY SELECT CAST(NULL AS bigint), CAST(NULL AS text), CAST(NULL AS boolean), log.number FROM unnest(numbers) AS log (number);
+END $$;
+
 -- The progress of webhooks with what the log tells.
 CREATE VIEW webhook_status AS
 SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at, log.next_offset,

@@ -19,7 +19,7 @@ const INSERT = `
   VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
 
 /** Whether customers get events of the type. A type that is not public reaches only the operator's webhooks, whatever their patterns. */
-export const isForCustomers = (type: string): string =>
+const isForCustomers = (type: string): string =>
   `EXISTS (SELECT 1 FROM event_type AS x WHERE x.name = ${type} AND x.public)`;
 /** The customers of the webhooks that get an event, besides the operator. */
 export const reachedBy = (type: string, audience: string): string =>
