@@ -64,9 +64,23 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
   const isHeartbeat = batches.length === 0 && room.batches > 0 && heartbeatAt <= now;
   const idleUntil = Math.min(isHeartbeat ? NEVER : heartbeatAt, renewAt <= now ? now + WEBHOOK_SESSION_MS : renewAt);
-  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered }));
+  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({
+    webhookNumber,
+    endpointId: endpoint.id,
+    batch,
+    ordered,
+  }));
   const isRateLimited = webhook.maxRecordsPerSecond !== null;
-  return { webhookNumber, customerId, batches, jobs, isSequential: isSequential(webhook), isRateLimited, next, idleUntil };
+  return {
+    webhookNumber,
+    customerId,
+    batches,
+    jobs,
+    isSequential: isSequential(webhook),
+    isRateLimited,
+    next,
+    idleUntil,
+  };
 }
 
 /** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */
@@ -78,7 +92,12 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
 
 type Work = { readonly batches: readonly Batch[]; readonly next: NextLook };
 
-async function selectWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
+async function selectWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
   const { batches: most, now } = room;
   if (most === 0) return { batches: [], next: room.next };
   const { webhook } = target;
@@ -88,7 +107,8 @@ async function selectWork(store: Dependencies['store'], target: DeliveryTarget, 
     const first = hasRetries ? await store.dispatch.firstPending(log.webhookNumber, [...log.held.keys()]) : null;
     if (first === null) log.dueAt = NEVER;
     // Nothing overtakes the first pending batch, due or not.
-    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset) return newWork(store, target, log, room);
+    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset)
+      return newWork(store, target, log, room);
     if (first.dueAt > now) return { batches: [], next: { kind: 'not before', at: first.dueAt } };
     return { batches: [first.batch], next: WHEN_SETTLED };
   }
@@ -103,7 +123,12 @@ async function selectWork(store: Dependencies['store'], target: DeliveryTarget, 
 }
 
 /** The records of retries count towards the bound on one claim, like those of new batches. */
-async function dueRetries(store: Dependencies['store'], log: WebhookLog, room: Room, limit: number): Promise<readonly Batch[]> {
+async function dueRetries(
+  store: Dependencies['store'],
+  log: WebhookLog,
+  room: Room,
+  limit: number,
+): Promise<readonly Batch[]> {
   const found = await store.dispatch.dueBatches(log.webhookNumber, room.now, limit, [...log.held.keys()]);
   const retries = withinAllowance(found.batches, room.records);
   // If not all that is due was taken, the rest is due still.
@@ -112,13 +137,18 @@ async function dueRetries(store: Dependencies['store'], log: WebhookLog, room: R
 }
 
 /** Cuts batches from the log and moves it past them. */
-async function newWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
+async function newWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { webhookNumber } = log;
   const { maxBatchRecords: maxRecords } = target.webhook;
   const [gap] = log.gaps;
   const from = gap?.first ?? log.next;
-  const through = (gap?.last ?? log.end - 1);
+  const through = gap?.last ?? log.end - 1;
   if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const limit = Math.min(batchesRead * maxRecords, through - from + 1);

@@ -98,9 +98,30 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     claimed: CLAIMED_PER_WEBHOOK,
     claimedInAll: CLAIMED_IN_ALL,
   });
-  const deliveries = createDeliver({ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler, maySend });
+  const deliveries = createDeliver({
+    store,
+    clock,
+    ids,
+    send,
+    makeLargeBody,
+    log,
+    answeredRequests,
+    scheduler,
+    maySend,
+  });
   const observe = options.observe ?? [];
-  const writer = createSettlementWriter({ store, clock, checkClock, ids, jitter, log, owner, logs, scheduler, observe });
+  const writer = createSettlementWriter({
+    store,
+    clock,
+    checkClock,
+    ids,
+    jitter,
+    log,
+    owner,
+    logs,
+    scheduler,
+    observe,
+  });
   /** Webhooks that changed and whose positions are not read yet. */
   const unread = new Set<number>();
   let endsReadAt = Number.NEGATIVE_INFINITY;
@@ -221,7 +242,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (held !== undefined) held.isStored = true;
       }
       for (const { fate } of settled.batches) if (isPending(fate)) ofLog.dueAt = Math.min(ofLog.dueAt, fate.at);
-      logs.settled(ofLog, all.flatMap(({ job }) => job.batch ?? []));
+      logs.settled(
+        ofLog,
+        all.flatMap(({ job }) => job.batch ?? []),
+      );
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) logs.ready(webhookNumber);
@@ -304,6 +328,8 @@ function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
 }
 
-function isPending(fate: BatchFate | null): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
+function isPending(
+  fate: BatchFate | null,
+): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
   return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }

@@ -1,15 +1,7 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type {
-  AttemptRecord,
-  Batch,
-  CountedBatch,
-  Finished,
-  Health,
-  Position,
-  SettledBatch,
-} from '../domain/batch.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Position, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
@@ -140,7 +132,10 @@ function isRefusal(error: unknown): boolean {
 /** Another process or a replay has the batch now: the attempt is recorded, if there was one, and nothing else. */
 function lostOf({ job, result }: Finished, log: Log): Finished {
   const { webhookNumber, batch } = job;
-  log.warn({ webhookNumber, batchId: batch?.id }, 'a batch was changed or taken by others before its outcome was written');
+  log.warn(
+    { webhookNumber, batchId: batch?.id },
+    'a batch was changed or taken by others before its outcome was written',
+  );
   return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 

@@ -118,7 +118,13 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
   for (const batch of slow) {
     const { id, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
     const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now };
-    const state = { state: 'pending', attemptCount: attemptNumber, nextAttemptAt: now, leaseOwner: owner, settledAt: null };
+    const state = {
+      state: 'pending',
+      attemptCount: attemptNumber,
+      nextAttemptAt: now,
+      leaseOwner: owner,
+      settledAt: null,
+    };
     statements.push({ sql: INSERT, params: { ...row, ...state }, expectChanges: 1 });
   }
   return statements;
@@ -144,9 +150,21 @@ export function pendingRecords({ batches, slow }: Pick<Settlement, 'batches' | '
 }
 
 /** The rows that replace the row of a batch that is taken apart. A half inherits one content refusal: the next one halves it again. */
-function halvesOf({ webhookNumber, firstOffset, lastOffset }: Batch, at: number, ids: readonly [string, string], now: number) {
+function halvesOf(
+  { webhookNumber, firstOffset, lastOffset }: Batch,
+  at: number,
+  ids: readonly [string, string],
+  now: number,
+) {
   const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
-  const state = { state: 'pending', attemptCount: 0, contentRefusals: 1, nextAttemptAt: at, leaseOwner: null, settledAt: null };
+  const state = {
+    state: 'pending',
+    attemptCount: 0,
+    contentRefusals: 1,
+    nextAttemptAt: at,
+    leaseOwner: null,
+    settledAt: null,
+  };
   const half = (first: number, last: number, id: string): Statement => ({
     sql: INSERT,
     params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now },
@@ -170,7 +188,16 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
     const state = isPending
       ? { state: 'pending', nextAttemptAt: at, settledAt: null }
       : { state: fate.kind, nextAttemptAt: null, settledAt: at };
-    const inserted = { webhookNumber, firstOffset, lastOffset, id, attemptCount, contentRefusals, leaseOwner: null, now };
+    const inserted = {
+      webhookNumber,
+      firstOffset,
+      lastOffset,
+      id,
+      attemptCount,
+      contentRefusals,
+      leaseOwner: null,
+      now,
+    };
     return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
   }
   return isPending
