@@ -22,7 +22,7 @@ const SETTLED_AT_ONCE_MAX = 128;
  * The interval between two writes of outcomes that nothing waits for. With 5 ms, publishing and delivering together took 7 % more CPU time
  * (scripts/bench/cost.ts).
  */
-const SETTLE_EVERY_MS = 20;
+const SETTLE_EVERY_MS = 50;
 
 /** Refusals in a row after which writing an outcome pauses, and the pause, which also follows a failure of the store. */
 const SETTLE_REFUSED_ROUNDS = 20;

@@ -10,7 +10,6 @@ import type { Parameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
-import { IS_RUNNABLE } from '../shared/changes.ts';
 import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { rowsOf } from './arrays.ts';
