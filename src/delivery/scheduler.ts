@@ -122,7 +122,16 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     },
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
     admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
-      const added = { owner, waiting: [], batches: new Map(), claimed: 0, begun: 0, done: new Set(), sequential, rateLimited };
+      const added: Queue = {
+        owner,
+        waiting: [],
+        batches: new Map(),
+        claimed: 0,
+        begun: 0,
+        done: new Set(),
+        sequential,
+        rateLimited,
+      };
       const queue: Queue = queues.get(webhookNumber) ?? added;
       if (queue.claimed + jobs.length === 0) return;
       queues.set(webhookNumber, Object.assign(queue, { sequential, rateLimited }));
