@@ -260,7 +260,10 @@ export function createOutcomeQueue(
 
   const schedule = (isUrgent: boolean): void => {
     // A microtask later, so that outcomes added by the same callback are written together.
-    if (isUrgent) return queueMicrotask(writeUrgent);
+    if (isUrgent) {
+      queueMicrotask(writeUrgent);
+      return;
+    }
     const isBusy = gathered >= SETTLE_BUSY;
     if (timer !== null && (isSoon || !isBusy)) return;
     if (timer !== null) clearTimeout(timer);
