@@ -15,7 +15,8 @@ export function watchAppends<Kind extends Database>(db: Kind): { readonly db: Ki
     rows: readonly { readonly webhook_number?: unknown }[],
   ): void => {
     if (statements[at]?.appends !== true) return;
-    for (const { webhook_number: number } of rows) numbers.add(Number(number));
+    // A row without a number tells of something else.
+    for (const { webhook_number: number } of rows) if (number !== null) numbers.add(Number(number));
   };
   const commit: Database['commit'] = async (statements, ...rest) => {
     const results = await db.commit(statements, ...rest);
