@@ -105,7 +105,8 @@ export function createWebhookLogs(): WebhookLogs {
       };
       log.next = Math.max(log.next, next);
       log.end = Math.max(log.end, end);
-      log.dueAt = dueAt;
+      // A batch may have become due earlier since the position was read.
+      log.dueAt = Math.min(log.dueAt, dueAt);
       log.sentAt = laterOf(log.sentAt, sentAt);
       log.isClosing = false;
       logs.set(webhookNumber, log);

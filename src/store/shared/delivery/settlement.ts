@@ -3,7 +3,7 @@
 import type { AttemptRecord, Batch, BatchFate, Health, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
-import type { SettlementStore } from '../../port/dispatch.ts';
+import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import { IS_RUNNABLE } from '../changes.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
@@ -41,10 +41,13 @@ const COUNT_PENDING = `
 const MOVE = `
   UPDATE webhook_position SET covered_offset = @coveredOffset, sent_at = @sentAt, pending_records = pending_records + @records
   WHERE webhook_number = @webhookNumber`;
-const IS_SETTLED = `
-  SELECT 1 FROM batch
-  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND attempt_count >= @attemptNumber
-    AND lease_owner IS NULL`;
+const ROW = `
+  SELECT id, CASE
+    WHEN id <> @id THEN 'other'
+    WHEN ${AS_ATTEMPTED('', '@attemptNumber', '@owner')} THEN 'open'
+    WHEN attempt_count >= @attemptNumber AND lease_owner IS NULL THEN 'settled'
+    ELSE 'other' END AS found
+  FROM batch WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset`;
 // Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
   UPDATE webhook_progress
@@ -75,8 +78,11 @@ function insertAttemptSql(responseBody: string): string {
 export function settlementStore(db: Database): SettlementStore {
   return {
     settle: async (settlement) => void (await db.commit(await settlementStatements(db, settlement))),
-    isSettled: async ({ webhookNumber, firstOffset, id, attemptNumber }) =>
-      (await db.get(IS_SETTLED, { webhookNumber, firstOffset, id, attemptNumber })) !== undefined,
+    rowOf: async ({ webhookNumber, firstOffset, id, attemptNumber, isStored }, owner) => {
+      const row = await db.get(ROW, { webhookNumber, firstOffset, id, attemptNumber, owner });
+      if (row === undefined) return isStored ? 'other' : 'none';
+      return row.found as BatchRow;
+    },
   };
 }
 
