@@ -19,9 +19,9 @@ import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { OAUTH_TIMEOUT_MS } from './limits.ts';
+import { OAUTH_TIMEOUT_MS, UNCLAIMABLE_PAUSE_MS } from './limits.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
-import type { WebhookLog } from './webhook-logs.ts';
+import type { WebhookLog, WebhookLogs } from './webhook-logs.ts';
 
 /** Waiting records whose sizes are read for one claim. */
 const WAITING_READ_MAX = 2000;
@@ -32,17 +32,18 @@ type Dependencies = {
   readonly ids: Ids;
   readonly log: Log;
   readonly scheduler: Pick<Scheduler, 'room'>;
+  readonly logs: Pick<WebhookLogs, 'hold'>;
 };
 
 /** A claim, and when to look at the webhook if nothing happens. */
-export type Claim = Claimed & { readonly batches: readonly Batch[]; readonly idleUntil: number };
+export type Claim = Claimed & { readonly idleUntil: number };
 
 /**
- * Claims the next work of a webhook and moves its log past it; null if the webhook is gone or does not send. One claim of a webhook at a
- * time. Reads only, except that it begins a new session once a day, and stops a webhook that must not send.
+ * Claims the next work of a webhook: its log holds the batches and moves past them. Null if the webhook is gone or does not send. One claim
+ * of a webhook at a time. Reads only, except that it begins a new session once a day, and stops a webhook that must not send.
  */
 export async function claimWork(dependencies: Dependencies, log: WebhookLog): Promise<Claim | null> {
-  const { store, clock, scheduler, ids } = dependencies;
+  const { store, clock, scheduler, ids, logs } = dependencies;
   const target = await store.dispatch.target(log.webhookNumber);
   // A webhook that stopped since it was found due is no longer woken either.
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
@@ -55,18 +56,30 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   const { webhook, endpoint } = target;
   const { ordered, customerId } = webhook;
   const { webhookNumber } = log;
-  const room = scheduler.room(webhook, now, log.end - log.next);
-  const { batches, next } = await selectWork(store, target, log, room);
-  const progress = { ...webhook.progress, sentAt: log.sentAt };
-  const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
+  // A start begins another silence, whatever was sent before it.
+  if (webhook.progress.state === 'started' && (log.sentAt ?? 0) < webhook.progress.stateAt) log.sentAt = null;
+  const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: log.sentAt });
   if (renewAt <= now) await store.dispatch.beginSession(webhookNumber, { id: ids.uuid(), at: now });
-  // A webhook with work in progress is not silent; its outcome is followed by another look.
-  const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
-  const isHeartbeat = batches.length === 0 && room.batches > 0 && heartbeatAt <= now;
-  const idleUntil = Math.min(isHeartbeat ? NEVER : heartbeatAt, renewAt <= now ? now + WEBHOOK_SESSION_MS : renewAt);
-  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered }));
+  const room = scheduler.room(webhook, now, log.end - log.next);
+  const { batches, next, through } = await selectWork(store, target, log, room);
+  // Nothing is awaited from here on: a position that is written meanwhile must not pass what is neither held nor waiting.
+  if (through !== null) moveTo(log, through + 1);
+  logs.hold(log, batches, now);
+  // A webhook with work in progress is not silent, and its outcome is followed by another look; so is a pause.
+  const isSilent = batches.length === 0 && room.claimed === 0 && room.batches > 0;
+  const isHeartbeat = isSilent && silentUntil <= now;
+  const idleUntil = Math.min(
+    isSilent && !isHeartbeat ? silentUntil : NEVER,
+    renewAt <= now ? now + WEBHOOK_SESSION_MS : renewAt,
+  );
+  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({
+    webhookNumber,
+    endpointId: endpoint.id,
+    batch,
+    ordered,
+  }));
   const isRateLimited = webhook.maxRecordsPerSecond !== null;
-  return { webhookNumber, customerId, batches, jobs, isSequential: isSequential(webhook), isRateLimited, next, idleUntil };
+  return { webhookNumber, customerId, jobs, isSequential: isSequential(webhook), isRateLimited, next, idleUntil };
 }
 
 /** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */
@@ -76,50 +89,79 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
-type Work = { readonly batches: readonly Batch[]; readonly next: NextLook };
+/** `through`: the last record that is claimed or passed over; null if the log does not move. */
+type Work = { readonly batches: readonly Batch[]; readonly next: NextLook; readonly through: number | null };
 
-async function selectWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
+async function selectWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
   const { batches: most, now } = room;
-  if (most === 0) return { batches: [], next: room.next };
+  if (most === 0) return { batches: [], next: room.next, through: null };
   const { webhook } = target;
   // What failed has a row with a due time, and nothing else has.
   const hasRetries = log.dueAt < NEVER;
   if (webhook.ordered) {
-    const first = hasRetries ? await store.dispatch.firstPending(log.webhookNumber, [...log.held.keys()]) : null;
-    if (first === null) log.dueAt = NEVER;
+    const first = hasRetries ? await firstPending(store, log) : null;
     // Nothing overtakes the first pending batch, due or not.
-    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset) return newWork(store, target, log, room);
-    if (first.dueAt > now) return { batches: [], next: { kind: 'not before', at: first.dueAt } };
-    return { batches: [first.batch], next: WHEN_SETTLED };
+    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset)
+      return newWork(store, target, log, room);
+    if (first.dueAt > now) return { batches: [], next: { kind: 'not before', at: first.dueAt }, through: null };
+    return { batches: [first.batch], next: WHEN_SETTLED, through: null };
   }
   const limit = Math.min(most, batchesReadAtOnce(webhook));
   const retries = log.dueAt > now ? [] : await dueRetries(store, log, room, limit);
   const free = most - retries.length;
-  if (free === 0) return { batches: retries, next: WHEN_SETTLED };
-  if (retries.length === limit) return { batches: retries, next: LOOK_NOW };
+  if (free === 0) return { batches: retries, next: WHEN_SETTLED, through: null };
+  if (retries.length === limit) return { batches: retries, next: LOOK_NOW, through: null };
   const records = room.records - retries.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
   const fresh = await newWork(store, target, log, { ...room, batches: free, records });
-  return { batches: [...retries, ...fresh.batches], next: fresh.next };
+  return { ...fresh, batches: [...retries, ...fresh.batches] };
+}
+
+async function firstPending(
+  store: Dependencies['store'],
+  log: WebhookLog,
+): Promise<Awaited<ReturnType<DispatchVerbs['dispatch']['firstPending']>>> {
+  log.dueAt = NEVER;
+  const first = await store.dispatch.firstPending(log.webhookNumber, [...log.held.keys()]);
+  if (first !== null) log.dueAt = Math.min(log.dueAt, first.dueAt);
+  return first;
 }
 
 /** The records of retries count towards the bound on one claim, like those of new batches. */
-async function dueRetries(store: Dependencies['store'], log: WebhookLog, room: Room, limit: number): Promise<readonly Batch[]> {
+async function dueRetries(
+  store: Dependencies['store'],
+  log: WebhookLog,
+  room: Room,
+  limit: number,
+): Promise<readonly Batch[]> {
+  // Before the read: an outcome that is written, or a change that is read, during it may make a batch due earlier.
+  log.dueAt = NEVER;
   const found = await store.dispatch.dueBatches(log.webhookNumber, room.now, limit, [...log.held.keys()]);
   const retries = withinAllowance(found.batches, room.records);
   // If not all that is due was taken, the rest is due still.
-  if (retries.length === found.batches.length && found.batches.length < limit) log.dueAt = found.nextAt;
+  const isAll = retries.length === found.batches.length && found.batches.length < limit;
+  log.dueAt = Math.min(log.dueAt, isAll ? found.nextAt : room.now);
   return retries;
 }
 
-/** Cuts batches from the log and moves it past them. */
-async function newWork(store: Dependencies['store'], target: DeliveryTarget, log: WebhookLog, room: Room): Promise<Work> {
+/** Cuts batches from the log. */
+async function newWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { webhookNumber } = log;
   const { maxBatchRecords: maxRecords } = target.webhook;
   const [gap] = log.gaps;
   const from = gap?.first ?? log.next;
-  const through = (gap?.last ?? log.end - 1);
-  if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW };
+  const through = gap?.last ?? log.end - 1;
+  if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW, through: null };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const limit = Math.min(batchesRead * maxRecords, through - from + 1);
   const waiting = await store.dispatch.waiting(webhookNumber, from, limit);
@@ -129,10 +171,12 @@ async function newWork(store: Dependencies['store'], target: DeliveryTarget, log
     const id = batchId({ createdAt, webhookNumber, first: firstOffset, last: lastOffset });
     return { webhookNumber, id, firstOffset, lastOffset, bytes, attemptNumber: 1, contentRefusals: 0, isStored: false };
   });
-  // Retention may have deleted records that were never sent here: what the log does not have is passed over.
-  const end = batches.at(-1)?.lastOffset ?? (inside.length === 0 ? through : from - 1);
-  moveTo(log, end + 1);
-  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW };
+  const last = batches.at(-1)?.lastOffset;
+  // Never past a record that was not read. The next look asks for the end again.
+  if (last === undefined && gap === undefined) log.end = log.next;
+  if (last === undefined)
+    return { batches, next: { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS }, through: null };
+  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW, through: last };
 }
 
 /** Everything before `offset` is claimed or in a batch. */

@@ -37,10 +37,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const handOver = createHandOver({
     isBusy: pipeline.isBusy,
     withdraw: pipeline.giveBack,
-    leave: async (webhookNumber) => {
-      await pipeline.leave(webhookNumber);
-      await membership?.handedOver(webhookNumber);
-    },
+    leave: (webhookNumber) => pipeline.leave(webhookNumber, async () => membership?.handedOver(webhookNumber)),
     log,
   });
   const loop = createLoop({ clock, log, pollMs, look: pipeline.look });

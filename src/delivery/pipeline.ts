@@ -33,7 +33,7 @@ import {
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import { createWebhookLogs, hasWork, type WebhookLog } from './webhook-logs.ts';
+import { createWebhookLogs, hasWork, positionToWrite, type WebhookLog } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -75,8 +75,8 @@ export type Pipeline = {
   forget(): void;
   /** Whether anything of the webhook is claimed or being claimed. */
   isBusy(webhookNumber: number): boolean;
-  /** Nothing of the webhook is in progress here: writes its position, and forgets it. */
-  leave(webhookNumber: number): Promise<void>;
+  /** Nothing of the webhook is in progress here: writes its position, gives it away, and forgets it. */
+  leave(webhookNumber: number, giveAway: () => Promise<void>): Promise<void>;
   /** Ends every attempt and every wait for the store. */
   abandon(): void;
   /** Resolves once every job that was started is settled, and the positions of all webhooks are written. */
@@ -98,13 +98,36 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     claimed: CLAIMED_PER_WEBHOOK,
     claimedInAll: CLAIMED_IN_ALL,
   });
-  const deliveries = createDeliver({ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler, maySend });
+  const deliveries = createDeliver({
+    store,
+    clock,
+    ids,
+    send,
+    makeLargeBody,
+    log,
+    answeredRequests,
+    scheduler,
+    maySend,
+  });
   const observe = options.observe ?? [];
-  const writer = createSettlementWriter({ store, clock, checkClock, ids, jitter, log, owner, logs, scheduler, observe });
+  const writer = createSettlementWriter({
+    store,
+    clock,
+    checkClock,
+    ids,
+    jitter,
+    log,
+    owner,
+    logs,
+    scheduler,
+    observe,
+  });
   /** Webhooks that changed and whose positions are not read yet. */
   const unread = new Set<number>();
   let endsReadAt = Number.NEGATIVE_INFINITY;
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
+  /** Claims and writes of outcomes in progress. */
+  let working = 0;
   let onDrained = (): void => {};
 
   const look: Pipeline['look'] = async () => {
@@ -119,7 +142,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
     const due = [...logs.takeReady(now, WEBHOOKS_PER_ROUND)];
     // Several together, because they share reads; not all together, because each reads the waiting records.
-    while (due.length > 0) await allOf(due.splice(0, CLAIMS_AT_ONCE).map(claim));
+    try {
+      while (due.length > 0) await allOf(due.splice(0, CLAIMS_AT_ONCE).map(claim));
+    } finally {
+      for (const webhookNumber of due) logs.ready(webhookNumber);
+    }
     const nextAt = logs.nextLookAt();
     return { again: nextAt !== null && nextAt <= now, nextAt };
   };
@@ -134,9 +161,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       for (const position of positions) logs.open(position, clock());
       for (const webhookNumber of numbers) {
         unread.delete(webhookNumber);
-        if (!open.has(webhookNumber)) logs.close(webhookNumber);
+        if (!open.has(webhookNumber)) await close(webhookNumber);
       }
     }
+  };
+
+  /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
+  const close = async (webhookNumber: number): Promise<void> => {
+    const ofLog = logs.get(webhookNumber);
+    const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
+    if (isUnwritten) await writePosition(webhookNumber);
+    logs.close(webhookNumber);
   };
 
   /** Of the logs to which this process has appended, and in turns of all: other processes append too. */
@@ -154,14 +189,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   const claim = async (webhookNumber: number): Promise<void> => {
     const ofLog = logs.get(webhookNumber);
-    if (ofLog === undefined || ofLog.isClosing || !maySend() || !mayClaim(webhookNumber)) return;
+    if (ofLog === undefined || ofLog.isClosing) return;
+    // It may be able to later, without any news of the webhook.
+    if (!maySend() || !mayClaim(webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
     // At its limit, the next settlement claims.
     if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
+    working += 1;
     try {
-      const claimed = await claimWork({ store, clock, ids, log, scheduler }, ofLog);
+      const claimed = await claimWork({ store, clock, ids, log, scheduler, logs }, ofLog);
       const now = clock();
       if (claimed === null) return logs.close(webhookNumber);
-      logs.hold(ofLog, claimed.batches, now);
       scheduler.admit(claimed);
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
@@ -181,7 +218,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     } finally {
       scheduler.endClaim(webhookNumber);
       onWorkEnded(webhookNumber);
+      workEnded();
     }
+  };
+
+  const isDrained = (): boolean => working === 0 && scheduler.isIdle();
+
+  const workEnded = (): void => {
+    working -= 1;
+    if (isDrained()) onDrained();
   };
 
   const lookAgain = (ofLog: WebhookLog, now: number): void => {
@@ -202,10 +247,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const isUrgent = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     runNext();
     outcomes.add({ job, result }, isUrgent);
+    const ofLog = logs.get(job.webhookNumber);
+    if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
   };
 
   /** `isApart`: the store refused the outcome together with others. */
   const settle = async (webhookNumber: number, all: readonly Finished[], isApart = false): Promise<void> => {
+    working += 1;
+    await settleAll(webhookNumber, all, isApart);
+    workEnded();
+  };
+
+  const settleAll = async (webhookNumber: number, all: readonly Finished[], isApart: boolean): Promise<void> => {
     const settled = await writer.write(webhookNumber, all, { isApart, isLast: false });
     if (settled === 'refused') {
       for (const one of all) void settle(webhookNumber, [one], true);
@@ -221,20 +274,27 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (held !== undefined) held.isStored = true;
       }
       for (const { fate } of settled.batches) if (isPending(fate)) ofLog.dueAt = Math.min(ofLog.dueAt, fate.at);
-      logs.settled(ofLog, all.flatMap(({ job }) => job.batch ?? []));
+      logs.settled(
+        ofLog,
+        all.flatMap(({ job }) => job.batch ?? []),
+      );
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
-    if (finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) logs.ready(webhookNumber);
+    if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
+      // Its row may be due: while the batch was held here, no read returned it.
+      ofLog.dueAt = 0;
+      logs.ready(webhookNumber);
+    }
     // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
     const isReleased = finished.some(({ result }) => result.kind === 'release');
     if (all.length > 0 && (isReleased || webhook === null || isHeldUp(webhook, now))) giveBack(webhookNumber);
     const jobs = all.map(({ job }) => job);
-    scheduler.settled(webhookNumber, jobs, webhook === null ? null : isSequential(webhook));
+    // A write without an outcome says nothing about the outcomes that wait.
+    scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
     runNext();
     if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
     if (settled.isChanged) wake();
     onWorkEnded(webhookNumber);
-    if (scheduler.isIdle()) onDrained();
   };
 
   /** The webhook's next work, without waiting for a look. */
@@ -242,9 +302,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { heartbeatAt, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: ofLog.sentAt });
     logs.lookBy(ofLog, Math.min(heartbeatAt, renewAt));
     if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
-    if (!hasWork(ofLog, now)) return;
-    await claim(ofLog.webhookNumber).catch((err: unknown) => {
-      log.warn({ webhookNumber: ofLog.webhookNumber, err }, 'no work could be claimed for a webhook yet');
+    await claimMore(ofLog, now);
+  };
+
+  const claimMore = async (ofLog: WebhookLog, now: number): Promise<void> => {
+    const { webhookNumber } = ofLog;
+    if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber)) return;
+    await claim(webhookNumber).catch((err: unknown) => {
+      log.warn({ webhookNumber, err }, 'no work could be claimed for a webhook yet');
     });
   };
 
@@ -276,8 +341,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       for (const webhookNumber of [...logs.numbers()]) logs.drop(webhookNumber);
     },
     isBusy: scheduler.isBusy,
-    leave: async (webhookNumber) => {
+    leave: async (webhookNumber, giveAway) => {
       await writePosition(webhookNumber);
+      await giveAway();
       logs.drop(webhookNumber);
     },
     abandon: () => {
@@ -287,9 +353,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     drained: async () => {
       await new Promise<void>((resolve) => {
         onDrained = resolve;
-        if (scheduler.isIdle()) resolve();
+        if (isDrained()) resolve();
       });
-      for (const webhookNumber of logs.unwritten(Number.POSITIVE_INFINITY)) await writePosition(webhookNumber);
+      outcomes.close();
+      await allOf(logs.unwritten(Number.POSITIVE_INFINITY).map(writePosition));
     },
   };
 }
@@ -304,6 +371,8 @@ function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
 }
 
-function isPending(fate: BatchFate | null): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
+function isPending(
+  fate: BatchFate | null,
+): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
   return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }

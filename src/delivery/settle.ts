@@ -1,15 +1,7 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type {
-  AttemptRecord,
-  Batch,
-  CountedBatch,
-  Finished,
-  Health,
-  Position,
-  SettledBatch,
-} from '../domain/batch.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Position, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
@@ -24,13 +16,15 @@ import type { Scheduler } from './scheduler.ts';
 import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
-const SETTLED_AT_ONCE_MAX = 128;
+const SETTLED_AT_ONCE_MAX = 256;
 
 /**
- * The interval between two writes of outcomes that nothing waits for. With 5 ms, publishing and delivering together took 7 % more CPU time
- * (scripts/bench/cost.ts).
+ * The interval between two writes of outcomes that nothing waits for: the shorter one once `SETTLE_BUSY` of them have gathered. With 5 ms,
+ * publishing and delivering together took 7 % more CPU time (scripts/bench/cost.ts).
  */
-const SETTLE_EVERY_MS = 20;
+const SETTLE_EVERY_MS = 50;
+const SETTLE_BUSY_EVERY_MS = 20;
+const SETTLE_BUSY = 16;
 
 /** Refusals in a row after which writing an outcome pauses, and the pause, which also follows a failure of the store. */
 const SETTLE_REFUSED_ROUNDS = 20;
@@ -88,17 +82,30 @@ type WriterOptions = {
 };
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
-  const { store, log, scheduler } = options;
+  const { store, log, owner, logs, scheduler } = options;
   const stateEvents = createStateEventLimit();
   const ended = new AbortController();
 
-  /** The outcome of a refused settlement: written by a commit that was not answered, or not to be written any more. */
+  /** The outcome of a refused settlement: still to be written, written by a commit that was not answered, or no longer to be written. */
   const whenRefused = async (finished: Finished): Promise<Finished> => {
     const { job, result } = finished;
-    if (job.batch === null || result.kind === 'lost') return finished;
-    const isSettled = await store.settlements.isSettled(job.batch).catch(() => null);
-    if (isSettled === null) return finished;
-    return isSettled ? { job, result: { kind: 'lost', sent: null } } : lostOf(finished, log);
+    const { batch, webhookNumber } = job;
+    if (batch === null || result.kind === 'lost') return finished;
+    const row = await store.settlements.rowOf(batch, owner).catch(() => null);
+    if (row === 'settled') return { job, result: { kind: 'lost', sent: null } };
+    if (row === 'other') return lostOf(finished, log);
+    const held = logs.get(webhookNumber)?.held.get(batch.firstOffset);
+    // The row of a slow attempt, or of its release, may have been written by a commit that was not answered.
+    if (row === 'open' && held?.batch === batch) held.isStored = true;
+    return finished;
+  };
+
+  /** After a refused write of slow attempts: some may have their rows already. */
+  const noteRows = async (webhookNumber: number): Promise<void> => {
+    for (const held of logs.get(webhookNumber)?.held.values() ?? []) {
+      const row = held.isStored ? null : await store.settlements.rowOf(held.batch, owner).catch(() => null);
+      if (row === 'open') held.isStored = true;
+    }
   };
 
   return {
@@ -111,7 +118,10 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         if (!('error' in written)) return written;
         const { error } = written;
         if (isRefusal(error)) {
-          if (finished.length === 0) return GIVEN_UP;
+          if (finished.length === 0) {
+            await noteRows(webhookNumber);
+            return GIVEN_UP;
+          }
           if (!isApart) return 'refused';
           // In the first round a change of state may have been in the way.
           if (round > 1) finished = await Promise.all(finished.map(whenRefused));
@@ -140,7 +150,10 @@ function isRefusal(error: unknown): boolean {
 /** Another process or a replay has the batch now: the attempt is recorded, if there was one, and nothing else. */
 function lostOf({ job, result }: Finished, log: Log): Finished {
   const { webhookNumber, batch } = job;
-  log.warn({ webhookNumber, batchId: batch?.id }, 'a batch was changed or taken by others before its outcome was written');
+  log.warn(
+    { webhookNumber, batchId: batch?.id },
+    'a batch was changed or taken by others before its outcome was written',
+  );
   return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 
@@ -159,7 +172,7 @@ async function writeOnce(
   const now = clock();
   const sentAt = Math.max(target.webhook.progress.sentAt ?? 0, ofLog?.sentAt ?? 0) || null;
   const webhook = { ...target.webhook, progress: { ...target.webhook.progress, sentAt } };
-  const rows = finished.map((one) => withRow(one, ofLog));
+  const rows = finished.map((one) => asHeld(one, ofLog, log));
   const conclusion = conclude(webhook, rows, { now, jitter, ids, url: target.endpoint.url });
   const { batches, health, changes, audit, progress } = conclusion;
   const limited = stateEvents.limited(changes, now);
@@ -167,7 +180,10 @@ async function writeOnce(
   const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
   for (const { firstOffset } of slow) ending.add(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
-  const position = ofLog === undefined ? null : positionToWrite(ofLog, now, { settling: ending, isLast });
+  const position =
+    ofLog === undefined
+      ? null
+      : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
   const outcome = { webhookNumber, owner, batches, slow, position, now, changes: limited, audit };
   await store.settlements.settle({ ...outcome, health: isSame ? null : health });
@@ -178,15 +194,20 @@ async function writeOnce(
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  return { finished, webhook: { ...webhook, progress }, batches, slow, position, isChanged: changes.length > 0 };
+  return { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, isChanged: changes.length > 0 };
 }
 
-/** The batch as the store has it: a slow attempt got a row while it was in progress. */
-function withRow(finished: Finished, log: WebhookLog | undefined): Finished {
+/**
+ * The batch as the store has it: a slow attempt got a row while it was in progress. Lost if another process may have sent for the webhook
+ * since the claim: this one then read its log again.
+ */
+function asHeld(finished: Finished, ofLog: WebhookLog | undefined, log: Log): Finished {
   const { job, result } = finished;
   const { batch } = job;
-  if (batch === null || batch.isStored || log?.held.get(batch.firstOffset)?.isStored !== true) return finished;
-  return { job: { ...job, batch: { ...batch, isStored: true } }, result };
+  if (batch === null || result.kind === 'lost') return finished;
+  const held = ofLog?.held.get(batch.firstOffset);
+  if (held?.batch !== batch) return lostOf(finished, log);
+  return held.isStored && !batch.isStored ? { job: { ...job, batch: { ...batch, isStored: true } }, result } : finished;
 }
 
 /** Whether nothing of the health changed but the time of the last attempt, which is written with the position. */
@@ -219,6 +240,8 @@ type OutcomeQueue = {
   add(finished: Finished, isUrgent: boolean): void;
   /** The webhook's position or slow attempts are to be written, with outcomes or without. */
   touch(webhookNumber: number): void;
+  /** Nothing is written any more. All outcomes are. */
+  close(): void;
 };
 
 /**
@@ -233,10 +256,16 @@ export function createOutcomeQueue(
   const writing = new Set<number>();
   const urgent = new Set<number>();
   let writtenAt = Number.NEGATIVE_INFINITY;
-  let isScheduled = false;
+  /** Outcomes since the last write, and its next time. */
+  let gathered = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let isSoon = false;
+  let isClosed = false;
 
   const writeWaiting = (): void => {
-    isScheduled = false;
+    timer = null;
+    isSoon = false;
+    gathered = 0;
     writtenAt = performance.now();
     for (const webhookNumber of waiting.keys()) void writeQueue(webhookNumber);
   };
@@ -247,7 +276,7 @@ export function createOutcomeQueue(
 
   const writeQueue = async (webhookNumber: number): Promise<void> => {
     const queue = waiting.get(webhookNumber);
-    if (queue === undefined || writing.has(webhookNumber)) return;
+    if (isClosed || queue === undefined || writing.has(webhookNumber)) return;
     writing.add(webhookNumber);
     urgent.delete(webhookNumber);
     await settle(webhookNumber, queue.splice(0, SETTLED_AT_ONCE_MAX));
@@ -258,12 +287,16 @@ export function createOutcomeQueue(
 
   const schedule = (isUrgent: boolean): void => {
     // A microtask later, so that outcomes added by the same callback are written together.
-    if (isUrgent) queueMicrotask(writeUrgent);
-    if (isUrgent || isScheduled) return;
-    isScheduled = true;
-    const inMs = writtenAt + SETTLE_EVERY_MS - performance.now();
-    if (inMs > 0) setTimeout(writeWaiting, inMs);
-    else setImmediate(writeWaiting);
+    if (isUrgent) {
+      queueMicrotask(writeUrgent);
+      return;
+    }
+    const isBusy = gathered >= SETTLE_BUSY;
+    if (timer !== null && (isSoon || !isBusy)) return;
+    if (timer !== null) clearTimeout(timer);
+    isSoon = isBusy;
+    const everyMs = isBusy ? SETTLE_BUSY_EVERY_MS : SETTLE_EVERY_MS;
+    timer = setTimeout(writeWaiting, Math.max(0, writtenAt + everyMs - performance.now()));
   };
 
   const queueOf = (webhookNumber: number): Finished[] => {
@@ -276,12 +309,16 @@ export function createOutcomeQueue(
     add: (finished, isUrgent) => {
       const { webhookNumber } = finished.job;
       queueOf(webhookNumber).push(finished);
+      gathered += 1;
       if (isUrgent) urgent.add(webhookNumber);
       schedule(isUrgent);
     },
     touch: (webhookNumber) => {
       queueOf(webhookNumber);
       schedule(false);
+    },
+    close: () => {
+      isClosed = true;
     },
   };
 }

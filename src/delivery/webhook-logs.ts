@@ -1,6 +1,6 @@
 /**
- * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, what is claimed, and
- * when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
+ * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, what is claimed,
+ * and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
  */
 import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
 import { NEVER } from '../store/port/dispatch.ts';
@@ -105,7 +105,8 @@ export function createWebhookLogs(): WebhookLogs {
       };
       log.next = Math.max(log.next, next);
       log.end = Math.max(log.end, end);
-      log.dueAt = dueAt;
+      // A batch may have become due earlier since the position was read.
+      log.dueAt = Math.min(log.dueAt, dueAt);
       log.sentAt = laterOf(log.sentAt, sentAt);
       log.isClosing = false;
       logs.set(webhookNumber, log);
@@ -125,7 +126,8 @@ export function createWebhookLogs(): WebhookLogs {
     },
     settled: (log, batches) => {
       // A batch of the same offset may have been claimed again since this log was dropped.
-      for (const batch of batches) if (log.held.get(batch.firstOffset)?.batch === batch) log.held.delete(batch.firstOffset);
+      for (const batch of batches)
+        if (log.held.get(batch.firstOffset)?.batch === batch) log.held.delete(batch.firstOffset);
       if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
       if (log.isClosing && log.held.size === 0) forget(log.webhookNumber);
     },
@@ -180,7 +182,8 @@ export function createWebhookLogs(): WebhookLogs {
       const found: number[] = [];
       for (const webhookNumber of moved) {
         const log = logs.get(webhookNumber);
-        const isStill = log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
+        const isStill =
+          log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
         if (isStill) moved.delete(webhookNumber);
         else if (positionToWrite(log, now) !== null || slowOf(log, now).length > 0) found.push(webhookNumber);
       }
@@ -192,7 +195,8 @@ export function createWebhookLogs(): WebhookLogs {
 /** Every record below it is in a batch of the store, once `settling` are. */
 function coveredOffset(log: WebhookLog, settling: ReadonlySet<number>): number {
   let covered = Math.min(log.next, log.gaps[0]?.first ?? log.next);
-  for (const [first, { isStored }] of log.held) if (!isStored && first < covered && !settling.has(first)) covered = first;
+  for (const [first, { isStored }] of log.held)
+    if (!isStored && first < covered && !settling.has(first)) covered = first;
   return covered;
 }
 

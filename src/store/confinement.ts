@@ -63,7 +63,7 @@ export const CONFINEMENT = {
     ...none('changed', 'positions', 'appended', 'ends', 'stoppedAmong', 'dueBatches', 'firstPending', 'beginSession'),
     ...none('releaseAll'),
   },
-  settlements: none('settle', 'isSettled'),
+  settlements: none('settle', 'rowOf'),
   pulls: own('acknowledge', 'ends'),
   deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
   replays: own('count', 'replay'),

@@ -15,7 +15,7 @@ export type DueBatches = {
 export type DispatchStore = {
   /**
    * Webhooks whose position to read: those that this process sends for from now on, and those whose settings, state or retries changed since
-   * the last call. The first call returns all that it sends for.
+   * the last call. The first call after `releaseAll` returns all that it sends for.
    */
   changed(): Promise<readonly number[]>;
   /** The positions of those among these webhooks that this process sends for. */
@@ -59,9 +59,15 @@ export type SettlementStore = {
    * otherwise, the webhook's state changed, or another process sends for it.
    */
   settle(settlement: Settlement): Promise<void>;
-  /** Whether this outcome of a batch was written: by a settlement whose commit was not answered. */
-  isSettled(batch: Batch): Promise<boolean>;
+  /** What the store has of a claimed batch whose settlement was refused. */
+  rowOf(batch: Batch, owner: string): Promise<BatchRow>;
 };
+
+/**
+ * The row of a claimed batch: `none` yet; `open` for the outcome of this attempt; `settled` with it, by a commit that was not answered;
+ * or `other`: it was changed, or another process sends for the webhook.
+ */
+export type BatchRow = 'none' | 'open' | 'settled' | 'other';
 
 /** What delivery reads and writes. */
 export type DispatchVerbs = {

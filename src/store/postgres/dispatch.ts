@@ -118,6 +118,7 @@ export function deliveryStores(
         (await records({ webhookNumber, first, last })) as unknown as LogRecord[],
       // What an expired instance held is given back by another one. The first instance after a pause of all corrects times.
       releaseAll: async (now) => {
+        leases.begin();
         if (await leases.isAlone()) {
           await clockLead.resume(now);
           await clockLead.take(now);
@@ -127,6 +128,11 @@ export function deliveryStores(
     },
     settlements: {
       ...settlements,
+      rowOf: async (batch, owner) => {
+        const row = await settlements.rowOf(batch, owner);
+        const isHeld = row === 'settled' || row === 'other' || (await leases.hold(batch.webhookNumber)) !== null;
+        return isHeld ? row : 'other';
+      },
       settle: async (settlement) => {
         const { webhookNumber, batches } = settlement;
         if (changesNothing(settlement)) return settlements.settle(settlement);
@@ -135,7 +141,14 @@ export function deliveryStores(
           // Batches tell by their own lease that they are lost; a heartbeat has none.
           const isLost = batches.some(({ batch }) => batch !== null);
           if (isLost) throw new StaleWrite('a settlement of a webhook that another instance holds', 1, 0);
-          return settlements.settle({ ...settlement, health: null, changes: [], audit: null, slow: [], position: null });
+          return settlements.settle({
+            ...settlement,
+            health: null,
+            changes: [],
+            audit: null,
+            slow: [],
+            position: null,
+          });
         }
         const written = isPlain(settlement)
           ? write({ hold, settlement })

@@ -1,5 +1,6 @@
 /**
- * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
+ * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it
+ * writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
 import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
@@ -81,6 +82,8 @@ export type Leases = {
   isAlone(): Promise<boolean>;
   /** Webhooks that this instance has just taken, because nobody held them, and those that it holds and that have changed. */
   changed(): Promise<readonly number[]>;
+  /** The next `changed` returns all that this instance holds. */
+  begin(): void;
   /** Those of the webhooks that this instance holds. */
   heldAmong(webhookNumbers: readonly number[]): readonly number[];
   /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
@@ -242,6 +245,9 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       const found = [...news];
       news.clear();
       return found;
+    },
+    begin: () => {
+      for (const webhookNumber of epochs.keys()) news.add(webhookNumber);
     },
     heldAmong: (webhookNumbers) => webhookNumbers.filter((webhookNumber) => epochs.has(webhookNumber)),
     hold: async (webhookNumber) => {

@@ -78,6 +78,7 @@ export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Append
       (await db.all(WAITING, { webhookNumber, from, limit })).map((row) => readRow(row)),
     records: recordReader(db),
     releaseAll: async (now) => {
+      isBegun = false;
       const clockLead = clockLeadStore(db);
       await clockLead.resume(now);
       await clockLead.take(now);

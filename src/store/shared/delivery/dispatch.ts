@@ -27,7 +27,7 @@ const STOPPED_AMONG = `
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 /** The columns of a `Batch` from `batch`. */
-export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, true AS is_stored, (
+export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled
@@ -46,11 +46,12 @@ const POSITIONS = `
     SELECT min(b.next_attempt_at) FROM batch AS b WHERE b.webhook_number = p.webhook_number AND b.state = 'pending'), ${NEVER}) AS due_at
   FROM numbers(@webhookNumbers) AS asked CROSS JOIN webhook_status AS p
   WHERE p.webhook_number = asked.value AND ${IS_RUNNABLE}`;
-// Batches of the last seconds: positions are written every few seconds.
+// Batches of the last seconds: positions are written every few seconds. From the positions as they were read: if one moved in between, the
+// batches that it passed would look like a gap.
 const COVERING = `
   SELECT b.webhook_number, b.first_offset, b.last_offset
-  FROM numbers(@webhookNumbers) AS asked CROSS JOIN webhook_position AS p CROSS JOIN batch AS b
-  WHERE p.webhook_number = asked.value AND b.webhook_number = asked.value AND b.first_offset >= p.covered_offset
+  FROM tuples(@covered) AS asked CROSS JOIN batch AS b
+  WHERE b.webhook_number = CAST(asked.value ->> 0 AS BIGINT) AND b.first_offset >= CAST(asked.value ->> 1 AS BIGINT)
   ORDER BY b.webhook_number, b.first_offset`;
 
 /** The reads that both databases do in the same way. */
@@ -80,11 +81,11 @@ export function readBatch<Found extends Batch = Batch>(row: Row): Found {
 
 async function positions(db: Database, webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> {
   if (webhookNumbers.length === 0) return [];
-  const wanted = { webhookNumbers: JSON.stringify(webhookNumbers) };
   // The positions first: a batch that is inserted in between would otherwise look like a gap.
-  const rows = await db.all(POSITIONS, wanted);
+  const rows = await db.all(POSITIONS, { webhookNumbers: JSON.stringify(webhookNumbers) });
+  const covered = JSON.stringify(rows.map((row) => [Number(row.webhook_number), Number(row.covered_offset)]));
   const batches = new Map<number, Stretch[]>();
-  for (const row of await db.all(COVERING, wanted)) {
+  for (const row of await db.all(COVERING, { covered })) {
     const number = Number(row.webhook_number);
     const found = batches.get(number) ?? [];
     batches.set(number, found);

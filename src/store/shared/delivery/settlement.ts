@@ -1,9 +1,9 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's health and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, Health, SettledBatch, Settlement } from '../../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Health, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
-import type { SettlementStore } from '../../port/dispatch.ts';
+import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import { IS_RUNNABLE } from '../changes.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
@@ -33,16 +33,21 @@ const INSERT = `
 // Most batches are delivered at their first attempt, many at a time. The webhook may have been deleted: its log must not grow again.
 const INSERT_DELIVERED = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at, updated_at)
-  SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at, @now
+  SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at,
+    @now
   FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
 const COUNT_PENDING = `
   UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
 const MOVE = `
   UPDATE webhook_position SET covered_offset = @coveredOffset, sent_at = @sentAt, pending_records = pending_records + @records
   WHERE webhook_number = @webhookNumber`;
-const IS_SETTLED = `
-  SELECT 1 FROM batch
-  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND attempt_count >= @attemptNumber AND lease_owner IS NULL`;
+const ROW = `
+  SELECT id, CASE
+    WHEN id <> @id THEN 'other'
+    WHEN ${AS_ATTEMPTED('', '@attemptNumber', '@owner')} THEN 'open'
+    WHEN attempt_count >= @attemptNumber AND lease_owner IS NULL THEN 'settled'
+    ELSE 'other' END AS found
+  FROM batch WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset`;
 // Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
   UPDATE webhook_progress
@@ -73,8 +78,11 @@ function insertAttemptSql(responseBody: string): string {
 export function settlementStore(db: Database): SettlementStore {
   return {
     settle: async (settlement) => void (await db.commit(await settlementStatements(db, settlement))),
-    isSettled: async ({ webhookNumber, firstOffset, id, attemptNumber }) =>
-      (await db.get(IS_SETTLED, { webhookNumber, firstOffset, id, attemptNumber })) !== undefined,
+    rowOf: async ({ webhookNumber, firstOffset, id, attemptNumber, isStored }, owner) => {
+      const row = await db.get(ROW, { webhookNumber, firstOffset, id, attemptNumber, owner });
+      if (row === undefined) return isStored ? 'other' : 'none';
+      return row.found as BatchRow;
+    },
   };
 }
 
@@ -118,7 +126,13 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
   for (const batch of slow) {
     const { id, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
     const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now };
-    const state = { state: 'pending', attemptCount: attemptNumber, nextAttemptAt: now, leaseOwner: owner, settledAt: null };
+    const state = {
+      state: 'pending',
+      attemptCount: attemptNumber,
+      nextAttemptAt: now,
+      leaseOwner: owner,
+      settledAt: null,
+    };
     statements.push({ sql: INSERT, params: { ...row, ...state }, expectChanges: 1 });
   }
   return statements;
@@ -144,9 +158,21 @@ export function pendingRecords({ batches, slow }: Pick<Settlement, 'batches' | '
 }
 
 /** The rows that replace the row of a batch that is taken apart. A half inherits one content refusal: the next one halves it again. */
-function halvesOf({ webhookNumber, firstOffset, lastOffset }: Batch, at: number, ids: readonly [string, string], now: number) {
+function halvesOf(
+  { webhookNumber, firstOffset, lastOffset }: Batch,
+  at: number,
+  ids: readonly [string, string],
+  now: number,
+) {
   const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
-  const state = { state: 'pending', attemptCount: 0, contentRefusals: 1, nextAttemptAt: at, leaseOwner: null, settledAt: null };
+  const state = {
+    state: 'pending',
+    attemptCount: 0,
+    contentRefusals: 1,
+    nextAttemptAt: at,
+    leaseOwner: null,
+    settledAt: null,
+  };
   const half = (first: number, last: number, id: string): Statement => ({
     sql: INSERT,
     params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now },
@@ -170,7 +196,16 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
     const state = isPending
       ? { state: 'pending', nextAttemptAt: at, settledAt: null }
       : { state: fate.kind, nextAttemptAt: null, settledAt: at };
-    const inserted = { webhookNumber, firstOffset, lastOffset, id, attemptCount, contentRefusals, leaseOwner: null, now };
+    const inserted = {
+      webhookNumber,
+      firstOffset,
+      lastOffset,
+      id,
+      attemptCount,
+      contentRefusals,
+      leaseOwner: null,
+      now,
+    };
     return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
   }
   return isPending
