@@ -19,7 +19,7 @@ import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { OAUTH_TIMEOUT_MS } from './limits.ts';
+import { OAUTH_TIMEOUT_MS, UNCLAIMABLE_PAUSE_MS } from './limits.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
 import type { WebhookLog, WebhookLogs } from './webhook-logs.ts';
 
@@ -170,9 +170,12 @@ async function newWork(
     const id = batchId({ createdAt, webhookNumber, first: firstOffset, last: lastOffset });
     return { webhookNumber, id, firstOffset, lastOffset, bytes, attemptNumber: 1, contentRefusals: 0, isStored: false };
   });
-  // Retention may have deleted records that were never sent here: what the log does not have is passed over.
-  const end = batches.at(-1)?.lastOffset ?? (inside.length === 0 ? through : null);
-  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW, through: end };
+  const last = batches.at(-1)?.lastOffset;
+  // Never past a record that was not read. The next look asks for the end again.
+  if (last === undefined && gap === undefined) log.end = log.next;
+  if (last === undefined)
+    return { batches, next: { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS }, through: null };
+  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW, through: last };
 }
 
 /** Everything before `offset` is claimed or in a batch. */

@@ -77,7 +77,9 @@ export const CLAIMED_IN_ALL = 4096;
 export const POSITION_EVERY_MS = 5000;
 export const SLOW_ATTEMPT_MS = 2000;
 
-/** Logs whose ends are asked for in one look, for records of other processes, and the least interval between two such looks at more logs. */
+/**
+ * Logs whose ends are asked for in one look, for records of other processes, and the least interval between two such looks at more logs.
+ */
 export const ENDS_PER_LOOK = 1000;
 export const ENDS_EVERY_MS = 100;
 

@@ -247,6 +247,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const isUrgent = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     runNext();
     outcomes.add({ job, result }, isUrgent);
+    const ofLog = logs.get(job.webhookNumber);
+    if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
   };
 
   /** `isApart`: the store refused the outcome together with others. */
@@ -300,9 +302,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { heartbeatAt, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: ofLog.sentAt });
     logs.lookBy(ofLog, Math.min(heartbeatAt, renewAt));
     if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
-    if (!hasWork(ofLog, now)) return;
-    await claim(ofLog.webhookNumber).catch((err: unknown) => {
-      log.warn({ webhookNumber: ofLog.webhookNumber, err }, 'no work could be claimed for a webhook yet');
+    await claimMore(ofLog, now);
+  };
+
+  const claimMore = async (ofLog: WebhookLog, now: number): Promise<void> => {
+    const { webhookNumber } = ofLog;
+    if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber)) return;
+    await claim(webhookNumber).catch((err: unknown) => {
+      log.warn({ webhookNumber, err }, 'no work could be claimed for a webhook yet');
     });
   };
 

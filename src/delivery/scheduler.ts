@@ -60,6 +60,8 @@ type Queue = {
   /** Jobs claimed and not settled, and how many of them have left `waiting`. */
   claimed: number;
   begun: number;
+  /** Jobs that ended with success and are not settled: they leave room for others. */
+  readonly done: Set<Job>;
   sequential: boolean;
   rateLimited: boolean;
 };
@@ -84,7 +86,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   const hasRoom = (webhookNumber: number): boolean => {
     const queue = queues.get(webhookNumber);
     if (queue === undefined || queue.claimed === 0) return true;
-    return !queue.sequential && roomBeside(queue.claimed, queue.rateLimited) > 0;
+    return !queue.sequential && roomBeside(queue.claimed - queue.done.size, queue.rateLimited) > 0;
   };
 
   const withdrawn = (queue: Queue): Job[] => {
@@ -100,6 +102,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       const { webhookNumber } = progress;
       const queue = queues.get(webhookNumber);
       const claimed = queue?.claimed ?? 0;
+      const ahead = claimed - (queue?.done.size ?? 0);
       const reserved =
         queue === undefined || perSecond === null
           ? 0
@@ -108,7 +111,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       const allowance = rates.allowance(webhookNumber, perSecond, { now, wanted, reserved });
       return {
         ...{ now, claimed, records: allowance.records },
-        ...capacity(webhook, { now, claimed, allowance, room: roomBeside(claimed, perSecond !== null) }),
+        ...capacity(webhook, { now, claimed, allowance, room: roomBeside(ahead, perSecond !== null) }),
       };
     },
     hasRoom,
@@ -119,7 +122,16 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     },
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
     admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
-      const added = { owner, waiting: [], batches: new Map(), claimed: 0, begun: 0, sequential, rateLimited };
+      const added: Queue = {
+        owner,
+        waiting: [],
+        batches: new Map(),
+        claimed: 0,
+        begun: 0,
+        done: new Set(),
+        sequential,
+        rateLimited,
+      };
       const queue: Queue = queues.get(webhookNumber) ?? added;
       if (queue.claimed + jobs.length === 0) return;
       queues.set(webhookNumber, Object.assign(queue, { sequential, rateLimited }));
@@ -145,6 +157,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       requests.end(job);
       const queue = queues.get(job.webhookNumber);
       if (queue !== undefined && !ok) queue.sequential = true;
+      if (queue?.sequential === false) queue.done.add(job);
       return queue?.sequential ?? true;
     },
     hold: (webhookNumber) => {
@@ -158,7 +171,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       begun -= jobs.length;
       queue.begun -= jobs.length;
       queue.claimed -= jobs.length;
-      for (const { batch } of jobs) if (batch !== null) queue.batches.delete(batch.firstOffset);
+      for (const job of jobs) {
+        queue.done.delete(job);
+        if (job.batch !== null) queue.batches.delete(job.batch.firstOffset);
+      }
       if (queue.claimed === 0) queues.delete(webhookNumber);
       else turns.enqueue(queue);
     },

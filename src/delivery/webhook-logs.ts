@@ -1,6 +1,6 @@
 /**
- * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, what is claimed, and
- * when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
+ * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, what is claimed,
+ * and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
  */
 import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
 import { NEVER } from '../store/port/dispatch.ts';

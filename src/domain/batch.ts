@@ -198,7 +198,8 @@ export type Claimed = {
 };
 
 /**
- * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles. A published event wakes the webhook in any case.
+ * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles. A published
+ * event wakes the webhook in any case.
  */
 export type NextLook =
   | { readonly kind: 'now' }

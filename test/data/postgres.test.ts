@@ -207,7 +207,7 @@ describe('the schema of a PostgreSQL database', () => {
     assert.deepEqual(await migrateDatabase(config, Date.now()), { from: 1, to: 1 });
     const db = await raw(t, config);
     const tables = await db.all(
-      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace",
+      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND NOT relispartition AND relnamespace = current_schema()::regnamespace",
       {},
     );
     assert.deepEqual(tables.map(({ relname }) => relname).sort(), SCHEMA_TABLES.toSorted());

@@ -141,7 +141,14 @@ export function deliveryStores(
           // Batches tell by their own lease that they are lost; a heartbeat has none.
           const isLost = batches.some(({ batch }) => batch !== null);
           if (isLost) throw new StaleWrite('a settlement of a webhook that another instance holds', 1, 0);
-          return settlements.settle({ ...settlement, health: null, changes: [], audit: null, slow: [], position: null });
+          return settlements.settle({
+            ...settlement,
+            health: null,
+            changes: [],
+            audit: null,
+            slow: [],
+            position: null,
+          });
         }
         const written = isPlain(settlement)
           ? write({ hold, settlement })

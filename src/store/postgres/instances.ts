@@ -1,5 +1,6 @@
 /**
- * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
+ * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it
+ * writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
 import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';

@@ -11,17 +11,11 @@ CREATE TABLE schema_change (
   applied_at     bigint NOT NULL
 );
 INSERT INTO schema_change (version, oldest_program, applied_at)
-VALUES (1, 1, floor(extract(epoch FROM clock_timestamp()) * 1000));
+VALUES (2, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
 
 -- The SHA-256 of a text, which chains the entries of the audit log.
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(sha256(convert_to(content, 'UTF8')), 'hex');
-
--- Makes the driver run the transaction again, which then sees the rows of others that it just missed.
-CREATE FUNCTION run_again(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = reason;
-END $$;
 
 -- Adds two lists [bucket, requests, bucket, requests, …] of a figure.
 CREATE FUNCTION add_latencies(one json, other json) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -374,6 +368,7 @@ CREATE TABLE webhook_progress (
   dead_streak        bigint NOT NULL,  -- consecutive batches that used up their attempts
   resume_at          bigint,           -- since then waiting retries are being made due, after a start or a new address
   -- Records from `base_offset` on have events with at least this key, so that a publisher need not look into older partitions.
+  -- Housekeeping raises both once for each partition.
   base_key           bigint NOT NULL DEFAULT 0
 );
 ALTER TABLE webhook_progress SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
@@ -536,12 +531,6 @@ BEGIN
   END IF;
 END $$;
 
--- An event that is older than what publishers look into might be numbered twice. The error is that of a row which no partition takes.
-CREATE FUNCTION refuse_late_event() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'the event is older than the logs of its webhooks take';
-END $$;
-
 -- Publishing. Each statement of these functions sees what was committed before it began, so one that waited for the lock of a log sees the
 -- records of the publisher that held it. Locks are taken in the order of the webhooks' numbers, so that publishers cannot deadlock, and held
 -- until the commit. So offsets have no gaps, and a later offset is never visible before an earlier one. No row is updated.
@@ -616,7 +605,8 @@ BEGIN
   FOREACH number IN ARRAY numbers LOOP
     SELECT p.base_offset, p.base_key INTO base, first_key FROM webhook_progress AS p WHERE p.webhook_number = number FOR NO KEY UPDATE;
     IF new_key < first_key THEN
-      PERFORM refuse_late_event();
+      first_key := new_key;
+      UPDATE webhook_progress SET base_key = new_key WHERE webhook_number = number;
     END IF;
     bases := bases || base;
     first_keys := first_keys || first_key;
@@ -655,6 +645,7 @@ DECLARE
   bases bigint[];
   first_key bigint;
   last_key bigint;
+  oldest_key bigint;
 BEGIN
   IF keyed_request IS NOT NULL THEN
     -- A key that another event holds: the event repeats that one, or its whole request is refused. An erased or deleted event has no hash,
@@ -716,8 +707,10 @@ BEGIN
   FROM (
     SELECT p.webhook_number, p.base_offset, p.base_key FROM webhook_progress AS p
     WHERE p.webhook_number IN (SELECT unnest(subscribed)) ORDER BY p.webhook_number FOR NO KEY UPDATE) AS log;
-  IF EXISTS (SELECT FROM unnest(wanted_key) AS w (key) WHERE w.key < last_key) THEN
-    PERFORM refuse_late_event();
+  SELECT min(w.key) INTO oldest_key FROM unnest(wanted_key) AS w (key);
+  IF oldest_key < last_key THEN
+    first_key := least(first_key, oldest_key);
+    UPDATE webhook_progress SET base_key = first_key WHERE webhook_number = ANY (numbers);
   END IF;
   IF numbers IS NOT NULL THEN
     WITH log AS MATERIALIZED (

@@ -11,7 +11,6 @@ import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
 import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
-import { IS_RUNNABLE } from '../shared/changes.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { rowsOf } from './arrays.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
@@ -211,12 +210,17 @@ function statementsOf(works: readonly TurnWork[]): Statement[] {
   const stored = settlements.flatMap((settlement) => fatesOf(settlement, true));
   const fresh = settlements.flatMap((settlement) => [...fatesOf(settlement, false), ...slowRows(settlement)]);
   const attempts = settlements.flatMap(({ batches }) => batches.flatMap(attemptOf));
-  const steps = settlements.flatMap(({ webhookNumber, health }) => (health === null ? [] : [{ ...health, webhookNumber }]));
+  const steps = settlements.flatMap(({ webhookNumber, health }) =>
+    health === null ? [] : [{ ...health, webhookNumber }],
+  );
   const moves = settlements.map(moveOf).filter(({ coveredOffset, records }) => coveredOffset !== null || records !== 0);
   const holds = works.map(({ hold }) => hold);
   const earliest = attempts.reduce((least, { startedAt }) => Math.min(least, startedAt), NEVER) - ERASURE_UNDER_WAY_MS;
-  const all = <Row>(sql: string, rows: readonly Row[], parameters: (rows: readonly Row[]) => Parameters): Statement[] =>
-    rows.length === 0 ? [] : [{ sql, params: parameters(rows), expectChanges: rows.length }];
+  const all = <Row>(
+    sql: string,
+    rows: readonly Row[],
+    parameters: (rows: readonly Row[]) => Parameters,
+  ): Statement[] => (rows.length === 0 ? [] : [{ sql, params: parameters(rows), expectChanges: rows.length }]);
   return [
     ...all(LOCK, holds, HOLDS.parameters),
     ...all(UPDATE, stored, FATES.parameters),

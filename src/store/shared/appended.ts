@@ -9,9 +9,14 @@ export type Appended = {
 /** A database that does this with what its statements return, if they say so (`appends`). */
 export function watchAppends<Kind extends Database>(db: Kind): { readonly db: Kind; readonly appended: Appended } {
   let numbers = new Set<number>();
-  const note = (statements: readonly Statement[], at: number, rows: readonly { readonly webhook_number?: unknown }[]): void => {
+  const note = (
+    statements: readonly Statement[],
+    at: number,
+    rows: readonly { readonly webhook_number?: unknown }[],
+  ): void => {
     if (statements[at]?.appends !== true) return;
-    for (const { webhook_number: number } of rows) numbers.add(Number(number));
+    // A row without a number tells of something else.
+    for (const { webhook_number: number } of rows) if (number !== null) numbers.add(Number(number));
   };
   const commit: Database['commit'] = async (statements, ...rest) => {
     const results = await db.commit(statements, ...rest);

@@ -1,6 +1,6 @@
 /**
- * Corrects times that were written before the clock was set (`batch`, `webhook_progress`, `webhook_position`). If the difference is known, times move by it.
- * Any other time that is further ahead than the rules allow becomes now. Works in steps.
+ * Corrects times that were written before the clock was set (`batch`, `webhook_progress`, `webhook_position`). If the difference is known,
+ * times move by it. Any other time that is further ahead than the rules allow becomes now. Works in steps.
  */
 
 import { RETRY_AFTER_MAX_MS } from '../../domain/retry.ts';

@@ -27,7 +27,7 @@ const STOPPED_AMONG = `
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 /** The columns of a `Batch` from `batch`. */
-export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, true AS is_stored, (
+export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled

@@ -1,6 +1,6 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's health and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, Health, SettledBatch, Settlement } from '../../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Health, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
@@ -33,7 +33,8 @@ const INSERT = `
 // Most batches are delivered at their first attempt, many at a time. The webhook may have been deleted: its log must not grow again.
 const INSERT_DELIVERED = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at, updated_at)
-  SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at, @now
+  SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at,
+    @now
   FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
 const COUNT_PENDING = `
   UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
