@@ -2,7 +2,7 @@
 -- Times are integer milliseconds since 1970 (UTC), and their names end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that the service uses is a BLOB, encrypted with the master key (AES-256-GCM). A secret that is only compared is a
 -- `*_hash` (SHA-256).
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- Facts about this database, for example a sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
@@ -316,9 +316,8 @@ CREATE INDEX webhook_customer ON webhook (customer_id, number);
 -- The number of a deleted webhook. Housekeeping deletes its log in small steps.
 CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
 
--- The progress of a webhook: its state, its session, and its cursor in its log. Records from `cursor_offset` to `next_offset` wait and are
--- in no batch yet. `wake_at` is when the dispatcher looks at the webhook next. It is null when there is nothing to do, so a stopped webhook
--- costs nothing, however many records wait. It is always null if the webhook is in mode `pull`: an acknowledgement moves the cursor.
+-- The state of a webhook and its session. A row changes when the state or the health changes, never with an event: publishers on PostgreSQL
+-- lock it, and versions of a row that an old snapshot keeps would make every look at it slow.
 CREATE TABLE webhook_progress (
   webhook_number     INTEGER PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
   pulled             INTEGER NOT NULL DEFAULT 0 CHECK (pulled IN (0, 1)),  -- whether the webhook's mode is `pull`
@@ -328,21 +327,40 @@ CREATE TABLE webhook_progress (
   state_at           INTEGER NOT NULL,
   session_id         TEXT,
   session_at         INTEGER,
-  next_offset        INTEGER NOT NULL,
-  cursor_offset      INTEGER NOT NULL,
-  pending_records    INTEGER NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
-  wake_at            INTEGER,
-  sent_at            INTEGER,           -- the last attempt, heartbeats included
+  base_offset        INTEGER NOT NULL DEFAULT 0,  -- the next record gets at least this offset, also after retention deleted all records
   failing_since_at   INTEGER,
   failure_streak     INTEGER NOT NULL,  -- consecutive failed attempts caused by the endpoint, not by the content
   probe_at           INTEGER,           -- while failing: no attempt before this time
   dead_streak        INTEGER NOT NULL,  -- consecutive batches that used up their attempts
-  resume_at          INTEGER,           -- since then waiting retries are being made due, after a start or a new address
-  settings_version   INTEGER NOT NULL DEFAULT 0,  -- grows with changes of settings and due times: a claim planned before one looks again
-  CHECK (cursor_offset <= next_offset),
-  CHECK (wake_at IS NULL OR (NOT pulled AND state IN ('started', 'running', 'failing')))
+  resume_at          INTEGER            -- since then waiting retries are being made due, after a start or a new address
 ) STRICT;
-CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at IS NOT NULL;
+
+-- How far a webhook has come. The process that sends for it knows this exactly and writes it every few seconds: every record below
+-- `covered_offset` is in a batch. In mode `pull` an acknowledgement moves `covered_offset`.
+CREATE TABLE webhook_position (
+  webhook_number  INTEGER PRIMARY KEY REFERENCES webhook_progress (webhook_number) ON DELETE CASCADE,
+  covered_offset  INTEGER NOT NULL DEFAULT 0,
+  pending_records INTEGER NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
+  sent_at         INTEGER                      -- the last attempt, heartbeats included
+) STRICT;
+
+-- Webhooks that the process which sends for them must look at: settings, state or retries were changed. That process deletes the rows.
+CREATE TABLE webhook_change (
+  number         INTEGER PRIMARY KEY AUTOINCREMENT,
+  webhook_number INTEGER NOT NULL
+) STRICT;
+
+-- The progress of webhooks with what the log tells: `next_offset` is the offset of the next record, and `waiting_records` are in no batch.
+CREATE VIEW webhook_status AS
+SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at, 0 AS base_key,
+  max(p.base_offset,
+    coalesce((SELECT max(o.record_offset) FROM outbox AS o WHERE o.webhook_number = p.webhook_number), -1) + 1) AS next_offset,
+  max(p.base_offset,
+    coalesce((SELECT max(o.record_offset) FROM outbox AS o WHERE o.webhook_number = p.webhook_number), -1) + 1) - q.covered_offset
+    - coalesce((
+      SELECT sum(b.last_offset - b.first_offset + 1) FROM batch AS b
+      WHERE b.webhook_number = p.webhook_number AND b.first_offset >= q.covered_offset), 0) AS waiting_records
+FROM webhook_progress AS p JOIN webhook_position AS q ON q.webhook_number = p.webhook_number;
 
 -- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
 CREATE TABLE subscription (
@@ -453,9 +471,9 @@ CREATE TABLE outbox (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
--- Records that are sent together. Batches of a webhook do not overlap and cover every record below its cursor. The state of a record is that
--- of its batch. A claim is a lease: it names its owner and moves `next_attempt_at` to the end of the lease. Without an outcome by then the
--- batch is due again.
+-- Records that were sent together. Batches of a webhook do not overlap. The state of a record is that of its batch; a record without one
+-- is pending. A batch is inserted with its outcome; only after a failure, a replay or a slow attempt it is first inserted as pending, and
+-- changes later. While a slow attempt is in progress, `lease_owner` names the process, and `next_attempt_at` has already passed.
 CREATE TABLE batch (
   webhook_number   INTEGER NOT NULL,
   first_offset     INTEGER NOT NULL,

@@ -30,6 +30,7 @@ import {
   portableText,
 } from './move.ts';
 import { connect, prepareTarget, requireSchema } from './postgres.ts';
+import { refuseInstances } from './running-instances.ts';
 
 type MoveOptions = {
   /** Its data folder; the URL of the PostgreSQL database is `databaseUrl`. */
@@ -171,17 +172,6 @@ function openTarget(path: string): SqliteDatabase {
   return db;
 }
 
-async function refuseInstances(config: Config, db: Database): Promise<void> {
-  const row = await db.get(
-    'SELECT count(*) AS alive FROM instance WHERE expires_at > extract(epoch FROM clock_timestamp()) * 1000',
-    {},
-  );
-  const alive = Number(row?.alive);
-  if (alive === 0) return;
-  const many = alive === 1 ? 'an instance uses' : `${alive} instances use`;
-  throw new DataFolderError(`${many} the database ${nameOf(config)}: stop them first (sallyport instances lists them)`);
-}
-
 /** Every installation has its own sealed word. */
 async function identityOf(db: Database): Promise<string> {
   const row = await db.get("SELECT value FROM setting WHERE name = 'master_key_check'", {});
@@ -255,21 +245,15 @@ function postgresTarget(db: PostgresDatabase, json: ReadonlyMap<string, Readonly
       }
       return statements;
     },
-    finish: (lastWebhook) => [
-      ...(lastWebhook === 0
+    finish: (lastWebhook) =>
+      lastWebhook === 0
         ? []
         : [
             {
               sql: "SELECT setval(CAST(pg_get_serial_sequence('webhook', 'number') AS regclass), @lastWebhook)",
               params: { lastWebhook },
             },
-          ]),
-      {
-        sql: `INSERT INTO webhook_wake (webhook_number, wake_at)
-              SELECT webhook_number, wake_at FROM webhook_progress WHERE wake_at IS NOT NULL ON CONFLICT DO NOTHING`,
-        params: {},
-      },
-    ],
+          ],
   };
 }
 

@@ -19,7 +19,7 @@ import { POSTGRES_ANSWER_MS } from '../store/postgres/driver/limits.ts';
 import { PG_RELEASE } from '../store/postgres/driver/pg-internals.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { ensurePartitions, PARTITIONS_AHEAD_MS } from '../store/postgres/partitions.ts';
-import { createSchema, examineSchema, migrate, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
+import { createSchema, examineSchema, SCHEMA_HISTORY, type SchemaHistory } from '../store/postgres/schema.ts';
 import { serverFacts, serverProblem } from '../store/postgres/server.ts';
 import { createPostgresStore } from '../store/postgres/store.ts';
 import { largestRowKey } from '../store/shared/row-keys.ts';
@@ -36,6 +36,7 @@ import {
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 import { MOVE_SETTING } from './move.ts';
 import { settleRotation } from './rotation.ts';
+import { migrateInstances } from './running-instances.ts';
 
 type PostgresOpening = {
   /** Creates missing data: for a process that serves. */
@@ -103,8 +104,8 @@ export async function connect(config: Config, answerMs = Number.POSITIVE_INFINIT
 }
 
 /**
- * Creates the schema of the database, or brings an older one up to date while instances of the version before run. Returns the versions
- * before, null for an empty database, and after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`.
+ * Creates the schema of the database, or brings an older one up to date. Returns the versions before, null for an empty database, and
+ * after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`, or instances run that need the older schema.
  */
 export async function migrateDatabase(
   config: Config,
@@ -115,7 +116,7 @@ export async function migrateDatabase(
   try {
     return await explained(config, async () => {
       const verdict = await examineSchema(db, history);
-      if (verdict.ok && verdict.state === 'older') await migrate(db, verdict.path, waitMs);
+      if (verdict.ok && verdict.state === 'older') await migrateInstances(config, db, verdict, waitMs);
       await makeSchema(config, db, { history, now });
       if (!verdict.ok || verdict.state === 'empty') return { from: null, to: history.version };
       return { from: verdict.version, to: Math.max(verdict.version, history.version) };
@@ -142,10 +143,9 @@ export async function requireSchema(
     );
   }
   if (verdict.state === 'older') {
-    const { version } = verdict;
     throw unusable(
       config,
-      `its schema is version ${version}, and this Sallyport needs version ${history.version}: run sallyport migrate`,
+      `its schema is version ${verdict.version}, and this Sallyport needs version ${history.version}: run sallyport migrate`,
     );
   }
 }

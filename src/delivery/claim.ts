@@ -1,9 +1,9 @@
 /**
- * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
- * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
+ * Claims the next work of one webhook: due retries first, then new records from where the last batch ended, otherwise a due heartbeat. A
+ * claim is in the memory of this process only. If the process ends, the next one finds the records in no batch and sends them.
  */
 
-import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import type { Batch, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
 import { BATCH_BYTES } from '../domain/limits.ts';
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
@@ -14,93 +14,71 @@ import {
   stoppedProgress,
   WEBHOOK_SESSION_MS,
 } from '../domain/webhook-states.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
+import { batchId, type Clock, type Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { FULL_PAUSE_MS, OAUTH_TIMEOUT_MS } from './limits.ts';
-import { isSequential, LOOK_NOW, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
+import { OAUTH_TIMEOUT_MS, UNCLAIMABLE_PAUSE_MS } from './limits.ts';
+import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
+import type { WebhookLog, WebhookLogs } from './webhook-logs.ts';
 
 /** Waiting records whose sizes are read for one claim. */
 const WAITING_READ_MAX = 2000;
-
-/** The margin of a lease beyond the longest time of its attempt and those before it. */
-const LEASE_MARGIN_MS = 30_000;
-
-/** A claim to write, and the jobs that are under a lease once it is written. */
-export type PlannedClaim = Claimed & { readonly claim: Claim };
 
 type Dependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Names this process in leases. */
-  readonly owner: string;
   readonly scheduler: Pick<Scheduler, 'room'>;
+  readonly logs: Pick<WebhookLogs, 'hold'>;
 };
 
+/** A claim, and when to look at the webhook if nothing happens. */
+export type Claim = Claimed & { readonly idleUntil: number };
+
 /**
- * Claims the next work of a webhook that is due; null if it is gone or does not send. Throws `StaleWrite` if the webhook changed during
- * the claim: the next look reads it again.
+ * Claims the next work of a webhook: its log holds the batches and moves past them. Null if the webhook is gone or does not send. One claim
+ * of a webhook at a time. Reads only, except that it begins a new session once a day, and stops a webhook that must not send.
  */
-export async function claimWork(dependencies: Dependencies, webhookNumber: number): Promise<Claimed | null> {
-  const { store, clock, scheduler } = dependencies;
-  const target = await store.dispatch.target(webhookNumber);
+export async function claimWork(dependencies: Dependencies, log: WebhookLog): Promise<Claim | null> {
+  const { store, clock, scheduler, ids, logs } = dependencies;
+  const target = await store.dispatch.target(log.webhookNumber);
   // A webhook that stopped since it was found due is no longer woken either.
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
   const now = clock();
   const reason = stopReason(target, now);
-  if (reason !== null) {
-    await stopByService(dependencies, target, reason, now);
-    return null;
-  }
-  const planned = await planClaim(dependencies, target, scheduler.room(target.webhook, now));
-  await store.dispatch.claim(planned.claim);
-  return planned;
-}
-
-/** The claim of a webhook that may send, given the room it has. Reads only. */
-export async function planClaim(
-  { store, ids, owner }: Pick<Dependencies, 'store' | 'ids' | 'owner'>,
-  target: DeliveryTarget,
-  room: Room,
-): Promise<PlannedClaim> {
+  // If it changed since it was read, the reason may be gone.
+  if (reason !== null)
+    return (await stopByService(dependencies, target, reason, now)) ? null : claimWork(dependencies, log);
   const { webhook, endpoint } = target;
-  const { progress, ordered } = webhook;
-  const { now } = room;
-  const { webhookNumber } = progress;
-  const { retries, fresh, next } = await selectWork(store, ids, target, room);
-  const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
-  // A webhook with work in progress is not silent; its outcome wakes it.
-  const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
-  const isEmpty = retries.length + fresh.length === 0;
-  const isHeartbeat = isEmpty && room.batches > 0 && heartbeatAt <= now;
-  const leaseExpiresAt = now + leaseMs(target);
-  const session =
-    renewAt <= now
-      ? { id: ids.uuid(), at: now }
-      : { id: progress.sessionId ?? ids.uuid(), at: progress.sessionAt ?? now };
-  const claim: Claim = {
+  const { ordered, customerId } = webhook;
+  const { webhookNumber } = log;
+  // A start begins another silence, whatever was sent before it.
+  if (webhook.progress.state === 'started' && (log.sentAt ?? 0) < webhook.progress.stateAt) log.sentAt = null;
+  const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: log.sentAt });
+  if (renewAt <= now) await store.dispatch.beginSession(webhookNumber, { id: ids.uuid(), at: now });
+  const room = scheduler.room(webhook, now, log.end - log.next);
+  const { batches, next, through } = await selectWork(store, target, log, room);
+  // Nothing is awaited from here on: a position that is written meanwhile must not pass what is neither held nor waiting.
+  if (through !== null) moveTo(log, through + 1);
+  logs.hold(log, batches, now);
+  // A webhook with work in progress is not silent, and its outcome is followed by another look; so is a pause.
+  const isSilent = batches.length === 0 && room.claimed === 0 && room.batches > 0;
+  const isHeartbeat = isSilent && silentUntil <= now;
+  const idleUntil = Math.min(
+    isSilent && !isHeartbeat ? silentUntil : NEVER,
+    renewAt <= now ? now + WEBHOOK_SESSION_MS : renewAt,
+  );
+  const jobs = (isHeartbeat ? [null] : batches).map((batch) => ({
     webhookNumber,
-    owner,
-    now,
-    leaseExpiresAt,
-    retries,
-    fresh,
-    cursorBefore: progress.cursorOffset,
-    cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
-    notBefore: notBefore(next),
-    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + WEBHOOK_SESSION_MS),
-    session,
-    settingsVersion: progress.settingsVersion,
-  };
-  const batches: (Batch | null)[] = isHeartbeat ? [null] : [...retries, ...fresh];
-  const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
+    endpointId: endpoint.id,
+    batch,
+    ordered,
+  }));
   const isRateLimited = webhook.maxRecordsPerSecond !== null;
-  const { customerId } = webhook;
-  return { webhookNumber, customerId, claim, jobs, isSequential: isSequential(webhook), isRateLimited, next };
+  return { webhookNumber, customerId, jobs, isSequential: isSequential(webhook), isRateLimited, next, idleUntil };
 }
 
 /** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */
@@ -110,58 +88,101 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
-type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
+/** `through`: the last record that is claimed or passed over; null if the log does not move. */
+type Work = { readonly batches: readonly Batch[]; readonly next: NextLook; readonly through: number | null };
 
-function notBefore(next: NextLook): number {
-  if (next.kind === 'now') return 0;
-  return next.kind === 'not before' ? next.at : next.atLatest;
+async function selectWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
+  const { batches: most, now } = room;
+  if (most === 0) return { batches: [], next: room.next, through: null };
+  const { webhook } = target;
+  // What failed has a row with a due time, and nothing else has.
+  const hasRetries = log.dueAt < NEVER;
+  if (webhook.ordered) {
+    const first = hasRetries ? await firstPending(store, log) : null;
+    // Nothing overtakes the first pending batch, due or not.
+    if (first === null || (log.gaps[0]?.first ?? NEVER) < first.batch.firstOffset)
+      return newWork(store, target, log, room);
+    if (first.dueAt > now) return { batches: [], next: { kind: 'not before', at: first.dueAt }, through: null };
+    return { batches: [first.batch], next: WHEN_SETTLED, through: null };
+  }
+  const limit = Math.min(most, batchesReadAtOnce(webhook));
+  const retries = log.dueAt > now ? [] : await dueRetries(store, log, room, limit);
+  const free = most - retries.length;
+  if (free === 0) return { batches: retries, next: WHEN_SETTLED, through: null };
+  if (retries.length === limit) return { batches: retries, next: LOOK_NOW, through: null };
+  const records = room.records - retries.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
+  const fresh = await newWork(store, target, log, { ...room, batches: free, records });
+  return { ...fresh, batches: [...retries, ...fresh.batches] };
 }
 
-async function selectWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
-  const { batches, now } = room;
-  if (batches === 0) return { retries: [], fresh: [], next: room.next };
-  const { webhook } = target;
-  if (webhook.ordered) {
-    // Nothing overtakes the first pending batch, due or not.
-    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber, [...room.settling]);
-    if (first === null) return newWork(store, ids, target, room);
-    if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
-    return { retries: [first.batch], fresh: [], next: whenSettled(now) };
-  }
-  // The records of retries count towards the bound on one claim, like those of new batches.
-  const most = Math.min(batches, batchesReadAtOnce(webhook));
-  const held = room.claimed + room.settling.size;
-  const found = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + held);
-  const due = found.filter(({ firstOffset }) => !room.settling.has(firstOffset));
-  // After a clock jump, the lease of a batch may expire while this process still sends it. It is not claimed again.
-  const others = due.filter(({ firstOffset }) => !room.isClaimed(firstOffset));
-  const retries = withinAllowance(others.slice(0, most), room.records);
-  const free = batches - retries.length;
-  if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
-  if (retries.length === most) return { retries, fresh: [], next: LOOK_NOW };
-  const records = room.records - recordCount(retries);
-  const { fresh, next } = await newWork(store, ids, target, { ...room, batches: free, records });
-  // Such a batch stays due until it is settled, so looking again immediately would spin.
-  const isHeldHere = due.length > others.length;
-  return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
+async function firstPending(
+  store: Dependencies['store'],
+  log: WebhookLog,
+): Promise<Awaited<ReturnType<DispatchVerbs['dispatch']['firstPending']>>> {
+  log.dueAt = NEVER;
+  const first = await store.dispatch.firstPending(log.webhookNumber, [...log.held.keys()]);
+  if (first !== null) log.dueAt = Math.min(log.dueAt, first.dueAt);
+  return first;
+}
+
+/** The records of retries count towards the bound on one claim, like those of new batches. */
+async function dueRetries(
+  store: Dependencies['store'],
+  log: WebhookLog,
+  room: Room,
+  limit: number,
+): Promise<readonly Batch[]> {
+  // Before the read: an outcome that is written, or a change that is read, during it may make a batch due earlier.
+  log.dueAt = NEVER;
+  const found = await store.dispatch.dueBatches(log.webhookNumber, room.now, limit, [...log.held.keys()]);
+  const retries = withinAllowance(found.batches, room.records);
+  // If not all that is due was taken, the rest is due still.
+  const isAll = retries.length === found.batches.length && found.batches.length < limit;
+  log.dueAt = Math.min(log.dueAt, isAll ? found.nextAt : room.now);
+  return retries;
 }
 
 /** Cuts batches from the log. */
-async function newWork(store: Dependencies['store'], ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+async function newWork(
+  store: Dependencies['store'],
+  target: DeliveryTarget,
+  log: WebhookLog,
+  room: Room,
+): Promise<Work> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
-  const { maxBatchRecords: maxRecords, progress } = target.webhook;
-  const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || recordsAllowed <= 0) return { retries: [], fresh: [], next: LOOK_NOW };
+  const { webhookNumber } = log;
+  const { maxBatchRecords: maxRecords } = target.webhook;
+  const [gap] = log.gaps;
+  const from = gap?.first ?? log.next;
+  const through = gap?.last ?? log.end - 1;
+  if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW, through: null };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
-  const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
-  const fresh = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((stretch) => ({
-    ...stretch,
-    webhookNumber,
-    id: ids.uuid(),
-    attemptNumber: 1,
-    contentRefusals: 0,
-  }));
-  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(now) : LOOK_NOW };
+  const limit = Math.min(batchesRead * maxRecords, through - from + 1);
+  const waiting = await store.dispatch.waiting(webhookNumber, from, limit);
+  const inside = waiting.filter(({ offset }) => offset <= through);
+  const batches = cutBatches(inside, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((cut): Batch => {
+    const { firstOffset, lastOffset, bytes, createdAt } = cut;
+    const id = batchId({ createdAt, webhookNumber, first: firstOffset, last: lastOffset });
+    return { webhookNumber, id, firstOffset, lastOffset, bytes, attemptNumber: 1, contentRefusals: 0, isStored: false };
+  });
+  const last = batches.at(-1)?.lastOffset;
+  // Never past a record that was not read. The next look asks for the end again.
+  if (last === undefined && gap === undefined) log.end = log.next;
+  if (last === undefined)
+    return { batches, next: { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS }, through: null };
+  return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW, through: last };
+}
+
+/** Everything before `offset` is claimed or in a batch. */
+function moveTo(log: WebhookLog, offset: number): void {
+  const [gap, ...others] = log.gaps;
+  if (gap === undefined) log.next = Math.max(log.next, offset);
+  else log.gaps = offset > gap.last ? others : [{ first: Math.max(gap.first, offset), last: gap.last }, ...others];
 }
 
 function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {
@@ -180,18 +201,9 @@ export function withinAllowance(batches: readonly Batch[], records: number): rea
   return taken;
 }
 
-function recordCount(batches: readonly Batch[]): number {
-  return batches.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
-}
-
 /** The longest that one attempt can take: it may request a token twice and post twice. */
-export function attemptMs({ webhook }: Pick<DeliveryTarget, 'webhook'>): number {
+export function attemptMs({ webhook }: { readonly webhook: Pick<WebhookConfiguration, 'timeoutSeconds'> }): number {
   return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
-}
-
-/** A claimed batch waits for those before it, so a lease lasts several attempts. */
-function leaseMs(target: DeliveryTarget): number {
-  return attemptMs(target) * 4 + LEASE_MARGIN_MS;
 }
 
 /** When a webhook with nothing to send is due: for its next heartbeat, or for the renewal of its session. */
@@ -206,6 +218,9 @@ export function idleAt(
   };
 }
 
+/** `createdAt`: of the first record. */
+type Cut = Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'> & { readonly createdAt: number };
+
 /**
  * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record gets a batch of its
  * own. (The data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
@@ -213,10 +228,10 @@ export function idleAt(
 export function cutBatches(
   waiting: readonly WaitingRecord[],
   { maxRecords, maxBatches, recordsAllowed }: Readonly<Record<'maxRecords' | 'maxBatches' | 'recordsAllowed', number>>,
-): Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>[] {
-  const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];
+): Cut[] {
+  const batches: { firstOffset: number; lastOffset: number; bytes: number; createdAt: number }[] = [];
   let records = 0;
-  for (const [index, { offset, bytes }] of waiting.entries()) {
+  for (const [index, { offset, bytes, createdAt }] of waiting.entries()) {
     if (index >= recordsAllowed) break;
     const last = batches.at(-1);
     if (last !== undefined && records < maxRecords && last.bytes + bytes <= BATCH_BYTES) {
@@ -226,7 +241,7 @@ export function cutBatches(
       continue;
     }
     if (batches.length === maxBatches) break;
-    batches.push({ firstOffset: offset, lastOffset: offset, bytes });
+    batches.push({ firstOffset: offset, lastOffset: offset, bytes, createdAt });
     records = 1;
   }
   return batches;
@@ -234,14 +249,14 @@ export function cutBatches(
 
 /**
  * Stops a webhook for a reason that the service found. Its records stay pending. Writes the event and the audit entry too. Does nothing
- * if the webhook changed since `target` was read.
+ * and returns false if the webhook changed since `target` was read.
  */
 export async function stopByService(
   { store, ids, log }: Pick<Dependencies, 'store' | 'ids' | 'log'>,
   { webhook, endpoint }: DeliveryTarget,
   reason: StopReason,
   now: number,
-): Promise<void> {
+): Promise<boolean> {
   const after = stoppedProgress(webhook.progress, 'stop', reason, now);
   try {
     const change = stateChange(webhook, after, ids);
@@ -249,8 +264,9 @@ export async function stopByService(
     if (reason === 'endpoint_disabled') await store.webhooks.stopWithEndpoint(change, entry, endpoint.id);
     else await store.webhooks.setState(change, entry);
   } catch (error) {
-    if (error instanceof StaleWrite) return;
+    if (error instanceof StaleWrite) return false;
     throw error;
   }
   log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
+  return true;
 }

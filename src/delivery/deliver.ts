@@ -1,38 +1,22 @@
 /** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
-
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch, DeliveryTarget, EndedAttempt, Job, JobResult, LogRecord } from '../domain/batch.ts';
+import { type Batch, type DeliveryTarget, type EndedAttempt, type Job, type JobResult, type LogRecord } from '../domain/batch.ts';
 import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import type { Log } from '../kernel/log.ts';
+import { type Clock, type Ids } from '../kernel/ids.ts';
+import { type Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import { LARGE_BODY_BYTES } from '../outbound/connections.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import {
-  type BatchBody,
-  type BodyOrFailure,
-  type BodyRequest,
-  bodyRequest,
-  makeBatchBody,
-  makeBody,
-  ownMemory,
-} from './body.ts';
-import { attemptMs, stopByService, stopReason } from './claim.ts';
-import type { FormatOf } from './format.ts';
-import type { LargeBodies } from './large-bodies.ts';
-import {
-  CALLED_LATELY_MS,
-  CALLED_PAUSE_MS,
-  CALLS_QUEUED,
-  DELIVERY_BYTES_PER_CALLED_TURN,
-  DELIVERY_BYTES_PER_TURN,
-  MESSAGE_OVERHEAD_BYTES,
-} from './limits.ts';
-import type { Scheduler } from './scheduler.ts';
-import type { Send } from './send.ts';
+import { type DispatchVerbs } from '../store/port/dispatch.ts';
+import { type WebhookVerbs } from '../store/port/webhooks.ts';
+import { type BatchBody, type BodyOrFailure, type BodyRequest, bodyRequest, makeBatchBody, makeBody, ownMemory } from './body.ts';
+import { stopByService, stopReason } from './claim.ts';
+import { type FormatOf } from './format.ts';
+import { type LargeBodies } from './large-bodies.ts';
+import { CALLED_LATELY_MS, CALLED_PAUSE_MS, CALLS_QUEUED, DELIVERY_BYTES_PER_CALLED_TURN, DELIVERY_BYTES_PER_TURN, MESSAGE_OVERHEAD_BYTES } from './limits.ts';
+import { type Scheduler } from './scheduler.ts';
+import { type Send } from './send.ts';
 
 type Deliveries = {
   /** Never throws. */
@@ -247,13 +231,12 @@ function freeMemory(body: BodyOrFailure): void {
 
 /**
  * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, its key may have
- * expired, its format may have none of the heartbeats, or its lease may have become too short for an attempt.
+ * expired, or its format may have none of the heartbeats.
  */
 function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
   const { progress, ordered, format } = target.webhook;
   if (job.batch === null && format !== 'records') return false;
-  if (!isRunnable(progress.state) || stopReason(target, now) !== null || (ordered && !job.ordered)) return false;
-  return now + attemptMs(target) <= job.leaseExpiresAt;
+  return isRunnable(progress.state) && stopReason(target, now) === null && (!ordered || job.ordered);
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */

@@ -40,6 +40,9 @@ export const POLL_MS = 250;
  */
 export const LOOK_EVERY_MS = 10;
 
+/** Webhooks whose positions are read together. */
+export const POSITIONS_AT_ONCE = 500;
+
 /** Webhooks looked at in one round. */
 export const WEBHOOKS_PER_ROUND = 64;
 
@@ -67,8 +70,18 @@ export const CLAIMS_AT_ONCE = 8;
 export const CLAIMED_PER_WEBHOOK = 256;
 export const CLAIMED_IN_ALL = 4096;
 
-/** The pause of a webhook at its limit, if no settlement wakes it earlier. */
-export const FULL_PAUSE_MS = 5000;
+/**
+ * How often the position of a webhook is written while it moves, and after which time a claimed batch gets a row, so that a position need
+ * not wait for it. After a crash, the batches of about this long are read again.
+ */
+export const POSITION_EVERY_MS = 5000;
+export const SLOW_ATTEMPT_MS = 2000;
+
+/**
+ * Logs whose ends are asked for in one look, for records of other processes, and the least interval between two such looks at more logs.
+ */
+export const ENDS_PER_LOOK = 1000;
+export const ENDS_EVERY_MS = 100;
 
 /** The pause of a webhook whose work could not be claimed. */
 export const UNCLAIMABLE_PAUSE_MS = 30_000;

@@ -2,26 +2,19 @@
  * Decides which jobs may be claimed and which are sent next: the claimed jobs of each webhook, the current requests to each endpoint and in
  * all, and the rate of each webhook. No I/O; all of it can be rebuilt from the store. The time of a choice does not grow with the webhooks.
  */
-import type { Claimed, Job, NextLook, Room, SchedulerLimits, SettledBatch } from '../domain/batch.ts';
+import type { Claimed, Job, NextLook, Room, SchedulerLimits } from '../domain/batch.ts';
 import type { Webhook, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { createLru } from '../kernel/lru.ts';
-import { FULL_PAUSE_MS } from './limits.ts';
 
 export type Scheduler = {
-  /** How much of a webhook may be claimed at `now`, once `settling` is settled in the same transaction. */
-  room(webhook: Webhook, now: number, settling?: readonly Pick<SettledBatch, 'batch'>[]): Room;
-  /** Whether a webhook may claim more once `settling` of its jobs are settled. Otherwise it is at its limit until others settle. */
-  hasRoomAfter(webhookNumber: number, settling: number): boolean;
-  /** Whether the last claim found the webhook at its limit. */
-  isAtLimit(webhookNumber: number): boolean;
-  /** Begins a claim, until `endClaim`. False while another claim of the webhook is in progress: the store would refuse the second one. */
+  /** How much of a webhook may be claimed at `now`. `waiting`: records that are in no batch. */
+  room(webhook: Webhook, now: number, waiting: number): Room;
+  /** Whether a webhook may claim more. Otherwise it is at its limit until a job of it settles. */
+  hasRoom(webhookNumber: number): boolean;
+  /** Begins a claim, until `endClaim`. False while another claim of the webhook is in progress: both would take the same records. */
   beginClaim(webhookNumber: number): boolean;
   endClaim(webhookNumber: number): void;
-  /** The first offsets of the batches that are claimed and not settled. */
-  claimedOffsets(webhookNumber: number): readonly number[];
-  /** Whether a claim that found the webhook at its limit missed a settlement that made room. True once: the caller wakes the webhook. */
-  missedRoom(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
   admit(claimed: Claimed): void;
   /** The next job to send, or null. Customers, their endpoints and the webhooks of each take turns. The clock of `elapsedMs` only grows. */
@@ -48,9 +41,7 @@ export type Scheduler = {
 export const LOOK_NOW: NextLook = { kind: 'now' };
 
 /** The webhook is at its limit. */
-export function whenSettled(now: number): NextLook {
-  return { kind: 'when settled', atLatest: now + FULL_PAUSE_MS };
-}
+export const WHEN_SETTLED: NextLook = { kind: 'when settled' };
 
 /** Whether a webhook sends one request at a time: an ordered one, and any other until its last attempt succeeded. */
 export function isSequential({
@@ -69,6 +60,8 @@ type Queue = {
   /** Jobs claimed and not settled, and how many of them have left `waiting`. */
   claimed: number;
   begun: number;
+  /** Jobs that ended with success and are not settled: they leave room for others. */
+  readonly done: Set<Job>;
   sequential: boolean;
   rateLimited: boolean;
 };
@@ -76,8 +69,6 @@ type Queue = {
 export function createScheduler(limits: SchedulerLimits): Scheduler {
   const rates = createRateLimiter();
   const queues = new Map<number, Queue>();
-  /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
-  const atLimit = new Set<number>();
   /** Webhooks with a claim in progress. */
   const claiming = new Set<number>();
   const turns = createEndpointTurns(limits);
@@ -92,11 +83,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     return claimed > most / 2 ? 0 : most - claimed;
   };
 
-  const hasRoom = (webhookNumber: number, settling = 0): boolean => {
+  const hasRoom = (webhookNumber: number): boolean => {
     const queue = queues.get(webhookNumber);
-    const claimed = (queue?.claimed ?? 0) - settling;
-    if (queue === undefined || claimed === 0) return true;
-    return !queue.sequential && roomBeside(claimed, queue.rateLimited) > 0;
+    if (queue === undefined || queue.claimed === 0) return true;
+    return !queue.sequential && roomBeside(queue.claimed - queue.done.size, queue.rateLimited) > 0;
   };
 
   const withdrawn = (queue: Queue): Job[] => {
@@ -107,44 +97,41 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   };
 
   return {
-    room: (webhook, now, settling = []) => {
+    room: (webhook, now, waiting) => {
       const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
-      const { webhookNumber, nextOffset, cursorOffset } = progress;
+      const { webhookNumber } = progress;
       const queue = queues.get(webhookNumber);
-      const claimed = (queue?.claimed ?? 0) - settling.length;
+      const claimed = queue?.claimed ?? 0;
+      const ahead = claimed - (queue?.done.size ?? 0);
       const reserved =
         queue === undefined || perSecond === null
           ? 0
           : [...queue.batches.values()].reduce((sum, records) => sum + records, 0);
-      const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
+      const wanted = Math.min(maxBatchRecords, waiting);
       const allowance = rates.allowance(webhookNumber, perSecond, { now, wanted, reserved });
       return {
         ...{ now, claimed, records: allowance.records },
-        ...capacity(webhook, { now, claimed, allowance, room: roomBeside(claimed, perSecond !== null) }),
-        settling: new Set(settling.flatMap(({ batch }) => (batch === null ? [] : [batch.firstOffset]))),
-        isClaimed: (firstOffset) => queue?.batches.has(firstOffset) ?? false,
+        ...capacity(webhook, { now, claimed, allowance, room: roomBeside(ahead, perSecond !== null) }),
       };
     },
-    hasRoomAfter: (webhookNumber, settling) => {
-      const has = hasRoom(webhookNumber, settling);
-      // Of several settlements written side by side, each counts the others' jobs as unsettled: the last one finds the room.
-      if (has) atLimit.delete(webhookNumber);
-      else atLimit.add(webhookNumber);
-      return has;
-    },
-    isAtLimit: (webhookNumber) => atLimit.has(webhookNumber),
+    hasRoom,
     beginClaim: (webhookNumber) => {
       if (claiming.has(webhookNumber)) return false;
       claiming.add(webhookNumber);
       return true;
     },
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
-    claimedOffsets: (webhookNumber) => [...(queues.get(webhookNumber)?.batches.keys() ?? [])],
-    missedRoom: (webhookNumber) => hasRoom(webhookNumber) && atLimit.delete(webhookNumber),
-    admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
-      if (next.kind === 'when settled') atLimit.add(webhookNumber);
-      else atLimit.delete(webhookNumber);
-      const added = { owner, waiting: [], batches: new Map(), claimed: 0, begun: 0, sequential, rateLimited };
+    admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
+      const added: Queue = {
+        owner,
+        waiting: [],
+        batches: new Map(),
+        claimed: 0,
+        begun: 0,
+        done: new Set(),
+        sequential,
+        rateLimited,
+      };
       const queue: Queue = queues.get(webhookNumber) ?? added;
       if (queue.claimed + jobs.length === 0) return;
       queues.set(webhookNumber, Object.assign(queue, { sequential, rateLimited }));
@@ -170,6 +157,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       requests.end(job);
       const queue = queues.get(job.webhookNumber);
       if (queue !== undefined && !ok) queue.sequential = true;
+      if (queue?.sequential === false) queue.done.add(job);
       return queue?.sequential ?? true;
     },
     hold: (webhookNumber) => {
@@ -183,7 +171,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       begun -= jobs.length;
       queue.begun -= jobs.length;
       queue.claimed -= jobs.length;
-      for (const { batch } of jobs) if (batch !== null) queue.batches.delete(batch.firstOffset);
+      for (const job of jobs) {
+        queue.done.delete(job);
+        if (job.batch !== null) queue.batches.delete(job.batch.firstOffset);
+      }
       if (queue.claimed === 0) queues.delete(webhookNumber);
       else turns.enqueue(queue);
     },
@@ -301,7 +292,7 @@ type Load = { readonly now: number; readonly room: number; readonly claimed: num
 function capacity(webhook: Webhook, { now, room, claimed, allowance }: Load): Pick<Room, 'batches' | 'next'> {
   const { probeAt } = webhook.progress;
   const sequential = isSequential(webhook);
-  if (room <= 0 || (sequential && claimed > 0)) return { batches: 0, next: whenSettled(now) };
+  if (room <= 0 || (sequential && claimed > 0)) return { batches: 0, next: WHEN_SETTLED };
   if (probeAt !== null && probeAt > now) return { batches: 0, next: { kind: 'not before', at: probeAt } };
   if (allowance.records <= 0) return { batches: 0, next: { kind: 'not before', at: allowance.nextAt } };
   return { batches: sequential ? 1 : room, next: LOOK_NOW };

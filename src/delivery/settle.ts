@@ -1,8 +1,8 @@
-/** Writes the outcomes of jobs, and the next claim of their webhook in the same commit. Outcomes survive a store that fails for a while. */
+/** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AttemptRecord, CountedBatch, DeliveryTarget, Finished, SettledBatch } from '../domain/batch.ts';
-import { type Conclusion, conclude } from '../domain/judge.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Position, SettledBatch } from '../domain/batch.ts';
+import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
@@ -10,20 +10,21 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { createLru } from '../kernel/lru.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import { NEVER } from '../store/port/dispatch.ts';
-import { ConstraintViolation, mayBeCommitted, StaleWrite } from '../store/port/errors.ts';
+import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
 import type { Scheduler } from './scheduler.ts';
+import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
-const SETTLED_AT_ONCE_MAX = 128;
+const SETTLED_AT_ONCE_MAX = 256;
 
 /**
- * The interval between two writes of outcomes that nothing waits for. With 5 ms, publishing and delivering together took 7 % more CPU time
- * (scripts/bench/cost.ts).
+ * The interval between two writes of outcomes that nothing waits for: the shorter one once `SETTLE_BUSY` of them have gathered. With 5 ms,
+ * publishing and delivering together took 7 % more CPU time (scripts/bench/cost.ts).
  */
-const SETTLE_EVERY_MS = 20;
+const SETTLE_EVERY_MS = 50;
+const SETTLE_BUSY_EVERY_MS = 20;
+const SETTLE_BUSY = 16;
 
 /** Refusals in a row after which writing an outcome pauses, and the pause, which also follows a failure of the store. */
 const SETTLE_REFUSED_ROUNDS = 20;
@@ -40,28 +41,29 @@ export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customer
 
 /** Outcomes of one webhook that are written, or given up. */
 type Settled = {
-  readonly webhookNumber: number;
   readonly finished: readonly Finished[];
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
-  /** The webhook's next work, claimed in the same transaction; null: none. */
-  readonly next: PlannedClaim | null;
-  /** Whether this webhook or another one may have become due. */
-  readonly wantsLook: boolean;
+  readonly batches: readonly SettledBatch[];
+  /** Batches of slow attempts that have a row now, and the position that was written. */
+  readonly slow: readonly Batch[];
+  readonly position: Position | null;
+  /** Whether the webhook's state changed: other webhooks may have become due. */
+  readonly isChanged: boolean;
 };
 
 type SettlementWriter = {
   /**
    * Writes outcomes of one webhook in one transaction. While the store fails, it tries again until `giveUp`; outcomes that are not
    * written by then are sent again. Returns `refused` if several outcomes are refused together: written one by one (`isApart`), one that
-   * the store keeps refusing delays no other. Never throws.
+   * the store keeps refusing delays no other. `isLast`: the position is written now. Never throws.
    */
   write(
     webhookNumber: number,
     finished: readonly Finished[],
-    how: { readonly isApart: boolean; readonly mayClaim: boolean },
+    how: { readonly isApart: boolean; readonly isLast: boolean },
   ): Promise<Settled | 'refused'>;
-  /** The process ends: outcomes that cannot be written now are left until their leases expire. */
+  /** The process ends: outcomes that cannot be written now are given up, and their batches are sent again. */
   giveUp(): void;
 };
 
@@ -72,45 +74,63 @@ type WriterOptions = {
   readonly ids: Ids;
   readonly jitter: () => number;
   readonly log: Log;
-  /** Names this process in leases. */
+  /** Names this process in the rows of slow attempts. */
   readonly owner: string;
-  /** The next claim of the webhook may have been committed without an answer. */
-  readonly onUnsure: (webhookNumber: number) => void;
-  readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'isAtLimit' | 'hold' | 'beginClaim' | 'endClaim'>;
+  readonly logs: Pick<WebhookLogs, 'get'>;
+  readonly scheduler: Pick<Scheduler, 'hold'>;
   readonly observe: readonly ObserveOutcome[];
 };
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
-  const { store, log, owner, scheduler, onUnsure } = options;
+  const { store, log, owner, logs, scheduler } = options;
   const stateEvents = createStateEventLimit();
   const ended = new AbortController();
 
-  const isLost = async ({ job: { batch }, result }: Finished): Promise<boolean> =>
-    batch !== null && result.kind !== 'lost' && !(await store.settlements.isLeased(batch, owner).catch(() => true));
+  /** The outcome of a refused settlement: still to be written, written by a commit that was not answered, or no longer to be written. */
+  const whenRefused = async (finished: Finished): Promise<Finished> => {
+    const { job, result } = finished;
+    const { batch, webhookNumber } = job;
+    if (batch === null || result.kind === 'lost') return finished;
+    const row = await store.settlements.rowOf(batch, owner).catch(() => null);
+    if (row === 'settled') return { job, result: { kind: 'lost', sent: null } };
+    if (row === 'other') return lostOf(finished, log);
+    const held = logs.get(webhookNumber)?.held.get(batch.firstOffset);
+    // The row of a slow attempt, or of its release, may have been written by a commit that was not answered.
+    if (row === 'open' && held?.batch === batch) held.isStored = true;
+    return finished;
+  };
+
+  /** After a refused write of slow attempts: some may have their rows already. */
+  const noteRows = async (webhookNumber: number): Promise<void> => {
+    for (const held of logs.get(webhookNumber)?.held.values() ?? []) {
+      const row = held.isStored ? null : await store.settlements.rowOf(held.batch, owner).catch(() => null);
+      if (row === 'open') held.isStored = true;
+    }
+  };
 
   return {
-    write: async (webhookNumber, all, { isApart, mayClaim }) => {
+    write: async (webhookNumber, all, { isApart, isLast }) => {
       let finished = all;
       for (let round = 1; ; round += 1) {
-        const claims = mayClaim && !isApart && scheduler.beginClaim(webhookNumber);
-        const written = await writeOnce(options, stateEvents, webhookNumber, finished, claims).catch(
+        const written = await writeOnce(options, stateEvents, webhookNumber, finished, isLast).catch(
           (error: unknown) => ({ error }),
         );
-        if (claims) scheduler.endClaim(webhookNumber);
         if (!('error' in written)) return written;
         const { error } = written;
-        if (claims && mayBeCommitted(error)) onUnsure(webhookNumber);
         if (isRefusal(error)) {
-          // The store may have refused only the claim; outcomes written apart have none.
+          if (finished.length === 0) {
+            await noteRows(webhookNumber);
+            return GIVEN_UP;
+          }
           if (!isApart) return 'refused';
-          const [one] = finished;
-          if (one !== undefined && (await isLost(one))) finished = [lostOf(one, log)];
+          // In the first round a change of state may have been in the way.
+          if (round > 1) finished = await Promise.all(finished.map(whenRefused));
           if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
         } else scheduler.hold(webhookNumber);
         if (ended.signal.aborted) {
           const batchIds = finished.map(({ job }) => job.batch?.id);
           log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-          return { webhookNumber, finished, webhook: null, next: null, wantsLook: false };
+          return { ...GIVEN_UP, finished };
         }
         log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
         await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
@@ -120,15 +140,20 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
   };
 }
 
+const GIVEN_UP: Settled = { finished: [], webhook: null, batches: [], slow: [], position: null, isChanged: false };
+
 /** A row changed or was deleted since it was read; read again, the outcome may be written. */
 function isRefusal(error: unknown): boolean {
   return error instanceof StaleWrite || error instanceof ConstraintViolation;
 }
 
-/** Another claim owns the batch: the attempt is recorded, if there was one, and nothing else. */
+/** Another process or a replay has the batch now: the attempt is recorded, if there was one, and nothing else. */
 function lostOf({ job, result }: Finished, log: Log): Finished {
   const { webhookNumber, batch } = job;
-  log.warn({ webhookNumber, batchId: batch?.id }, 'the lease of a batch was lost before its outcome was written');
+  log.warn(
+    { webhookNumber, batchId: batch?.id },
+    'a batch was changed or taken by others before its outcome was written',
+  );
   return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 
@@ -137,21 +162,31 @@ async function writeOnce(
   stateEvents: StateEventLimit,
   webhookNumber: number,
   finished: readonly Finished[],
-  mayClaim: boolean,
+  isLast: boolean,
 ): Promise<Settled> {
-  const { store, clock, checkClock, ids, jitter, log, owner, observe } = options;
+  const { store, clock, checkClock, ids, jitter, log, owner, observe, logs } = options;
   await checkClock();
+  const ofLog = logs.get(webhookNumber);
   const target = await store.dispatch.target(webhookNumber);
-  if (target === null) return { webhookNumber, finished, webhook: null, next: null, wantsLook: false };
-  const { webhook, endpoint } = target;
+  if (target === null) return { ...GIVEN_UP, finished };
   const now = clock();
-  const conclusion = conclude(webhook, finished, { now, jitter, ids, url: endpoint.url });
+  const sentAt = Math.max(target.webhook.progress.sentAt ?? 0, ofLog?.sentAt ?? 0) || null;
+  const webhook = { ...target.webhook, progress: { ...target.webhook.progress, sentAt } };
+  const rows = finished.map((one) => asHeld(one, ofLog, log));
+  const conclusion = conclude(webhook, rows, { now, jitter, ids, url: target.endpoint.url });
   const { batches, health, changes, audit, progress } = conclusion;
-  const after = { ...target, webhook: { ...webhook, progress } };
-  const { next, wakeAt } = await nextWork(options, after, conclusion, mayClaim, now);
   const limited = stateEvents.limited(changes, now);
-  const outcome = { webhookNumber, owner, batches, now, health, changes: limited, audit, wakeAt };
-  await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
+  const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
+  const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
+  for (const { firstOffset } of slow) ending.add(firstOffset);
+  if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
+  const position =
+    ofLog === undefined
+      ? null
+      : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
+  const isSame = health === null || isSameHealth(health, webhook.progress);
+  const outcome = { webhookNumber, owner, batches, slow, position, now, changes: limited, audit };
+  await store.settlements.settle({ ...outcome, health: isSame ? null : health });
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
@@ -159,54 +194,32 @@ async function writeOnce(
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  const isDue = wakeAt !== null || (next !== null && next.next.kind !== 'when settled');
-  return { webhookNumber, finished, webhook: after.webhook, next, wantsLook: isDue || changes.length > 0 };
-}
-
-type NextWork = { readonly next: PlannedClaim | null; readonly wakeAt: number | null };
-
-/**
- * The next claim of the webhook, or when to look at it. No claim if one of the batches is retried: it is due later, and no record of an
- * ordered webhook may overtake it.
- */
-async function nextWork(
-  { store, ids, owner, scheduler }: WriterOptions,
-  target: DeliveryTarget,
-  { batches, changes }: Conclusion,
-  mayClaim: boolean,
-  now: number,
-): Promise<NextWork> {
-  const { webhook } = target;
-  const { progress } = webhook;
-  const { webhookNumber, probeAt } = progress;
-  const wasAtLimit = scheduler.isAtLimit(webhookNumber);
-  if (!isRunnable(progress.state) || !scheduler.hasRoomAfter(webhookNumber, batches.length))
-    return { next: null, wakeAt: null };
-  const areFinal = batches.every(isFinal);
-  if (areFinal && !wasAtLimit && changes.length === 0 && isCaughtUp(webhook, now)) {
-    const { heartbeatAt } = idleAt(webhook, progress);
-    return { next: null, wakeAt: heartbeatAt === NEVER ? null : heartbeatAt };
-  }
-  if (!mayClaim || !areFinal || stopReason(target, now) !== null) {
-    return { next: null, wakeAt: Math.max(now, probeAt ?? now) };
-  }
-  // A claim sets the next look itself.
-  const next = await planClaim({ store, ids, owner }, target, scheduler.room(webhook, now, batches));
-  return { next, wakeAt: null };
+  return { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, isChanged: changes.length > 0 };
 }
 
 /**
- * Whether nothing waits: no record beyond the cursor, and no batch that is due. Never of an ordered webhook, because a record that is
- * published before the settlement is written does not wake it.
+ * The batch as the store has it: a slow attempt got a row while it was in progress. Lost if another process may have sent for the webhook
+ * since the claim: this one then read its log again.
  */
-function isCaughtUp({ ordered, progress }: Webhook, now: number): boolean {
-  const { state, cursorOffset, nextOffset, wakeAt } = progress;
-  return !ordered && state === 'running' && cursorOffset === nextOffset && (wakeAt === null || wakeAt > now);
+function asHeld(finished: Finished, ofLog: WebhookLog | undefined, log: Log): Finished {
+  const { job, result } = finished;
+  const { batch } = job;
+  if (batch === null || result.kind === 'lost') return finished;
+  const held = ofLog?.held.get(batch.firstOffset);
+  if (held?.batch !== batch) return lostOf(finished, log);
+  return held.isStored && !batch.isStored ? { job: { ...job, batch: { ...batch, isStored: true } }, result } : finished;
 }
 
-/** Whether the batch needs no further attempt; a heartbeat has no batch. */
-function isFinal({ batch, fate }: SettledBatch): boolean {
-  return batch === null || fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
+/** Whether nothing of the health changed but the time of the last attempt, which is written with the position. */
+function isSameHealth(one: Health, other: Health): boolean {
+  return (
+    one.stateReason === other.stateReason &&
+    one.stateDetail === other.stateDetail &&
+    one.failingSinceAt === other.failingSinceAt &&
+    one.failureStreak === other.failureStreak &&
+    one.probeAt === other.probeAt &&
+    one.deadStreak === other.deadStreak
+  );
 }
 
 function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {
@@ -223,22 +236,36 @@ function logChange(log: Log, webhookId: string, { progress: { state, stateReason
   else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
 }
 
+type OutcomeQueue = {
+  add(finished: Finished, isUrgent: boolean): void;
+  /** The webhook's position or slow attempts are to be written, with outcomes or without. */
+  touch(webhookNumber: number): void;
+  /** Nothing is written any more. All outcomes are. */
+  close(): void;
+};
+
 /**
- * Returns the function that collects outcomes of jobs. Outcomes of jobs that end within `SETTLE_EVERY_MS` are written together. `isUrgent`:
+ * Collects outcomes of jobs. Outcomes of jobs that end within `SETTLE_EVERY_MS` are written together. `isUrgent`:
  * the webhook sends nothing until the outcome is written, so it is written immediately. `settle` writes outcomes of one webhook. It runs
  * once at a time for each webhook; webhooks share commits.
  */
 export function createOutcomeQueue(
   settle: (webhookNumber: number, finished: readonly Finished[]) => Promise<void>,
-): (finished: Finished, isUrgent: boolean) => void {
+): OutcomeQueue {
   const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
   const urgent = new Set<number>();
   let writtenAt = Number.NEGATIVE_INFINITY;
-  let isScheduled = false;
+  /** Outcomes since the last write, and its next time. */
+  let gathered = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let isSoon = false;
+  let isClosed = false;
 
   const writeWaiting = (): void => {
-    isScheduled = false;
+    timer = null;
+    isSoon = false;
+    gathered = 0;
     writtenAt = performance.now();
     for (const webhookNumber of waiting.keys()) void writeQueue(webhookNumber);
   };
@@ -249,7 +276,7 @@ export function createOutcomeQueue(
 
   const writeQueue = async (webhookNumber: number): Promise<void> => {
     const queue = waiting.get(webhookNumber);
-    if (queue === undefined || writing.has(webhookNumber)) return;
+    if (isClosed || queue === undefined || writing.has(webhookNumber)) return;
     writing.add(webhookNumber);
     urgent.delete(webhookNumber);
     await settle(webhookNumber, queue.splice(0, SETTLED_AT_ONCE_MAX));
@@ -260,21 +287,39 @@ export function createOutcomeQueue(
 
   const schedule = (isUrgent: boolean): void => {
     // A microtask later, so that outcomes added by the same callback are written together.
-    if (isUrgent) queueMicrotask(writeUrgent);
-    if (isUrgent || isScheduled) return;
-    isScheduled = true;
-    const inMs = writtenAt + SETTLE_EVERY_MS - performance.now();
-    if (inMs > 0) setTimeout(writeWaiting, inMs);
-    else setImmediate(writeWaiting);
+    if (isUrgent) {
+      queueMicrotask(writeUrgent);
+      return;
+    }
+    const isBusy = gathered >= SETTLE_BUSY;
+    if (timer !== null && (isSoon || !isBusy)) return;
+    if (timer !== null) clearTimeout(timer);
+    isSoon = isBusy;
+    const everyMs = isBusy ? SETTLE_BUSY_EVERY_MS : SETTLE_EVERY_MS;
+    timer = setTimeout(writeWaiting, Math.max(0, writtenAt + everyMs - performance.now()));
   };
 
-  return (finished, isUrgent) => {
-    const { webhookNumber } = finished.job;
+  const queueOf = (webhookNumber: number): Finished[] => {
     const queue = waiting.get(webhookNumber) ?? [];
     waiting.set(webhookNumber, queue);
-    queue.push(finished);
-    if (isUrgent) urgent.add(webhookNumber);
-    schedule(isUrgent);
+    return queue;
+  };
+
+  return {
+    add: (finished, isUrgent) => {
+      const { webhookNumber } = finished.job;
+      queueOf(webhookNumber).push(finished);
+      gathered += 1;
+      if (isUrgent) urgent.add(webhookNumber);
+      schedule(isUrgent);
+    },
+    touch: (webhookNumber) => {
+      queueOf(webhookNumber);
+      schedule(false);
+    },
+    close: () => {
+      isClosed = true;
+    },
   };
 }
 

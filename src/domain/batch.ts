@@ -19,6 +19,28 @@ export type Batch = {
   readonly bytes: number;
   readonly attemptNumber: number;
   readonly contentRefusals: number;
+  /** It has a row in the store: it failed before, was replayed, or its attempt takes long. Otherwise its outcome makes the row. */
+  readonly isStored: boolean;
+};
+
+/** Consecutive offsets, both inclusive. */
+export type Stretch = { readonly first: number; readonly last: number };
+
+/** What the store knows of a webhook's log, for the process that begins to send for it. */
+export type LogPosition = {
+  readonly webhookNumber: number;
+  /** As it was written last: every record below it is in a batch. */
+  readonly coveredOffset: number;
+  /** Records from here on are in no batch. */
+  readonly next: number;
+  /** The offset that the next published record gets. */
+  readonly end: number;
+  /** Records before `next` that are in no batch: a process ended while it sent them. In order. */
+  readonly gaps: readonly Stretch[];
+  /** When the first pending batch is due; `NEVER` without one. */
+  readonly dueAt: number;
+  /** The last attempt, as far as it was written. */
+  readonly sentAt: number | null;
 };
 
 /** A record of the log with its payload. `dataJson` is null from the moment its erasure is requested. */
@@ -28,31 +50,6 @@ export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
   readonly encryptionRequired: number;
   /** The person the record is about. */
   readonly subject: string | null;
-};
-
-/** Takes batches of one webhook under a lease. */
-export type Claim = {
-  readonly webhookNumber: number;
-  /** Names the process that holds the lease. */
-  readonly owner: string;
-  readonly leaseExpiresAt: number;
-  readonly now: number;
-  /** Existing batches that are due, with their attempt numbers already incremented. */
-  readonly retries: readonly Batch[];
-  /** New batches, cut from the log between `cursorBefore` and `cursorAfter`. */
-  readonly fresh: readonly Batch[];
-  readonly cursorBefore: number;
-  readonly cursorAfter: number;
-  /** The dispatcher does not look at the webhook again before this, even if records wait. */
-  readonly notBefore: number;
-  /** The next look if no record waits: for a heartbeat or the renewal of the session. */
-  readonly idleAt: number;
-  readonly session: { readonly id: string; readonly at: number };
-  /**
-   * The version of the settings that the claim was planned with. If it is no longer the current one, the dispatcher looks again
-   * immediately.
-   */
-  readonly settingsVersion: number;
 };
 
 /** The fate of a batch after an attempt. `release` gives the batch back: the attempt does not count. */
@@ -92,9 +89,13 @@ export type CountedBatch = {
 /** Outcomes of one webhook, written in one transaction. */
 export type Settlement = {
   readonly webhookNumber: number;
-  /** Names the process that holds the leases on the batches. */
+  /** Names this process in the rows of slow attempts. */
   readonly owner: string;
   readonly batches: readonly SettledBatch[];
+  /** Batches without a row whose attempts take long: they get one, so that `position` can pass them. */
+  readonly slow: readonly Batch[];
+  /** How far the webhook has come; null: not written this time. */
+  readonly position: Position | null;
   /** When the outcomes were judged. */
   readonly now: number;
   /** State changes in order, each starting from the state that the previous one left. */
@@ -103,11 +104,10 @@ export type Settlement = {
   readonly audit: AuditEntry | null;
   /** The webhook's health after the attempts, written only while its state is `state`. Null: as the changes leave it. */
   readonly health: (Health & { readonly state: WebhookState }) | null;
-  /** The latest time of the next look. Null: unchanged. */
-  readonly wakeAt: number | null;
-  /** The webhook's next claim, in the same transaction, so that one commit separates two batches. Null: none. */
-  readonly next: Claim | null;
 };
+
+/** Every record below `coveredOffset` is in a batch. */
+export type Position = { readonly coveredOffset: number; readonly sentAt: number | null };
 
 /** An attempt that ended. */
 export type EndedAttempt = {
@@ -120,14 +120,13 @@ export type EndedAttempt = {
   readonly bodyBytes: number;
 };
 
-/** One request to send, under a lease. `batch` is null for a heartbeat. */
+/** One request to send. `batch` is null for a heartbeat. */
 export type Job = {
   readonly webhookNumber: number;
   readonly endpointId: string;
   readonly batch: Batch | null;
   /** The webhook was ordered when the job was claimed: no other job of it was claimed, and no earlier record waited. */
   readonly ordered: boolean;
-  readonly leaseExpiresAt: number;
 };
 
 /**
@@ -136,7 +135,7 @@ export type Job = {
  * - `cut off`: an attempt that the service ended, which does not count;
  * - `broken off`: a fault of the service, before the endpoint saw a request;
  * - `unreadable`: a record of the batch cannot be read;
- * - `lost`: the lease was lost before the settlement, so that another claim owns the batch;
+ * - `lost`: another process took the webhook, or the batch was changed, before the settlement;
  * - `release`: not tried, the batch is given back;
  * - `discarded`: not tried, all its records were erased.
  */
@@ -181,12 +180,8 @@ export type Room = {
   readonly next: NextLook;
   /** Records that the rate allows; infinite without a limit. */
   readonly records: number;
-  /** Jobs claimed and not settled, without the jobs that the same transaction settles. */
+  /** Jobs claimed and not settled. */
   readonly claimed: number;
-  /** First offsets of the batches that the same transaction settles. */
-  readonly settling: ReadonlySet<number>;
-  /** Whether this process holds the batch that begins at an offset. */
-  readonly isClaimed: (firstOffset: number) => boolean;
 };
 
 /** Claimed jobs of a webhook, how it sends them, and when to look at it again. */
@@ -203,13 +198,13 @@ export type Claimed = {
 };
 
 /**
- * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles, at the
- * latest at an instant. A published event wakes the webhook in any case.
+ * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles. A published
+ * event wakes the webhook in any case.
  */
 export type NextLook =
   | { readonly kind: 'now' }
   | { readonly kind: 'not before'; readonly at: number }
-  | { readonly kind: 'when settled'; readonly atLatest: number };
+  | { readonly kind: 'when settled' };
 
 export type SchedulerLimits = {
   /** Current requests to one endpoint, and to all endpoints of one customer. The operator has no such bound. */

@@ -317,7 +317,7 @@ function progressAfter(progress: Progress, { event, health, stopReason }: Judgem
   if (event === 'stop' || event === 'gave_up') {
     return stoppedProgress({ ...progress, ...health }, event, stopReason ?? 'stopped_by_administrator', now);
   }
-  return { ...progress, ...health, state, stateAt: now, wakeAt: now };
+  return { ...progress, ...health, state, stateAt: now };
 }
 
 function attemptOf({ webhookNumber, batch }: Job, sent: EndedAttempt, ids: Ids): SettledBatch['attempt'] {

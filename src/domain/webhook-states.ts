@@ -75,7 +75,7 @@ export const HEALTHY = {
  * `FAILING_LIMIT_MS` or the service gave the webhook up for it: somebody who starts a webhook again and again does not postpone its end.
  */
 export function startedProgress(
-  { mode, progress }: Pick<Webhook, 'mode' | 'progress'>,
+  { progress }: Pick<Webhook, 'progress'>,
   { sessionId, now }: { sessionId: string; now: number },
 ): Progress {
   const { failingSinceAt } = progress;
@@ -89,8 +89,6 @@ export function startedProgress(
     sessionId,
     sessionAt: now,
     sentAt: null,
-    // The dispatcher has nothing to do in mode `pull`.
-    wakeAt: mode === 'pull' ? null : now,
   };
 }
 
@@ -110,7 +108,6 @@ export function stoppedProgress(
     stateAt: now,
     sessionId: null,
     sessionAt: null,
-    wakeAt: null,
   };
 }
 

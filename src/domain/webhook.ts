@@ -62,16 +62,13 @@ export type Progress = {
   readonly sessionAt: number | null;
   /** The offset that the next record will get. */
   readonly nextOffset: number;
-  /** Records from here on belong to no batch yet. In mode `pull`: they are not acknowledged yet. */
+  /** Every record below is in a batch. In mode `push` the process that sends for the webhook moves it every few seconds. */
   readonly cursorOffset: number;
-  readonly wakeAt: number | null;
   readonly sentAt: number | null;
   readonly failingSinceAt: number | null;
   readonly failureStreak: number;
   readonly probeAt: number | null;
   readonly deadStreak: number;
-  /** Grows with each change that a claim planned before it must not pass over: of settings, and of when retries are due. */
-  readonly settingsVersion: number;
 };
 
 export type Webhook = WebhookConfiguration & { readonly progress: Progress };

@@ -11,7 +11,7 @@ export const LOG_BUFFER_BYTES: number = 4 * 1024 * 1024;
 export const LOG_CHUNK_LENGTH: number = 64 * 1024;
 
 /** Least time between two writes of log lines. */
-export const LOG_PAUSE_MS = 10;
+export const LOG_PAUSE_MS = 40;
 
 /** Delay before writing to a slow reader again. */
 const LOG_RETRY_MS = 20;

@@ -60,10 +60,10 @@ export const CONFINEMENT = {
   events: { ...own('latest', 'judge', 'publish'), ...none('find') },
   dispatch: {
     ...own('target', 'waiting', 'records'),
-    ...none('dueWebhooks', 'nextWakeAt', 'stoppedAmong', 'dueBatches', 'firstPending', 'claim', 'wake', 'postpone'),
-    ...none('releaseAll', 'releaseUnsure'),
+    ...none('changed', 'positions', 'appended', 'ends', 'stoppedAmong', 'dueBatches', 'firstPending', 'beginSession'),
+    ...none('releaseAll'),
   },
-  settlements: none('settle', 'isLeased'),
+  settlements: none('settle', 'rowOf'),
   pulls: own('acknowledge', 'ends'),
   deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
   replays: own('count', 'replay', 'tryNow'),

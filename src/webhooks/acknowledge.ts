@@ -80,7 +80,7 @@ export function createAcknowledge(
           change,
           newId: ids.uuid,
           at: sentAt,
-          session: { id: sessionId, at: sessionAt },
+          session: sessionId === webhook.progress.sessionId ? null : { id: sessionId, at: sessionAt },
         });
         store.usage.count(webhook.customerId, { deliveries: counted }, clock());
         acknowledged?.(id, { webhookNumber, first: from, last: through });

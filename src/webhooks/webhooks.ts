@@ -204,9 +204,7 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
     ...begun,
     nextOffset: 0,
     cursorOffset: 0,
-    wakeAt: null,
     sentAt: null,
-    settingsVersion: 0,
   };
 }
 

@@ -35,8 +35,9 @@ const AHEAD = `
   INSERT INTO webhook (number, id, name, mode, event_types, custom_headers, ordered, max_batch_records, retry_policy,
     max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
   VALUES (1, 'w', 'Orders', 'pull', '[]', '[]', false, 1, 'linear', 5, false, 0, 10, 0, 0);
-  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
-  VALUES (1, true, 'running', 0, 1, 0, 0, 0)`;
+  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, base_offset, failure_streak, dead_streak)
+  VALUES (1, true, 'running', 0, 1, 0, 0);
+  INSERT INTO webhook_position (webhook_number) VALUES (1)`;
 
 type Broken = readonly [what: string, begin: string, end: string, told: RegExp];
 
@@ -55,9 +56,9 @@ const BROKEN: readonly Broken[] = [
   ],
   [
     'a function is missing',
-    'ALTER FUNCTION run_again(text) RENAME TO gone',
-    'ALTER FUNCTION gone(text) RENAME TO run_again',
-    /^objects: the schema lacks function run_again/,
+    'ALTER FUNCTION wait_for_standby() RENAME TO gone',
+    'ALTER FUNCTION gone() RENAME TO wait_for_standby',
+    /^objects: the schema lacks function wait_for_standby/,
   ],
   [
     'a column is missing',

@@ -164,7 +164,7 @@ test('a position that does not fit the records is found', async (t) => {
   const folder = await initialised(t);
   await folder.json(['webhook', 'create', '--name', 'Orders', '--mode', 'pull', '--event', 'webhook.*']);
   assert.deepEqual(await complaints(folder), []);
-  tamper(folder, 'UPDATE webhook_progress SET next_offset = next_offset + 1');
+  tamper(folder, 'UPDATE webhook_position SET covered_offset = covered_offset + 1');
   assert.deepEqual(await complaints(folder), [
     'problem positions: the positions of Orders do not fit their records, which are lost or come from another ' +
       'backup: restore the whole backup',

@@ -37,9 +37,9 @@ const ROWS = `
   DELETE FROM sqlite_sequence WHERE name = 'webhook';
   INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 41);
   INSERT INTO removed_webhook VALUES (3);
-  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records, wake_at,
-    failure_streak, dead_streak)
-  VALUES (7, 'running', 1, 10, 2, 1, 123, 0, 0);
+  INSERT INTO webhook_progress (webhook_number, state, state_at, base_offset, failure_streak, dead_streak)
+  VALUES (7, 'running', 1, 1, 0, 0);
+  INSERT INTO webhook_position VALUES (7, 2, 1, 123);
   INSERT INTO subscription VALUES ('*', '', 7, 1);
   UPDATE event_type SET sample = '{"a":  1}', group_name = 'Orders', deprecated = 1, public = 0, search_paths = '["data.a"]'
     WHERE name = 'employee.updated';
@@ -115,8 +115,8 @@ describe('sallyport move', () => {
     assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), file);
 
     const db = await opened(t, url);
-    assert.deepEqual(await db.all('SELECT webhook_number, wake_at FROM webhook_wake', {}), [
-      { webhook_number: 7, wake_at: 123 },
+    assert.deepEqual(await db.all('SELECT next_offset, waiting_records, sent_at FROM webhook_status', {}), [
+      { next_offset: 251, waiting_records: 249, sent_at: 123 },
     ]);
     assert.equal((await db.get("SELECT nextval('webhook_number_seq') AS next", {}))?.next, 42);
     const settings = ['--database-url', url, '--data', dataDir];

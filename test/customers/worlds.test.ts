@@ -114,7 +114,7 @@ const VERBS = {
     if (webhook === null) return;
     const { webhookNumber, state } = webhook.progress;
     const [log] = await s.rows(
-      `SELECT next_offset, cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`,
+      `SELECT next_offset, cursor_offset FROM webhook_status WHERE webhook_number = ${webhookNumber}`,
     );
     if (!['started', 'running', 'failing'].includes(state) || Number(log?.next_offset) <= Number(log?.cursor_offset))
       return;

@@ -76,7 +76,9 @@ describe('cutting the log into batches', () => {
     .array(fc.oneof(fc.nat(3000), fc.integer({ min: 0, max: 300_000 }), fc.integer({ min: 0, max: 2 * BATCH_BYTES })), {
       maxLength: 80,
     })
-    .chain((sizes) => fc.nat(1000).map((start) => sizes.map((bytes, n) => ({ offset: start + n, bytes }))));
+    .chain((sizes) =>
+      fc.nat(1000).map((start) => sizes.map((bytes, n) => ({ offset: start + n, bytes, createdAt: NOW + n }))),
+    );
   const limits = fc.record({
     maxRecords: fc.integer({ min: 1, max: 40 }),
     maxBatches: fc.integer({ min: 1, max: 40 }),
@@ -87,6 +89,8 @@ describe('cutting the log into batches', () => {
     fc.assert(
       fc.property(log, limits, (waiting, { maxRecords, maxBatches, recordsAllowed }) => {
         const batches = cutBatches(waiting, { maxRecords, maxBatches, recordsAllowed });
+        for (const { firstOffset, createdAt } of batches)
+          assert.equal(createdAt, waiting.find(({ offset }) => offset === firstOffset)?.createdAt);
         const taken = batches.flatMap(({ firstOffset, lastOffset }) => {
           const records = waiting.filter(({ offset }) => offset >= firstOffset && offset <= lastOffset);
           const bytes = records.reduce((sum, record) => sum + record.bytes, 0);
@@ -109,7 +113,7 @@ describe('cutting the log into batches', () => {
   });
 
   it('fills each batch before it begins the next', () => {
-    const waiting = Array.from({ length: 7 }, (_, offset) => ({ offset, bytes: 1 }));
+    const waiting = Array.from({ length: 7 }, (_, offset) => ({ offset, bytes: 1, createdAt: NOW }));
     const cut = (maxRecords: number, recordsAllowed = 100): unknown =>
       cutBatches(waiting, { maxRecords, maxBatches: 9, recordsAllowed }).map((b) => [b.firstOffset, b.lastOffset]);
     assert.deepEqual(cut(3), [
@@ -129,7 +133,7 @@ describe('cutting the log into batches', () => {
     const half = BATCH_BYTES / 2;
     const cut = (...sizes: number[]): unknown =>
       cutBatches(
-        sizes.map((bytes, offset) => ({ offset, bytes })),
+        sizes.map((bytes, offset) => ({ offset, bytes, createdAt: NOW })),
         { maxRecords: 9, maxBatches: 9, recordsAllowed: 99 },
       ).map((b) => [b.firstOffset, b.lastOffset]);
     assert.deepEqual(cut(half, half, 1), [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isSequential, LOOK_NOW, whenSettled } from '../../src/delivery/scheduler.ts';
+import { isSequential, LOOK_NOW, WHEN_SETTLED } from '../../src/delivery/scheduler.ts';
 import type { Job } from '../../src/domain/batch.ts';
 import type { WebhookState } from '../../src/domain/webhook.ts';
 import { batchOf } from '../support/attempts.ts';
@@ -14,6 +14,7 @@ import {
   SEQUENTIAL,
   settle,
   startAll,
+  WAITING,
   webhookOf,
 } from '../support/scheduling.ts';
 import { NOW } from '../support/store.ts';
@@ -154,19 +155,19 @@ describe('the room for a claim', () => {
     const scheduler = openScheduler({ claimed: 2 });
     admit(scheduler, jobs(1, 'e', 2));
     const { batches, next } = roomOf(scheduler, 1);
-    assert.deepEqual([batches, next], [0, whenSettled(NOW)]);
+    assert.deepEqual([batches, next], [0, WHEN_SETTLED]);
   });
 
-  it('counts jobs that settle in the same transaction as settled', () => {
+  it('is asked for only if there is some: without jobs, or at half', () => {
     const scheduler = openScheduler({ claimed: 10 });
-    const claimed = jobs(1, 'e', 10);
-    admit(scheduler, claimed);
-    assert.deepEqual(
-      [4, 5].map((settling) => scheduler.hasRoomAfter(1, settling)),
-      [false, true],
-    );
-    const room = scheduler.room(webhookOf(1), NOW, claimed.slice(0, 5));
-    assert.deepEqual([room.claimed, room.batches, [...room.settling]], [5, 5, [0, 1, 2, 3, 4]]);
+    assert.equal(scheduler.hasRoom(1), true);
+    admit(scheduler, jobs(1, 'e', 10));
+    const found = startAll(scheduler).map((job) => {
+      scheduler.finished(job, true);
+      settle(scheduler, [job]);
+      return scheduler.hasRoom(1);
+    });
+    assert.deepEqual(found, [false, false, false, false, true, true, true, true]);
   });
 
   it('is one batch for a sequential webhook with nothing under way, and none otherwise', () => {
@@ -177,26 +178,28 @@ describe('the room for a claim', () => {
     ] as const) {
       const scheduler = openScheduler();
       const webhook = webhookOf(1, { ordered, progress: { state } });
-      assert.deepEqual([scheduler.room(webhook, NOW).batches, scheduler.room(webhook, NOW).next], [1, LOOK_NOW]);
+      const found = () => {
+        const { batches, next } = scheduler.room(webhook, NOW, WAITING);
+        return [batches, next];
+      };
+      assert.deepEqual(found(), [1, LOOK_NOW]);
       admit(scheduler, jobs(1, 'e', 1), SEQUENTIAL);
-      assert.deepEqual(
-        [0, 1].map((settling) => scheduler.hasRoomAfter(1, settling)),
-        [false, true],
-      );
-      assert.deepEqual(
-        [scheduler.room(webhook, NOW).batches, scheduler.room(webhook, NOW).next],
-        [0, whenSettled(NOW)],
-      );
-      assert.equal(scheduler.hasRoomAfter(2, 0), true);
+      assert.equal(scheduler.hasRoom(1), false);
+      assert.deepEqual(found(), [0, WHEN_SETTLED]);
+      const [job = assert.fail()] = startAll(scheduler);
+      scheduler.finished(job, true);
+      settle(scheduler, [job]);
+      assert.equal(scheduler.hasRoom(1), true);
+      assert.equal(scheduler.hasRoom(2), true);
     }
   });
 
   it('is none before the probe is due, and then one batch', () => {
     const failing = webhookOf(1, { progress: { state: 'failing', probeAt: NOW + 1 } });
     const scheduler = openScheduler();
-    const { batches, next } = scheduler.room(failing, NOW);
+    const { batches, next } = scheduler.room(failing, NOW, WAITING);
     assert.deepEqual([batches, next], [0, { kind: 'not before', at: NOW + 1 }]);
-    assert.equal(scheduler.room(failing, NOW + 1).batches, 1);
+    assert.equal(scheduler.room(failing, NOW + 1, WAITING).batches, 1);
   });
 
   it('is none before the rate allows a record, and at most what may be under way at once', () => {
@@ -217,45 +220,20 @@ describe('the room for a claim', () => {
     assert.equal(roomOf(scheduler, 1).batches, 0);
   });
 
-  it('knows which batches are claimed, and subtracts records that are not sent yet from the rate', () => {
+  it('leaves out records that are claimed and not sent yet, under a rate', () => {
     const scheduler = openScheduler({ perEndpoint: 1 });
     const [job = assert.fail()] = jobs(1, 'e', 1);
     admit(scheduler, [{ ...job, batch: batchOf(0, 9) }, ...jobs(1, 'e', 2, 10)]);
     const [started = assert.fail()] = startAll(scheduler);
     // A rate of 100 a second has a bucket of 20 records.
     const records = (): number => roomOf(scheduler, 1, 100).records;
-    const isClaimed = (offset: number): boolean => roomOf(scheduler, 1).isClaimed(offset);
     assert.equal(records(), 8);
-    assert.deepEqual([0, 10, 5].map(isClaimed), [true, true, false]);
     scheduler.sending(started, null, NOW);
     assert.equal(records(), 18);
     scheduler.finished(started, true);
     settle(scheduler, [started]);
-    assert.deepEqual([0, 10].map(isClaimed), [false, true]);
     settle(scheduler, [...startAll(scheduler), ...scheduler.withdraw(1)]);
     assert.equal(records(), 20, 'released without being sent');
-    assert.equal(roomOf(scheduler, 2).isClaimed(10), false);
-  });
-});
-
-describe('a settlement that makes room while a claim finds the limit', () => {
-  it('is found once', () => {
-    const scheduler = openScheduler();
-    const [job = assert.fail()] = jobs(1, 'e', 1);
-    admit(scheduler, [job], { ...SEQUENTIAL, next: whenSettled(NOW) });
-    assert.equal(scheduler.missedRoom(1), false, 'still at its limit');
-    startAll(scheduler);
-    scheduler.finished(job, true);
-    settle(scheduler, [job]);
-    assert.deepEqual([scheduler.missedRoom(1), scheduler.missedRoom(1)], [true, false]);
-  });
-
-  it('is none if the claim found room', () => {
-    const scheduler = openScheduler();
-    admit(scheduler, jobs(1, 'e', 1), PARALLEL);
-    assert.equal(scheduler.missedRoom(1), false);
-    scheduler.admit({ webhookNumber: 2, jobs: [], ...SEQUENTIAL, next: whenSettled(NOW) });
-    assert.equal(scheduler.missedRoom(2), true, 'nothing was claimed: the other jobs had settled');
   });
 });
 

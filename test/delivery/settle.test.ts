@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FULL_PAUSE_MS } from '../../src/delivery/limits.ts';
 import type { Settlement } from '../../src/domain/batch.ts';
 import type { SettlementStore } from '../../src/store/port/dispatch.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
@@ -13,6 +12,7 @@ import {
   type Dispatching,
   isDrained,
   messageIds,
+  offsets,
   openDispatching,
   takeRecords,
   until,
@@ -167,14 +167,15 @@ describe('an outcome', () => {
     arrivedOnce(connected, ids);
   });
 
-  it('that is written apart from its neighbours wakes the webhook for its retry, although it now sends one at a time', async (t) => {
+  it('that is written apart from its neighbours is retried when it is due, although the webhook now sends one at a time', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     const rested = deferred();
+    let isWell = false;
     connected.at.answer(async ({ records }) => {
       if (records[0]?.offset !== 0) await rested.promise;
-      return { status: 503 };
+      return { status: isWell ? 200 : 503 };
     });
     // The second and third failure end in one turn: they are written together, which is refused, and each by itself is not.
     const both = deferred();
@@ -194,13 +195,19 @@ describe('an outcome', () => {
     });
     await d.publishMany(3);
     await d.start({ store, send });
-    const wakesAt = async (at: string): Promise<boolean> =>
-      (await d.rows(`SELECT 1 FROM webhook_progress WHERE wake_at ${at}`)).length === 1;
-    await until('a rest', () => wakesAt(`= ${d.clock() + FULL_PAUSE_MS} AND state = 'failing'`));
+    await until('the first outcome', async () => (await attempts(d)) === 1);
     rested.resolve();
     await until('all three', async () => (await attempts(d)) === 3);
     assert.deepEqual(sizes, [1, 2, 1, 1]);
-    await until('a look', () => wakesAt(`= (SELECT min(next_attempt_at) FROM batch WHERE state = 'pending')`));
+    isWell = true;
+    const [first] = await d.rows('SELECT min(next_attempt_at) AS at FROM batch');
+    d.advance(Number(first?.at) - d.clock() - 1);
+    await d.publishMany(1);
+    await takeRecords(connected.at, 3 + 1);
+    assert.deepEqual(offsets(connected.at).slice(3), [3], 'none before it is due');
+    d.advance(10_000);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(connected.at).slice(4).sort(), [0, 1, 2]);
   });
 
   it('of a webhook that was stopped meanwhile is stored, and the webhook stays stopped', async (t) => {
@@ -218,10 +225,7 @@ describe('an outcome', () => {
     open.resolve();
     await until('the attempt', async () => (await attempts(d)) === 1);
     const { progress } = await d.webhooks.get(webhook.id);
-    assert.deepEqual(
-      [progress.state, progress.stateReason, progress.wakeAt],
-      ['stopped', 'stopped_by_administrator', null],
-    );
+    assert.deepEqual([progress.state, progress.stateReason], ['stopped', 'stopped_by_administrator']);
     assert.deepEqual(await states(d), ['pending']);
     assert.deepEqual(await d.rows('SELECT lease_owner FROM batch'), [{ lease_owner: null }]);
     assert.equal(progress.failureStreak, 0);
@@ -248,35 +252,43 @@ describe('an outcome', () => {
     assert.equal(d.log.lines().filter(({ level }) => Number(level) >= 40).length, 0, d.log.text());
   });
 
-  it('whose lease was lost meanwhile keeps its attempt, and the batch goes its own way', async (t) => {
+  it('whose batch another process made meanwhile keeps its attempt, and the batch goes its own way', async (t) => {
     const d = await openDispatching(t);
-    const { at } = await d.connect();
+    const { at, number } = await d.connect();
     const open = deferred();
     at.answer(async () => {
       await open.promise;
       return { status: 200 };
     });
     await d.publishMany(1);
-    const dispatcher = await d.start();
+    await d.start();
     await at.next();
-    // What another process does once the lease has ended.
-    await execute(d, `UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
+    await execute(
+      d,
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
+       VALUES (${number}, 0, 0, 'another', 'pending', 2, 0, ${d.clock() + 60_000})`,
+      `UPDATE webhook_position SET pending_records = 1 WHERE webhook_number = ${number}`,
+    );
     open.resolve();
     await until('the attempt', async () => (await attempts(d)) === 1);
-    await dispatcher.stop();
-    assert.deepEqual(await d.rows('SELECT state, lease_owner, attempt_count FROM batch'), [
-      { state: 'pending', lease_owner: 'another', attempt_count: 2 },
+    assert.deepEqual(await d.rows('SELECT id, state, attempt_count FROM batch'), [
+      { id: 'another', state: 'pending', attempt_count: 2 },
     ]);
-    assert.match(d.log.text(), /lease of a batch was lost/);
+    assert.match(d.log.text(), /changed or taken by others/);
     const [attempt] = await d.rows('SELECT kind, first_offset, attempt_number FROM attempt');
     assert.deepEqual(attempt, { kind: 'delivery', first_offset: 0, attempt_number: 1 });
+    d.advance(60_000);
+    assert.equal((await at.next()).envelope.attemptNumber, 3);
+    await until('the end', () => isDrained(d));
   });
 
-  it('of one attempt does not settle the next, although the same process holds both leases', async (t) => {
+  it('of one attempt does not settle the next, although both are of the same process', async (t) => {
     const d = await openDispatching(t);
     const { number } = await d.connect();
     await d.publishMany(1);
-    const batch = batchOf(0, 0, { webhookNumber: number, id: 'b' });
+    const batch = batchOf(0, 0, { webhookNumber: number, id: 'b', isStored: true });
+    const rowOf = (attemptNumber: number, owner: string) =>
+      d.store.settlements.rowOf({ ...batch, attemptNumber }, owner);
     await execute(
       d,
       `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
@@ -287,6 +299,8 @@ describe('an outcome', () => {
       webhookNumber: number,
       owner: 'me',
       batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
+      slow: [],
+      position: null,
       now: d.clock(),
       health: null,
       changes: [],
@@ -299,18 +313,17 @@ describe('an outcome', () => {
         customerId: null,
         changes: {},
       },
-      wakeAt: null,
-      next: null,
     });
     const audited = async (): Promise<number> =>
       (await d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`)).length;
-    await hold(d, number);
+    await hold(d);
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
     assert.deepEqual([await states(d), await audited()], [['pending'], 0]);
-    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 1 }, 'me'), false);
-    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'another'), false);
-    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'me'), true);
+    assert.deepEqual(
+      [await rowOf(1, 'me'), await rowOf(2, 'another'), await rowOf(2, 'me')],
+      ['other', 'other', 'open'],
+    );
     await d.store.settlements.settle(settlement(2));
-    assert.deepEqual([await states(d), await audited()], [['delivered'], 1]);
+    assert.deepEqual([await states(d), await audited(), await rowOf(2, 'me')], [['delivered'], 1, 'settled']);
   });
 });

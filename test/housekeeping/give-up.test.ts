@@ -13,18 +13,38 @@ import { pgpVector } from '../support/vectors.ts';
 
 repeatsInSlowTier('postgres');
 
-/** A webhook whose only attempt just failed, and the progress that the dispatcher would read next. */
-async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
-  const number = await subscribe(s, ['order.placed'], { heartbeatSeconds: 0 });
+/** What keeps a failing webhook from sending now, if anything. */
+type Waiting = {
+  readonly ordered?: boolean;
+  readonly heartbeatSeconds?: number;
+  /** Records that are in no batch. */
+  readonly waiting?: number;
+  /** When the last batch is due again; null: it is dead. */
+  readonly dueAt?: number | null;
+  readonly probeAt?: number | null;
+};
+
+/** A webhook whose only attempt just failed. */
+async function failing(
+  s: TestStore,
+  { waiting = 0, dueAt = null, probeAt = null, ...settings }: Waiting,
+): Promise<number> {
+  const number = await subscribe(s, ['order.placed'], { heartbeatSeconds: 0, ...settings });
   await run(s, number);
-  await publishMany(s, 'order.placed', 3);
-  await settleBatch(s, await claimNext(s, number, 1), { kind: 'dead', at: s.clock() });
+  await publishMany(s, 'order.placed', 1 + waiting);
+  const batch = await claimNext(s, number, 1);
+  await settleBatch(
+    s,
+    batch,
+    dueAt === null ? { kind: 'dead', at: s.clock() } : { kind: 'retry', at: dueAt, contentRefusals: 0 },
+  );
   await execute(
     s,
-    `UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, wake_at = ${wakeAt}
+    `UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, probe_at = ${probeAt ?? 'NULL'}
      WHERE webhook_number = ${number}`,
+    `UPDATE webhook_position SET sent_at = ${s.clock()} WHERE webhook_number = ${number}`,
   );
-  return progressOf(s, number);
+  return number;
 }
 
 async function progressOf(s: TestStore, number: number): Promise<Progress> {
@@ -36,14 +56,14 @@ describe('a failing webhook without planned attempts', () => {
   it('is given up after 24 hours, with an event and an audit entry, and keeps its records', async (t) => {
     const s = await openTestStore(t);
     const watcher = await subscribe(s, ['webhook.failed']);
-    const { webhookNumber } = await failing(s, s.clock() + DAY_MS + GIVE_UP_QUIET_MS + 1);
+    const webhookNumber = await failing(s, { waiting: 2, probeAt: s.clock() + DAY_MS + GIVE_UP_QUIET_MS + 1 });
     const house = housekeepingFor(s);
     s.advance(DAY_MS - 1);
     await leavingNothing(s, () => house.runOnce());
     s.advance(1);
     await house.runOnce();
-    const { state, stateReason, wakeAt } = await progressOf(s, webhookNumber);
-    assert.deepEqual([state, stateReason, wakeAt], ['failed', 'failing_too_long', null]);
+    const { state, stateReason } = await progressOf(s, webhookNumber);
+    assert.deepEqual([state, stateReason], ['failed', 'failing_too_long']);
     assert.equal(await count(s, 'outbox', `webhook_number = ${watcher}`), 1);
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual([entry?.actor, entry?.action], ['service', 'webhook.stop']);
@@ -53,11 +73,32 @@ describe('a failing webhook without planned attempts', () => {
   });
 
   it('is not given up if an attempt is running, due or planned', async (t) => {
-    for (const soon of [-1, 0, GIVE_UP_QUIET_MS]) {
+    const soon = GIVE_UP_QUIET_MS;
+    const later = soon + 1;
+    const cases: readonly (readonly [isGivenUp: boolean, waiting: (at: number) => Waiting])[] = [
+      [true, () => ({})],
+      [false, () => ({ waiting: 1 })],
+      [true, (at) => ({ waiting: 1, probeAt: at + later })],
+      [false, (at) => ({ waiting: 1, probeAt: at + soon })],
+      [true, (at) => ({ dueAt: at + later })],
+      [false, (at) => ({ dueAt: at + soon })],
+      [false, (at) => ({ dueAt: at - 1 })],
+      [true, (at) => ({ dueAt: at - 1, probeAt: at + later })],
+      // Records behind the first pending batch of an ordered webhook wait for that batch.
+      [true, (at) => ({ ordered: true, waiting: 1, dueAt: at + later })],
+      [false, (at) => ({ ordered: true, waiting: 1, dueAt: at + soon })],
+      [false, (at) => ({ waiting: 1, dueAt: at + later })],
+      [true, () => ({ heartbeatSeconds: (DAY_MS + later + 999) / 1000 })],
+      [false, () => ({ heartbeatSeconds: 3600 })],
+    ];
+    for (const [isGivenUp, waiting] of cases) {
       const s = await openTestStore(t);
-      await failing(s, s.clock() + DAY_MS + soon);
+      const given = waiting(s.clock() + DAY_MS);
+      const number = await failing(s, given);
       s.advance(DAY_MS);
-      await leavingNothing(s, () => housekeepingFor(s).runOnce());
+      await housekeepingFor(s).runOnce();
+      const { state } = await progressOf(s, number);
+      assert.equal(state, isGivenUp ? 'failed' : 'failing', JSON.stringify(given));
     }
   });
 });

@@ -128,8 +128,15 @@ describe('retention', () => {
     await housekeepingFor(s).runOnce();
     await publishMany(s, 'order.placed', 2);
     assert.deepEqual(await offsets(s, number), [4, 5]);
-    await settleNext(s, number, [2], 'delivered');
+    await settleNext(s, number, [2], 'dead');
     await checkLog(s, number);
+    // The dead records stay, and later ones are deleted.
+    await publishMany(s, 'order.placed', 2);
+    await settleNext(s, number, [2], 'delivered');
+    s.advance(31 * DAY_MS);
+    await housekeepingFor(s).runOnce();
+    await publishMany(s, 'order.placed', 1);
+    assert.deepEqual(await offsets(s, number), [4, 5, 8]);
   });
 
   it('keeps records and attempts forever if the setting is 0 days', async (t) => {
@@ -159,7 +166,7 @@ describe('retention', () => {
     const end = (id: string, state: string): string =>
       `UPDATE batch SET state = '${state}', next_attempt_at = NULL, settled_at = ${s.clock()} WHERE id = '${id}'`;
     await execute(s, end(left, 'delivered'), end(right, 'dead'));
-    await execute(s, 'UPDATE webhook_progress SET pending_records = pending_records - 4');
+    await execute(s, 'UPDATE webhook_position SET pending_records = pending_records - 4');
     await settleNext(s, number, [2], 'delivered');
     const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
     await s.store.attempts.insert(attemptOf(s, whole, heartbeat));
@@ -286,7 +293,7 @@ describe('retention', () => {
           await publishMany(s, webhook === 0 ? 'order.paid' : 'order.placed', publish);
           const number = numbers[webhook] as number;
           const [row] = await s.rows(
-            `SELECT next_offset - cursor_offset AS n FROM webhook_progress WHERE webhook_number = ${number}`,
+            `SELECT next_offset - cursor_offset AS n FROM webhook_status WHERE webhook_number = ${number}`,
           );
           const taken = Math.min(size, Number(row?.n));
           if (taken > 0 && kind !== 'wait') {

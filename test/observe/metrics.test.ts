@@ -9,6 +9,7 @@ import { Refusal } from '../../src/kernel/refusal.ts';
 import { createMetrics, METRICS_WEBHOOKS_MAX, type Metrics } from '../../src/observe/metrics.ts';
 import type { Row } from '../../src/store/port/database.ts';
 import { queueStore } from '../../src/store/shared/delivery/queues.ts';
+import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { createClient, TOKEN } from '../support/client.ts';
@@ -204,7 +205,7 @@ describe('the metrics', () => {
       return [];
     };
     await queueStore({ ...database, all }).read(10);
-    const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${asked[0]}`).all({ limit: 10 }) as {
+    const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${sqliteText(asked[0] ?? '')}`).all({ limit: 10 }) as {
       detail: string;
     }[];
     const details = plan.map(({ detail }) => detail);

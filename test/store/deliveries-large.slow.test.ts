@@ -291,7 +291,7 @@ describe('among two hundred thousand records, a replay', () => {
     assert.ok(turns.stop() > 20, 'others had their turn');
     assert.equal(await replays.count(all), 0);
     assert.deepEqual(await s.rows(`SELECT count(*) - ${audited} AS n FROM audit`), [{ n: 2 }]);
-    const progress = 'SELECT pending_records FROM webhook_progress WHERE webhook_number';
+    const progress = 'SELECT pending_records FROM webhook_position WHERE webhook_number';
     assert.deepEqual(await s.rows(`${progress} = ${s.hopeless}`), [{ pending_records: EVENTS / 10 }]);
     assert.deepEqual(await s.rows(`${progress} = ${s.busy}`), [{ pending_records: 150 }]);
     for (const sql of statements) planOf(s, sql);

@@ -241,7 +241,7 @@ async function setState(
   more = '',
 ): Promise<void> {
   const sql = `
-    UPDATE webhook_progress SET state = @state, state_reason = @reason, wake_at = NULL ${more} WHERE webhook_number = @number`;
+    UPDATE webhook_progress SET state = @state, state_reason = @reason ${more} WHERE webhook_number = @number`;
   await database.commit([{ sql, params: { number, state, reason } }]);
 }
 

@@ -6,7 +6,7 @@ import { ConstraintViolation } from '../../src/store/port/errors.ts';
 import { publishStatements } from '../../src/store/shared/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { execute, leavingNothing, openTestStore } from '../support/store.ts';
+import { leavingNothing, openTestStore } from '../support/store.ts';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
@@ -103,7 +103,7 @@ describe('publishing', () => {
           );
           assert.equal(new Set(log.map(([, id]) => id)).size, log.length);
         }
-        const next = await s.rows('SELECT webhook_number, next_offset FROM webhook_progress ORDER BY webhook_number');
+        const next = await s.rows('SELECT webhook_number, next_offset FROM webhook_status ORDER BY webhook_number');
         const sizes = await logs(s);
         assert.deepEqual(
           next.map(({ next_offset }) => next_offset),
@@ -144,31 +144,6 @@ describe('publishing', () => {
     });
     await s.store.events.publish([event]);
     assert.deepEqual((await logs(s)).get(number), [[0, event.id]]);
-  });
-
-  it('wakes running webhooks with new records, never later than planned, and does not wake stopped ones', async (t) => {
-    const s = await openTestStore(t);
-    const numbers: number[] = [];
-    for (const pattern of ['order.*', 'order.*', 'order.*', 'order.*', 'stock.*'])
-      numbers.push(await subscribe(s, [pattern]));
-    const [stopped, sooner, later, idle, untouched] = numbers;
-    const now = s.clock();
-    for (const [number, wakeAt] of [
-      [sooner, now - 5],
-      [later, now + 5],
-      [idle, null],
-      [untouched, now + 5],
-    ])
-      await execute(
-        s,
-        `UPDATE webhook_progress SET state = 'running', wake_at = ${wakeAt ?? 'NULL'} WHERE webhook_number = ${number}`,
-      );
-    await s.store.events.publish([newEvent(s, 'order.placed')]);
-    assert.deepEqual(
-      (await s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number')).map(({ wake_at }) => wake_at),
-      [null, now - 5, now, now, now + 5],
-      `stopped ${stopped}`,
-    );
   });
 });
 

@@ -8,8 +8,7 @@ import { StaleWrite } from '../../src/store/port/errors.ts';
 import { STEP_ROWS_FIRST } from '../../src/store/port/steps.ts';
 import { RECORD_OVERHEAD_BYTES } from '../../src/store/shared/delivery/dispatch.ts';
 import { makeDue } from '../../src/store/shared/delivery/resume.ts';
-import { batchOf } from '../support/attempts.ts';
-import { claimNext } from '../support/batches.ts';
+import { claimNext, takeChanges } from '../support/batches.ts';
 import { openDispatching } from '../support/dispatching.ts';
 import { logs, newEvent, subscribe } from '../support/events.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
@@ -38,7 +37,6 @@ const running = (progress: Progress): Progress => ({
   state: 'running',
   sessionId: 'session',
   sessionAt: NOW,
-  wakeAt: NOW,
   stateAt: NOW,
 });
 
@@ -46,10 +44,10 @@ describe('the webhook store', () => {
   it('creates a stopped webhook with its number, its subscriptions and an empty log', async (t) => {
     const s = await openTestStore(t);
     const webhook = await made(s, ['order.*', 'stock.low']);
-    const { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt } = webhook.progress;
+    const { state, nextOffset, cursorOffset, sessionId, stateAt } = webhook.progress;
     assert.deepEqual(
-      { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt },
-      { state: 'stopped', nextOffset: 0, cursorOffset: 0, wakeAt: null, sessionId: null, stateAt: NOW },
+      { state, nextOffset, cursorOffset, sessionId, stateAt },
+      { state: 'stopped', nextOffset: 0, cursorOffset: 0, sessionId: null, stateAt: NOW },
     );
     assert.deepEqual(await patterns(s, webhook), ['order.*', 'stock.low']);
     assert.deepEqual(await s.store.webhooks.get(webhook.id), webhook);
@@ -119,7 +117,7 @@ describe('the webhook store', () => {
     const s = await openTestStore(t);
     const webhook = await made(s, ['order.*']);
     const watcher = await made(s, ['webhook.*']);
-    const progress = { ...running(webhook.progress), sentAt: NOW - 5 };
+    const progress = running(webhook.progress);
     const change = () => ({ progress, stateBefore: 'stopped' as const, event: newEvent(s, 'webhook.running') });
     await s.store.webhooks.setState(change(), s.entry());
     assert.deepEqual((await s.store.webhooks.get(webhook.id))?.progress, progress);
@@ -140,13 +138,13 @@ describe('the webhook store', () => {
     assert.equal((await s.store.webhooks.get(webhook.id))?.progress.nextOffset, 2);
   });
 
-  it('makes waiting retries due, but not batches in progress, and wakes the webhook', async (t) => {
+  it('makes waiting retries due, but not batches in progress, and tells the sender of the webhook', async (t) => {
     const s = await openTestStore(t);
     const { progress } = await made(s, ['order.*']);
     const other = await made(s, ['order.*']);
     const number = progress.webhookNumber;
     await s.database.commit([
-      { sql: `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000}`, params: {} },
+      { sql: `UPDATE webhook_progress SET state = 'started'`, params: {} },
       {
         sql: `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
           next_attempt_at, lease_owner, settled_at) VALUES
@@ -164,11 +162,7 @@ describe('the webhook store', () => {
       dues.map(({ at }) => at),
       [NOW, NOW + 60_000, NOW - 60_000, null, NOW + 60_000],
     );
-    const wakes = await s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number');
-    assert.deepEqual(
-      wakes.map(({ wake_at }) => wake_at),
-      [NOW, NOW + 60_000],
-    );
+    assert.deepEqual(await takeChanges(s), [number]);
   });
 
   it('makes any number of retries due in small steps', async (t) => {
@@ -253,31 +247,6 @@ it('the sizes of waiting records stay as published, also after an erasure', asyn
   assert.deepEqual(await bytes(), all);
 });
 
-it('the second of two claims of the same records is a stale write and changes nothing', async (t) => {
-  const d = await openDispatching(t);
-  const { number: webhookNumber } = await d.connect();
-  await d.publishMany(3);
-  const first = await claimNext(d, webhookNumber, 2);
-  const now = d.clock();
-  const second = d.store.dispatch.claim({
-    webhookNumber,
-    now,
-    owner: 'another',
-    leaseExpiresAt: now + 1000,
-    retries: [],
-    notBefore: 0,
-    idleAt: now,
-    fresh: [batchOf(0, 1, { webhookNumber, id: d.ids.uuid() }), batchOf(2, 2, { webhookNumber, id: d.ids.uuid() })],
-    cursorBefore: 0,
-    cursorAfter: 3,
-    session: { id: 'session', at: now },
-    settingsVersion: 0,
-  });
-  await assert.rejects(second, StaleWrite);
-  assert.deepEqual(await d.rows('SELECT id FROM batch'), [{ id: first.id }]);
-  assert.deepEqual(await d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
-});
-
 it('several webhooks are read at once, each with its own batches and records, in order and up to its limit', async (t) => {
   const d = await openDispatching(t);
   const [a, b, c] = [(await d.connect()).number, (await d.connect()).number, (await d.connect()).number] as const;
@@ -293,8 +262,18 @@ it('several webhooks are read at once, each with its own batches and records, in
   await d.database.commit([{ sql: set, params: {} }]);
   const { dueBatches, waiting } = d.store.dispatch;
 
-  const due = await Promise.all([dueBatches(a, 1000, 10), dueBatches(b, 1000, 1), dueBatches(b, 999, 10)]);
-  const none = await Promise.all([dueBatches(c, 1000, 10), dueBatches(c + 1, 1000, 10), waiting(c, 5, 10)]);
+  const found = await Promise.all([
+    dueBatches(a, 1000, 10, []),
+    dueBatches(b, 1000, 1, []),
+    dueBatches(b, 999, 10, []),
+  ]);
+  const due = found.map(({ batches: some }) => some);
+  const elsewhere = await Promise.all([
+    dueBatches(c, 1000, 10, []),
+    dueBatches(c + 1, 1000, 10, []),
+    dueBatches(a, 1000, 10, [0, 1]),
+  ]);
+  const none = [...elsewhere.map(({ batches: some }) => some), await waiting(c, 5, 10)];
   const records = await Promise.all([waiting(a, 0, 10), waiting(b, 3, 10), waiting(a, 1, 2), waiting(c, 4, 1)]);
   const [first, second, , later] = batches.map((batch) => ({
     ...batch,
@@ -302,7 +281,8 @@ it('several webhooks are read at once, each with its own batches and records, in
     bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES,
   }));
   assert.deepEqual(due, [[second, first], [later], [later]]);
-  assert.deepEqual(none, [[], [], []]);
+  assert.deepEqual(none, [[], [], [], []]);
+  assert.equal(elsewhere[0]?.nextAt, 2000);
   const offsets = records.map((some) => some.map(({ offset }) => offset));
   assert.deepEqual(offsets, [[0, 1, 2, 3, 4], [3, 4], [1, 2], [4]]);
 });

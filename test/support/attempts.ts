@@ -32,7 +32,8 @@ export function answered(status: number, headers: Readonly<Record<string, string
 
 export function batchOf(firstOffset: number, lastOffset: number, more: Partial<Batch> = {}): Batch {
   const id = `batch ${firstOffset}`;
-  return { webhookNumber: 1, id, firstOffset, lastOffset, bytes: 2000, attemptNumber: 1, contentRefusals: 0, ...more };
+  const tried = { attemptNumber: 1, contentRefusals: 0, isStored: false };
+  return { webhookNumber: 1, id, firstOffset, lastOffset, bytes: 2000, ...tried, ...more };
 }
 
 export const HEALTHY: Health = {
@@ -55,8 +56,6 @@ export function progressOf(more: Partial<Progress> = {}): Progress {
     sessionAt: NOW,
     nextOffset: 0,
     cursorOffset: 0,
-    wakeAt: null,
-    settingsVersion: 0,
     ...more,
   };
 }

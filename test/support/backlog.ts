@@ -25,7 +25,7 @@ export function addBacklog(
   const now = clock();
   const key = ids.rowKey();
   const { from } = connection
-    .prepare('SELECT next_offset AS "from" FROM webhook_progress WHERE webhook_number = ?')
+    .prepare('SELECT next_offset AS "from" FROM webhook_status WHERE webhook_number = ?')
     .get(webhookNumber) as { from: number };
   const to = from + count;
   connection.transaction(() => {
@@ -35,13 +35,13 @@ export function addBacklog(
       const [dueAt, settledAt] = state === 'pending' ? [now, null] : [null, now];
       connection.prepare(BATCHES).run(from, to, webhookNumber, state, dueAt, settledAt);
     }
-    const cursor = state === 'waiting' ? 'cursor_offset' : String(to);
+    const covered = state === 'waiting' ? 'covered_offset' : String(to);
     const pending = state === 'pending' ? count : 0;
     connection
       .prepare(
-        `UPDATE webhook_progress SET next_offset = ?, cursor_offset = ${cursor}, pending_records = pending_records + ?,
-           wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN ? END WHERE webhook_number = ?`,
+        `UPDATE webhook_position SET covered_offset = ${covered}, pending_records = pending_records + ? WHERE webhook_number = ?`,
       )
-      .run(to, pending, now, webhookNumber);
+      .run(pending, webhookNumber);
+    connection.prepare('INSERT INTO webhook_change (webhook_number) VALUES (?)').run(webhookNumber);
   })();
 }

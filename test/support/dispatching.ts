@@ -10,6 +10,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
+import { IS_RUNNABLE } from '../../src/store/shared/changes.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -176,14 +177,16 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 
 /** Whether every record of every webhook is settled. */
 export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<boolean> {
-  const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset)
-    FROM webhook_progress) AS n`;
-  return Number((await rows(sql))[0]?.n) === 0;
+  const [row] = await rows('SELECT coalesce(sum(waiting_records + pending_records), 0) AS n FROM webhook_status');
+  return Number(row?.n) === 0;
 }
 
-/** Whether everything due was sent and settled. One statement: between two, a claim could move work from the second to the first. */
+/** Whether everything due was sent and settled. One statement: between two, work could move from the second to the first. */
 export async function isIdle({ rows, clock }: Pick<TestServices, 'rows' | 'clock'>): Promise<boolean> {
-  const sql = `SELECT 1 WHERE EXISTS (SELECT 1 FROM batch WHERE lease_owner IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()})`;
+  const sql = `
+    SELECT 1 FROM webhook_status AS p JOIN webhook AS w ON w.number = p.webhook_number
+    WHERE ${IS_RUNNABLE} AND coalesce(p.probe_at, 0) <= ${clock()} AND (
+      EXISTS (SELECT 1 FROM batch AS b WHERE b.webhook_number = w.number AND b.next_attempt_at <= ${clock()})
+      OR (p.waiting_records > 0 AND NOT (w.ordered AND p.pending_records > 0)))`;
   return (await rows(sql)).length === 0;
 }

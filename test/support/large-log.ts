@@ -52,7 +52,6 @@ export async function openLargeLog(t: TestContext): Promise<LargeLog> {
       INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
       SELECT ${number}, n, ${firstRowKeyAt(NOW)} + n * ${every} * ${firstRowKeyAt(SECOND_MS)}, 2
       FROM (WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${count}) SELECT n FROM n)`);
-    connection.exec(`UPDATE webhook_progress SET next_offset = ${count} WHERE webhook_number = ${number}`);
   };
   const batches = (number: number, size: number, count: number, state: string): void => {
     connection.exec(`
@@ -64,7 +63,7 @@ export async function openLargeLog(t: TestContext): Promise<LargeLog> {
     const pending = `(SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state = 'pending'
       AND webhook_number = ${number})`;
     connection.exec(
-      `UPDATE webhook_progress SET cursor_offset = ${size * count}, pending_records = ${pending} WHERE webhook_number = ${number}`,
+      `UPDATE webhook_position SET covered_offset = ${size * count}, pending_records = ${pending} WHERE webhook_number = ${number}`,
     );
   };
   records(numbers.busy, 1, EVENTS);

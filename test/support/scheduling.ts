@@ -31,7 +31,6 @@ export function jobs(webhookNumber: number, endpointId: string, count: number, f
     endpointId,
     batch: batchOf(first + n, first + n, { webhookNumber }),
     ordered: false,
-    leaseExpiresAt: NOW,
   }));
 }
 
@@ -74,6 +73,9 @@ export function webhookOf(
   } as Webhook;
 }
 
+/** Records that wait in no batch: more than any claim takes. */
+export const WAITING = 10_000;
+
 export function roomOf(scheduler: Scheduler, webhookNumber: number, maxRecordsPerSecond: number | null = null): Room {
-  return scheduler.room(webhookOf(webhookNumber, { maxRecordsPerSecond }), NOW);
+  return scheduler.room(webhookOf(webhookNumber, { maxRecordsPerSecond }), NOW, WAITING);
 }

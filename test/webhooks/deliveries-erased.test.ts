@@ -40,7 +40,7 @@ async function open(t: TestContext, state: 'pending' | 'delivered' | 'dead', att
   const times = state === 'pending' ? { nextAttemptAt: NOW, settledAt: null } : { nextAttemptAt: null, settledAt: NOW };
   await s.database.commit([
     { sql: insert, params: { webhookNumber, state, attemptCount, ...times } },
-    { sql: 'UPDATE webhook_progress SET cursor_offset = 6', params: {} },
+    { sql: 'UPDATE webhook_position SET covered_offset = 6', params: {} },
   ]);
   const deliveries = async (): Promise<Delivery[]> =>
     (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
@@ -68,7 +68,7 @@ describe('a record that was erased after it was settled', () => {
       assert.equal(await s.deliveries.countReplay(webhookId, body), 3);
       assert.deepEqual(await s.webhooks.replay(webhookId, body, ACTOR), { replayed: 3 });
       assert.equal(await statesOf(log), `pending ${state}. pending ${state}. pending ${state}.`);
-      const [progress] = await s.rows('SELECT pending_records FROM webhook_progress');
+      const [progress] = await s.rows('SELECT pending_records FROM webhook_position');
       assert.equal(progress?.pending_records, 3);
     });
   }
@@ -132,7 +132,7 @@ describe('a log in which two processes published at the same moment', () => {
         VALUES (@webhookNumber, @at, @at, @id, 'delivered', 1, 0, @settledAt)`;
       await s.database.commit([{ sql, params: { webhookNumber, at, id: s.ids.uuid(), settledAt: NOW } }]);
     }
-    await s.database.commit([{ sql: 'UPDATE webhook_progress SET cursor_offset = 8', params: {} }]);
+    await s.database.commit([{ sql: 'UPDATE webhook_position SET covered_offset = 8', params: {} }]);
     s.advance(1000);
     await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     return { s, webhookId, webhookNumber, deliveries: async () => [] };

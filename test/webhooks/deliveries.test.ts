@@ -39,7 +39,7 @@ async function open(t: Parameters<typeof openTestServices>[0], states: readonly 
     await s.database.commit([{ sql, params: { webhookNumber, n, id: `batch ${n}`, state, ...times } }]);
   }
   await s.database.commit([
-    { sql: 'UPDATE webhook_progress SET cursor_offset = @value', params: { value: states.length } },
+    { sql: 'UPDATE webhook_position SET covered_offset = @value', params: { value: states.length } },
   ]);
   const deliveries = (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
   return { s, webhookId, deliveries };

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { checkLog } from '../support/batches.ts';
+import { checkLog, takeChanges } from '../support/batches.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
@@ -52,8 +52,6 @@ describe('the dispatcher', () => {
   it('never looks at a webhook in mode pull, whatever happens to it', async (t) => {
     const pull = await prepare(t);
     const { s, id } = pull;
-    const wakeAt = async (): Promise<unknown> =>
-      (await s.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${pull.number}`))[0]?.wake_at;
     const steps: readonly (() => Promise<unknown>)[] = [
       () => publish(pull, [0]),
       () => publish(pull, [1, 2, 3]),
@@ -64,14 +62,11 @@ describe('the dispatcher', () => {
       () => s.webhooks.stop(id, ACTOR),
       () => s.webhooks.start(id, ACTOR),
       () => s.store.webhooks.resume(pull.number, s.clock()),
-      () => s.store.dispatch.wake(pull.number, s.clock()),
-      () => s.store.dispatch.releaseAll(s.clock()),
       () => acknowledge(pull, 6),
     ];
     for (const step of steps) {
       await step();
-      assert.equal(await wakeAt(), null, String(step));
-      assert.equal(await s.store.dispatch.nextWakeAt(), null);
+      assert.deepEqual(await takeChanges(s), [], String(step));
     }
     assert.equal(await s.store.dispatch.target(pull.number), null);
     assert.equal(await count(s, 'attempt'), 0);

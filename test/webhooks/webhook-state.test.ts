@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WebhookState } from '../../src/domain/webhook.ts';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
+import { takeChanges } from '../support/batches.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
@@ -25,36 +26,29 @@ async function received({ rows }: TestServices, number: number): Promise<unknown
 }
 const numberOf = async ({ webhooks }: TestServices, id: string): Promise<number> =>
   (await webhooks.get(id)).progress.webhookNumber;
-const put = async (
-  { database }: TestServices,
-  id: string,
-  state: WebhookState,
-  wakeAt: number | null = null,
-): Promise<void> => {
-  const sql = `
-    UPDATE webhook_progress SET state = @state, wake_at = @wakeAt
-    WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)`;
-  await database.commit([{ sql, params: { id, state, wakeAt } }]);
+const put = async ({ database }: TestServices, id: string, state: WebhookState): Promise<void> => {
+  const sql =
+    'UPDATE webhook_progress SET state = @state WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
+  await database.commit([{ sql, params: { id, state } }]);
 };
 
 describe('starting a webhook', () => {
-  it('begins a session, wakes the dispatcher, emits an event, writes an audit entry, and returns the stored webhook', async (t) => {
+  it('begins a session, tells the dispatcher, emits an event, writes an audit entry, and returns the stored webhook', async (t) => {
     const s = await openTestServices(t);
     const { id, name, endpointId } = await makeWebhook(s, ['webhook.failed']);
     const watcher = await makeWebhook(s, ['webhook.*']);
-    await s.database.commit([{ sql: 'UPDATE webhook_progress SET sent_at = 5', params: {} }]);
+    await s.database.commit([{ sql: 'UPDATE webhook_position SET sent_at = 5', params: {} }]);
     s.advance(1000);
     const started = await s.webhooks.start(id, ACTOR);
-    const { state, stateReason, stateAt, sessionAt, wakeAt, sentAt } = started.progress;
+    const { state, stateReason, stateAt, sessionAt, sentAt } = started.progress;
     const at = NOW + 1000;
     assert.deepEqual(
-      { state, stateReason, stateAt, sessionAt, wakeAt, sentAt },
-      { state: 'started', stateReason: null, stateAt: at, sessionAt: at, wakeAt: at, sentAt: null },
+      { state, stateReason, stateAt, sessionAt, sentAt },
+      { state: 'started', stateReason: null, stateAt: at, sessionAt: at, sentAt: null },
     );
     assert.match(started.progress.sessionId ?? '', /^[0-9a-f-]{36}$/);
-    // Making the retries due counts the version up, so that no claim planned before it postpones them.
-    const progress = { ...started.progress, settingsVersion: started.progress.settingsVersion + 1 };
-    assert.deepEqual(await s.webhooks.get(id), { ...started, progress });
+    assert.deepEqual(await s.webhooks.get(id), started);
+    assert.deepEqual(await takeChanges(s), [started.progress.webhookNumber]);
     assert.equal(s.wakes(), 1);
     assert.deepEqual(await received(s, await numberOf(s, watcher.id)), [
       [
@@ -81,7 +75,7 @@ describe('starting a webhook', () => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     for (const state of ['started', 'running', 'failing'] as const) {
-      await put(s, id, state, NOW);
+      await put(s, id, state);
       assert.equal((await leavingNothing(s, () => s.webhooks.start(id, ACTOR))).progress.state, state);
     }
     assert.equal(s.wakes(), 0);
@@ -131,13 +125,13 @@ describe('stopping a webhook', () => {
       const { id } = await makeWebhook(s, ['webhook.failed']);
       const watcher = await makeWebhook(s, ['webhook.stopped']);
       await s.webhooks.start(id, ACTOR);
-      await put(s, id, state, state === 'failed' ? null : NOW);
+      await put(s, id, state);
       const stopped = await s.webhooks.stop(id, ACTOR);
       assert.deepEqual(await s.webhooks.get(id), stopped);
       const { stateReason, stateDescription, sessionId } = viewWebhook(stopped);
       assert.deepEqual(
-        [stopped.progress.state, stateReason, stateDescription, sessionId, stopped.progress.wakeAt],
-        ['stopped', 'stopped_by_administrator', 'An administrator stopped it.', null, null],
+        [stopped.progress.state, stateReason, stateDescription, sessionId],
+        ['stopped', 'stopped_by_administrator', 'An administrator stopped it.', null],
       );
       const [event] = (await received(s, await numberOf(s, watcher.id))) as [string, { previousState: string }][];
       assert.deepEqual([event?.[0], event?.[1].previousState], ['webhook.stopped', state]);
@@ -165,8 +159,8 @@ describe('stopping a webhook', () => {
       (await s.deliveries.list({ webhookId: id }, null, 10)).items.map(({ state }) => state),
       ['pending', 'pending', 'pending'],
     );
-    const { wakeAt, nextOffset, cursorOffset } = (await s.webhooks.get(id)).progress;
-    assert.deepEqual([wakeAt, nextOffset, cursorOffset], [null, 3, 0]);
+    const { nextOffset, cursorOffset } = (await s.webhooks.get(id)).progress;
+    assert.deepEqual([nextOffset, cursorOffset], [3, 0]);
   });
 });
 

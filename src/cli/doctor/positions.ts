@@ -2,9 +2,9 @@
 import type { Database } from '../../store/port/database.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
-// Retention deletes no record that waits. The newest record of a webhook is the one before `next_offset`.
+// Retention deletes no record that waits. The newest record of a webhook is the one before `next_offset`, which follows from recent records.
 const WRONG = `
-  SELECT w.name FROM webhook_progress AS p JOIN webhook AS w ON w.number = p.webhook_number
+  SELECT w.name FROM webhook_status AS p JOIN webhook AS w ON w.number = p.webhook_number
   WHERE p.cursor_offset > p.next_offset
     OR EXISTS (SELECT 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number AND o.record_offset >= p.next_offset)
     OR (p.cursor_offset < p.next_offset AND NOT EXISTS (

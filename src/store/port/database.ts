@@ -11,8 +11,8 @@
  *   column.
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
- * - `FOR UPDATE` in a subquery: locks its rows until the end of the transaction. SQLite has one writer at a time and no such locks.
- * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
+ * - `FOR UPDATE` and `FOR NO KEY UPDATE`: lock the rows until the end of the transaction. SQLite has one writer at a time and no such
+ * locks. - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
  *
  * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
  * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
@@ -29,6 +29,8 @@ export type Statement = {
   readonly expectChanges?: number;
   /** The table whose writers run one after another, because each row needs the one before. */
   readonly locks?: 'audit';
+  /** It appends records to the logs of webhooks (`outbox`) and returns `webhook_number` for each of them. */
+  readonly appends?: true;
 };
 /** How many rows a statement changed, and the rows it returned. */
 export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };

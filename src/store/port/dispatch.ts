@@ -1,51 +1,47 @@
-/** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
-import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../../domain/batch.ts';
+/** What delivery reads and writes: webhooks to send for, positions in their logs, records, and outcomes. */
+import type { Batch, DeliveryTarget, LogPosition, LogRecord, Settlement } from '../../domain/batch.ts';
 import type { InstanceStore } from './instances.ts';
 
-export type WaitingRecord = { readonly offset: number; readonly bytes: number };
+/** `createdAt`: of its event. */
+export type WaitingRecord = { readonly offset: number; readonly bytes: number; readonly createdAt: number };
 
-/** A claim of `owner` may have been committed without an answer. `kept`: the first offsets of the batches whose claim was answered. */
-export type UnsureClaims = {
-  readonly webhookNumber: number;
-  readonly owner: string;
-  readonly kept: readonly number[];
-  readonly now: number;
+export type DueBatches = {
+  readonly batches: readonly Batch[];
+  /** When the next batch is due that is not due yet; `NEVER` without one. */
+  readonly nextAt: number;
 };
 
-/** Reads and claims of the dispatcher. */
+/** Reads of the dispatcher. A claim is in its memory only: it writes nothing until an outcome is known. */
 export type DispatchStore = {
-  dueWebhooks(now: number, limit: number): Promise<number[]>;
-  nextWakeAt(): Promise<number | null>;
+  /**
+   * Webhooks whose position to read: those that this process sends for from now on, and those whose settings, state or retries changed since
+   * the last call. The first call after `releaseAll` returns all that it sends for.
+   */
+  changed(): Promise<readonly number[]>;
+  /** The positions of those among these webhooks that this process sends for. */
+  positions(webhookNumbers: readonly number[]): Promise<readonly LogPosition[]>;
+  /** Webhooks to which this process has appended records since the last call; null: any may have new ones. */
+  appended(): readonly number[] | null;
+  /** The offsets that the next records of these webhooks get, by number. */
+  ends(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, number>>;
   /** The webhooks among these that an administrator stopped or deleted. */
   stoppedAmong(webhookNumbers: readonly number[]): Promise<number[]>;
   /** The webhook with its endpoint and key, or null if it does not exist. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
-  dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
-  /**
-   * The pending batch with the lowest offset and its due time: the only batch that an ordered webhook may send. Skips batches whose first
-   * offset is in `settling`: the caller settles them in the same transaction.
-   */
+  /** Pending batches that are due, except those that begin at `held`, the longest waiting first. */
+  dueBatches(webhookNumber: number, now: number, limit: number, held: readonly number[]): Promise<DueBatches>;
+  /** The pending batch with the lowest offset, except those that begin at `held`: the only one that an ordered webhook may send. */
   firstPending(
     webhookNumber: number,
-    settling: readonly number[],
+    held: readonly number[],
   ): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
-  /** The sizes of waiting records from `cursor` on, for cutting batches. */
-  waiting(webhookNumber: number, cursor: number, limit: number): Promise<WaitingRecord[]>;
+  /** The sizes of records from `from` on, for cutting batches. */
+  waiting(webhookNumber: number, from: number, limit: number): Promise<WaitingRecord[]>;
   readonly records: ReadRecords;
-  /** Leases the batches and advances the cursor. Throws `StaleWrite` if another claim or a stop came first. */
-  claim(claim: Claim): Promise<void>;
+  /** Begins another session of a webhook that runs. */
+  beginSession(webhookNumber: number, session: { readonly id: string; readonly at: number }): Promise<void>;
   /**
-   * Releases the batches of a webhook that `owner` has claimed, except batches that begin at `kept`, and makes the webhook due. Their
-   * attempt does not count. Throws `StaleWrite` if another process holds the webhook.
-   */
-  releaseUnsure(claims: UnsureClaims): Promise<void>;
-  /** Schedules a runnable webhook for `at` at the latest. */
-  wake(webhookNumber: number, at: number): Promise<void>;
-  /** Delays a webhook until `at`. */
-  postpone(webhookNumber: number, at: number): Promise<void>;
-  /**
-   * At start, when no other process can hold a lease: releases the leases of a killed process and what it delayed while its clock was
-   * ahead.
+   * At start: releases what a killed process left in progress, and what it delayed while its clock was ahead.
    */
   releaseAll(now: number): Promise<void>;
 };
@@ -59,13 +55,19 @@ export type ReadRecords = (webhookNumber: number, first: number, last: number) =
 /** Outcomes of attempts. */
 export type SettlementStore = {
   /**
-   * Writes the outcomes of one webhook's attempts and, with `next`, claims its next work. Throws `StaleWrite` and writes nothing if a
-   * lease was lost, the webhook's state changed, or another process claimed the next work.
+   * Writes the outcomes of one webhook's attempts. Throws `StaleWrite` or `ConstraintViolation` and writes nothing if a batch was settled
+   * otherwise, the webhook's state changed, or another process sends for it.
    */
   settle(settlement: Settlement): Promise<void>;
-  /** Whether the lease of this attempt is still held. */
-  isLeased(batch: Batch, owner: string): Promise<boolean>;
+  /** What the store has of a claimed batch whose settlement was refused. */
+  rowOf(batch: Batch, owner: string): Promise<BatchRow>;
 };
+
+/**
+ * The row of a claimed batch: `none` yet; `open` for the outcome of this attempt; `settled` with it, by a commit that was not answered;
+ * or `other`: it was changed, or another process sends for the webhook.
+ */
+export type BatchRow = 'none' | 'open' | 'settled' | 'other';
 
 /** What delivery reads and writes. */
 export type DispatchVerbs = {

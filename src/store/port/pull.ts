@@ -7,7 +7,8 @@ export type Acknowledgement = {
   readonly from: number;
   readonly through: number;
   readonly at: number;
-  readonly session: { readonly id: string; readonly at: number };
+  /** The session that begins with it. Null: the webhook's session goes on. */
+  readonly session: { readonly id: string; readonly at: number } | null;
   /** Makes an id for each batch that the records become. */
   readonly newId: () => string;
   /** The first acknowledgement after a start makes the webhook running. */

@@ -40,6 +40,25 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
   };
 }
 
+/** Rows as arguments of a function: an array for each column. */
+export type Columns<Row> = {
+  /** The arguments, in the order of the columns. */
+  readonly list: string;
+  parameters(rows: readonly Row[]): Parameters;
+};
+
+/** Describes the columns by name, with their types and values. */
+export function columnsOf<Row>(
+  columns: Readonly<Record<string, readonly [type: ColumnType, value: (row: Row) => Value]>>,
+): Columns<Row> {
+  const entries = Object.entries(columns);
+  return {
+    list: entries.map(([name, [type]]) => (type === 'JSON' ? `@${name}` : `CAST(@${name} AS ${type}[])`)).join(', '),
+    parameters: (rows) =>
+      Object.fromEntries(entries.map(([name, [type, value]]) => [name, WRITERS[type](rows.map(value))])),
+  };
+}
+
 /**
  * In a subquery, so that the planner does not look at the length of an array. Otherwise it would plan again for each call with few rows,
  * which takes longer than running the plan.

@@ -31,7 +31,7 @@ const TABLES = `
       AND i.indisvalid) AS indexes,
     (SELECT json_agg(v.value) FROM texts(@verbs) AS v WHERE has_table_privilege(c.oid, v.value)) AS privileges
   FROM pg_class AS c
-  WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema()) AND c.relkind IN ('r', 'p')
+  WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema()) AND c.relkind IN ('r', 'p', 'v')
     AND NOT c.relispartition`;
 const FUNCTIONS = `
   SELECT p.proname AS name, bool_or(has_function_privilege(p.oid, 'EXECUTE')) AS allowed FROM pg_proc AS p

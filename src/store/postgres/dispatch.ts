@@ -1,8 +1,8 @@
 /** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
-import type { Batch, LogRecord, Settlement } from '../../domain/batch.ts';
+import type { LogRecord, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../port/database.ts';
-import type { DispatchStore, SettlementStore, WaitingRecord } from '../port/dispatch.ts';
+import { type DispatchStore, NEVER, type SettlementStore, type WaitingRecord } from '../port/dispatch.ts';
 import { StaleWrite } from '../port/errors.ts';
 import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
@@ -11,7 +11,7 @@ import {
   dispatchStore,
   IS_UNDER_ERASURE,
   REQUIRES_ENCRYPTION,
-  releaseStatements,
+  readBatch,
   targetReader,
   WAITING_RECORD,
 } from '../shared/delivery/dispatch.ts';
@@ -27,27 +27,30 @@ import { READS, type TogetherOptions, together } from './together.ts';
 const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
 const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
 
-type DueAsked = { readonly webhookNumber: number; readonly now: number; readonly most: number };
-const DUE_ASKED = rowsOf<DueAsked>('asked', { webhookNumber: 'BIGINT', now: 'BIGINT', most: 'BIGINT' }, 'place');
 const DUE_BATCHES = `
-  SELECT asked.place, due.* FROM ${DUE_ASKED.from}
-  CROSS JOIN LATERAL (
-    SELECT ${BATCH}, next_attempt_at AS due_at FROM batch
-    WHERE webhook_number = asked.webhook_number AND state = 'pending' AND next_attempt_at <= asked.now
-    ORDER BY next_attempt_at LIMIT asked.most) AS due
-  ORDER BY asked.place, due.due_at`;
+  SELECT ${BATCH} FROM batch
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
+    AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
+  ORDER BY next_attempt_at LIMIT @limit`;
+const NEXT_DUE = `
+  SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
+const ENDS = `
+  SELECT p.webhook_number, coalesce((
+    SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number AND o.event_key >= p.base_key
+  ), p.base_offset) AS "end"
+  FROM webhook_progress AS p WHERE p.webhook_number IN (SELECT asked.value FROM numbers(@webhookNumbers) AS asked)`;
 
-type WaitingAsked = { readonly webhookNumber: number; readonly cursor: number; readonly most: number };
+type WaitingAsked = { readonly webhookNumber: number; readonly begin: number; readonly most: number };
 const WAITING_ASKED = rowsOf<WaitingAsked>(
   'asked',
-  { webhookNumber: 'BIGINT', cursor: 'BIGINT', most: 'BIGINT' },
+  { webhookNumber: 'BIGINT', begin: 'BIGINT', most: 'BIGINT' },
   'place',
 );
 const WAITING = `
   SELECT asked.place, waiting.* FROM ${WAITING_ASKED.from}
   CROSS JOIN LATERAL (
     SELECT ${WAITING_RECORD} FROM outbox
-    WHERE webhook_number = asked.webhook_number AND record_offset >= asked.cursor
+    WHERE webhook_number = asked.webhook_number AND record_offset >= asked.begin
     ORDER BY record_offset LIMIT asked.most) AS waiting
   ORDER BY asked.place, waiting."offset"`;
 
@@ -86,37 +89,36 @@ export function deliveryStores(
       throw error;
     }
   };
+  const shared = dispatchStore(db);
   const target = targetReader(db, vault, currentReader(db));
-  const due = listReader(db, DUE_BATCHES, DUE_ASKED, READS);
   const waiting = listReader(db, WAITING, WAITING_ASKED, READS);
   const records = listReader(db, RECORDS, STRETCHES, RECORD_READS);
   return {
     dispatch: {
-      ...dispatchStore(db),
+      ...shared,
       target,
-      dueBatches: async (webhookNumber, now, most) =>
-        (await due({ webhookNumber, now, most })).map(({ due_at: _, ...row }) => readRow<Batch>(row)),
-      waiting: async (webhookNumber, cursor, most) =>
-        (await waiting({ webhookNumber, cursor, most })) as unknown as WaitingRecord[],
+      changed: leases.changed,
+      positions: (webhookNumbers) => shared.positions(leases.heldAmong(webhookNumbers)),
+      // Other instances append too.
+      appended: () => null,
+      ends: async (webhookNumbers) => {
+        const rows = await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) });
+        return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
+      },
+      dueBatches: async (webhookNumber, now, limit, held) => {
+        const [rows, next] = await Promise.all([
+          db.all(DUE_BATCHES, { webhookNumber, now, limit, held: JSON.stringify(held) }),
+          db.get(NEXT_DUE, { webhookNumber, now }),
+        ]);
+        return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
+      },
+      waiting: async (webhookNumber, from, most) =>
+        (await waiting({ webhookNumber, begin: from, most })).map((row) => readRow<WaitingRecord>(row)),
       records: async (webhookNumber, first, last) =>
         (await records({ webhookNumber, first, last })) as unknown as LogRecord[],
-      dueWebhooks: leases.dueWebhooks,
-      nextWakeAt: leases.nextWakeAt,
-      claim: async (claim) => {
-        const { webhookNumber } = claim;
-        const hold = await leases.hold(webhookNumber);
-        if (hold === null) throw new StaleWrite('a claim of a webhook that another instance holds', 1, 0);
-        await underLease(webhookNumber, write({ hold, settlement: null, claim }));
-      },
-      // The first statement also waits for the end of a claim that was not answered.
-      releaseUnsure: async (claims) => {
-        const { webhookNumber } = claims;
-        const hold = await leases.hold(webhookNumber);
-        if (hold === null) throw new StaleWrite('a release of a webhook that another instance holds', 1, 0);
-        await underLease(webhookNumber, db.commit([guardStatement(hold), ...releaseStatements(claims)]));
-      },
       // What an expired instance held is given back by another one. The first instance after a pause of all corrects times.
       releaseAll: async (now) => {
+        leases.begin();
         if (await leases.isAlone()) {
           await clockLead.resume(now);
           await clockLead.take(now);
@@ -126,6 +128,11 @@ export function deliveryStores(
     },
     settlements: {
       ...settlements,
+      rowOf: async (batch, owner) => {
+        const row = await settlements.rowOf(batch, owner);
+        const isHeld = row === 'settled' || row === 'other' || (await leases.hold(batch.webhookNumber)) !== null;
+        return isHeld ? row : 'other';
+      },
       settle: async (settlement) => {
         const { webhookNumber, batches } = settlement;
         if (changesNothing(settlement)) return settlements.settle(settlement);
@@ -139,12 +146,12 @@ export function deliveryStores(
             health: null,
             changes: [],
             audit: null,
-            wakeAt: null,
-            next: null,
+            slow: [],
+            position: null,
           });
         }
         const written = isPlain(settlement)
-          ? write({ hold, settlement, claim: settlement.next })
+          ? write({ hold, settlement })
           : settlementStatements(db, settlement).then((statements) =>
               db.commit([guardStatement(hold), ...statements], undefined, true),
             );
@@ -155,9 +162,9 @@ export function deliveryStores(
 }
 
 /** Whether it only records attempts, such as those of a batch whose lease was lost. */
-function changesNothing({ batches, health, changes, wakeAt, next }: Settlement): boolean {
-  const isFree = batches.every(({ batch, fate }) => batch === null || fate === null);
-  return isFree && health === null && changes.length === 0 && wakeAt === null && next === null;
+function changesNothing({ batches, slow, position, health, changes }: Settlement): boolean {
+  const isFree = batches.every(({ batch, fate }) => batch === null || fate === null) && slow.length === 0;
+  return isFree && position === null && health === null && changes.length === 0;
 }
 
 function currentReader(db: Database): (webhookNumber: number) => Promise<Row | undefined> {

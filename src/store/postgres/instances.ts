@@ -1,16 +1,20 @@
 /**
- * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_progress.holder`, `epoch`). One instance sends for a webhook at
- * a time. Whatever it writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
+ * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it
+ * writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
 import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import type { Instance, InstanceStore } from '../port/instances.ts';
+import { IS_RUNNABLE } from '../shared/changes.ts';
 import { readRow } from '../shared/table.ts';
-import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
 import { databaseStatus } from './status.ts';
 
-/** A due webhook that nobody holds is left to instances that hold fewer for this long. */
+/** A webhook that nobody holds is left to instances that hold fewer for this long. */
 const TAKEN_LATE_MS = 1000;
+
+/** How often webhooks that nobody holds are looked for, and how many are taken, and changes read, at a time. */
+const FREE_EVERY_MS = 250;
+const TAKEN_AT_ONCE = 1000;
 
 /** The clock of the database, in epoch milliseconds. It also runs within a transaction. */
 const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)';
@@ -28,11 +32,8 @@ const RENEW = `
 const LOCK_EXPIRED = `SELECT number FROM instance WHERE number = @number AND expires_at <= ${NOW} FOR UPDATE`;
 const RELEASE_BATCHES = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, ${NOW})
-  WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_progress WHERE holder = @number)`;
-const RELEASE_WEBHOOKS = `
-  UPDATE webhook_progress
-  SET holder = NULL, wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy(NOW)} END
-  WHERE holder = @number`;
+  WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number)`;
+const RELEASE_WEBHOOKS = 'UPDATE webhook_hold SET holder = NULL WHERE holder = @number';
 const DELETE = 'DELETE FROM instance WHERE number = @number';
 // The row of another holder keeps the duty while that instance lives.
 const TAKE_DUTY = `
@@ -46,42 +47,45 @@ const LIST = `
     (SELECT coalesce(json_agg(d.name ORDER BY d.name), '[]') FROM duty AS d WHERE d.holder = i.number) AS duties
   FROM instance AS i ORDER BY i.number`;
 
-// Index: webhook_wake_at. Skips due webhooks of other instances, which their holders take out of the index soon.
-const MINE_OR_FREE = 'FROM webhook_wake AS w JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number';
-const DUE = `
-  SELECT w.webhook_number, w.wake_at, p.holder, p.epoch ${MINE_OR_FREE}
-  WHERE w.wake_at <= @now AND (p.holder = @number OR p.holder IS NULL) ORDER BY w.wake_at LIMIT @limit`;
-const NEXT_WAKE = `
-  SELECT w.wake_at ${MINE_OR_FREE} WHERE p.holder = @number OR p.holder IS NULL ORDER BY w.wake_at LIMIT 1`;
+// There are thousands of webhooks at most.
+const FREE = `
+  SELECT p.webhook_number FROM webhook_progress AS p LEFT JOIN webhook_hold AS h ON h.webhook_number = p.webhook_number
+  WHERE h.holder IS NULL AND ${IS_RUNNABLE} ORDER BY p.webhook_number LIMIT ${TAKEN_AT_ONCE}`;
+const CHANGES = `
+  SELECT c.number, c.webhook_number, h.holder, coalesce(${IS_RUNNABLE}, false) AS runnable
+  FROM webhook_change AS c LEFT JOIN webhook_progress AS p ON p.webhook_number = c.webhook_number
+    LEFT JOIN webhook_hold AS h ON h.webhook_number = c.webhook_number
+  WHERE h.holder IS NULL OR h.holder = @number ORDER BY c.number LIMIT ${TAKEN_AT_ONCE}`;
+const FORGET_CHANGES = 'DELETE FROM webhook_change WHERE number IN (SELECT seen.value FROM numbers(@seen) AS seen)';
 const TAKE = `
-  UPDATE webhook_progress SET holder = @number, epoch = epoch + 1
-  WHERE holder IS NULL AND webhook_number IN (SELECT wanted.value FROM numbers(@wanted) AS wanted)
+  INSERT INTO webhook_hold (webhook_number, holder, epoch)
+  SELECT webhook_number, @number, 1 FROM webhook_progress
+  WHERE webhook_number IN (SELECT wanted.value FROM numbers(@wanted) AS wanted) ORDER BY webhook_number
+  ON CONFLICT (webhook_number) DO UPDATE SET holder = excluded.holder, epoch = webhook_hold.epoch + 1 WHERE webhook_hold.holder IS NULL
   RETURNING webhook_number, epoch`;
-// No work on them is in progress, so a batch that is still leased belongs to a claim that was not answered.
+const HELD = 'SELECT webhook_number, epoch FROM webhook_hold WHERE holder = @number';
+// No work on them is in progress, so a batch that still names an attempt belongs to one whose settlement was given up.
 const IS_GIVEN = 'holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given)';
-const WAKE_GIVEN = `
-  UPDATE webhook_progress SET wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy(NOW)} END
-  WHERE ${IS_GIVEN} AND EXISTS (
-    SELECT 1 FROM batch AS b WHERE b.webhook_number = webhook_progress.webhook_number AND b.lease_owner IS NOT NULL)`;
 const RELEASE_GIVEN = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, ${NOW})
-  WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_progress WHERE ${IS_GIVEN})`;
-const GIVE_BACK = `
-  UPDATE webhook_progress SET holder = NULL WHERE ${IS_GIVEN}`;
-const GIVE_ALL_BACK = 'UPDATE webhook_progress SET holder = NULL WHERE holder = @number';
-const EPOCH = 'SELECT epoch FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @number';
-// It locks the row, so no other instance takes the webhook before this transaction ends.
+  WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE ${IS_GIVEN})`;
+const GIVE_BACK = `UPDATE webhook_hold SET holder = NULL WHERE ${IS_GIVEN}`;
+const EPOCH = 'SELECT epoch FROM webhook_hold WHERE webhook_number = @webhookNumber AND holder = @number';
+// The lock keeps other instances from taking the webhook before this transaction ends. It makes no version of the row.
 const GUARD = `
-  SELECT 1 FROM webhook_progress WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch FOR NO KEY UPDATE`;
+  SELECT 1 FROM webhook_hold WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch FOR SHARE`;
 
 /** What this process holds. */
 export type Leases = {
   readonly instances: InstanceStore;
   /** Whether no other instance is alive. */
   isAlone(): Promise<boolean>;
-  /** The due webhooks that this instance holds, and due webhooks without a holder, which this call takes. */
-  dueWebhooks(now: number, limit: number): Promise<number[]>;
-  nextWakeAt(): Promise<number | null>;
+  /** Webhooks that this instance has just taken, because nobody held them, and those that it holds and that have changed. */
+  changed(): Promise<readonly number[]>;
+  /** The next `changed` returns all that this instance holds. */
+  begin(): void;
+  /** Those of the webhooks that this instance holds. */
+  heldAmong(webhookNumbers: readonly number[]): readonly number[];
   /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
   hold(webhookNumber: number): Promise<Hold | null>;
   /** A write was refused: the webhook may be held by another instance. The next `hold` reads who holds it. */
@@ -96,28 +100,69 @@ export function guardStatement({ webhookNumber, instance, epoch }: Hold): Statem
   return { sql: GUARD, params: { webhookNumber, instance, epoch }, expectChanges: 1 };
 }
 
-export function createLeases(db: Database): Leases {
+/** `stopwatch` has the milliseconds of a clock that only grows. */
+export function createLeases(db: Database, stopwatch: () => number = () => performance.now()): Leases {
   let number: number | null = null;
   let most = Number.POSITIVE_INFINITY;
   /** The epoch of each webhook that this instance holds. */
   const epochs = new Map<number, number>();
+  /** Since when webhooks that nobody holds are known. */
+  let free = new Map<number, number>();
+  let freeReadAt = Number.NEGATIVE_INFINITY;
+  /** Webhooks may have been taken by a commit that was not answered. */
+  let isUnsure = false;
+  /** What `changed` has not returned yet. */
+  const news = new Set<number>();
   const joined = (): number => {
     if (number === null) throw new Error('this process has not joined the instances');
     return number;
   };
 
-  const take = async (free: readonly Row[]): Promise<readonly Row[]> => {
-    if (free.length === 0) return [];
-    const wanted = JSON.stringify(free.map((row) => Number(row.webhook_number)));
+  const noteHeld = (rows: readonly Row[]): void => {
+    for (const row of rows) {
+      const webhookNumber = Number(row.webhook_number);
+      if (!epochs.has(webhookNumber)) news.add(webhookNumber);
+      epochs.set(webhookNumber, Number(row.epoch));
+    }
+  };
+
+  const take = async (wanted: readonly number[]): Promise<void> => {
+    if (wanted.length === 0) return;
     try {
-      const [result] = await db.commit([{ sql: TAKE, params: { number: joined(), wanted } }]);
-      for (const row of result?.rows ?? []) epochs.set(Number(row.webhook_number), Number(row.epoch));
-      return result?.rows ?? [];
+      const [result] = await db.commit([{ sql: TAKE, params: { number: joined(), wanted: JSON.stringify(wanted) } }]);
+      noteHeld(result?.rows ?? []);
     } catch (error) {
       // Its own row is gone: the next renewal finds out.
-      if (error instanceof ConstraintViolation) return [];
+      if (error instanceof ConstraintViolation) return;
+      isUnsure = true;
       throw error;
     }
+  };
+
+  /** Any instance takes a webhook that nobody has taken for a while. */
+  const mayTake = (webhookNumber: number, at: number, already: number): boolean =>
+    epochs.size + already < most || at - (free.get(webhookNumber) ?? at) > TAKEN_LATE_MS;
+
+  const takeFree = async (): Promise<void> => {
+    const at = stopwatch();
+    if (at - freeReadAt < FREE_EVERY_MS) return;
+    freeReadAt = at;
+    const found = (await db.all(FREE, {})).map((row) => Number(row.webhook_number));
+    free = new Map(found.map((webhookNumber) => [webhookNumber, free.get(webhookNumber) ?? at]));
+    await take(found.filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
+  };
+
+  const takeChanged = async (): Promise<void> => {
+    const rows = await db.all(CHANGES, { number: joined() });
+    if (rows.length === 0) return;
+    const at = stopwatch();
+    const unheld = rows.filter(({ holder, runnable }) => holder === null && runnable === 1);
+    const wanted = new Set(unheld.map((row) => Number(row.webhook_number)));
+    await take([...wanted].filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
+    // A change of a webhook that another instance is to take is left to that instance.
+    const seen = rows.filter((row) => epochs.has(Number(row.webhook_number)) || row.runnable !== 1);
+    await db.commit([{ sql: FORGET_CHANGES, params: { seen: JSON.stringify(seen.map((row) => Number(row.number))) } }]);
+    for (const row of seen) if (epochs.has(Number(row.webhook_number))) news.add(Number(row.webhook_number));
   };
 
   const instances: InstanceStore = {
@@ -147,6 +192,7 @@ export function createLeases(db: Database): Leases {
           { sql: LOCK_EXPIRED, params, expectChanges: 1 },
           ...[RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })),
         ]);
+        freeReadAt = Number.NEGATIVE_INFINITY;
         return true;
       } catch (error) {
         if (error instanceof StaleWrite) return false;
@@ -156,7 +202,7 @@ export function createLeases(db: Database): Leases {
     leave: async () => {
       if (number === null) return;
       const params = { number };
-      await db.commit([RELEASE_BATCHES, GIVE_ALL_BACK, DELETE].map((sql) => ({ sql, params })));
+      await db.commit([RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })));
       epochs.clear();
       number = null;
     },
@@ -173,7 +219,7 @@ export function createLeases(db: Database): Leases {
     giveBack: async (webhookNumbers) => {
       for (const webhookNumber of webhookNumbers) epochs.delete(webhookNumber);
       const params = { number: joined(), given: JSON.stringify(webhookNumbers) };
-      await db.commit([WAKE_GIVEN, RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
+      await db.commit([RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
     },
     database: () => databaseStatus(db),
     list: async () =>
@@ -188,23 +234,22 @@ export function createLeases(db: Database): Leases {
   return {
     instances,
     isAlone: async () => (await db.get(OTHER, { number: joined() })) === undefined,
-    dueWebhooks: async (now, limit) => {
+    changed: async () => {
       if (number === null) return [];
-      const rows = await db.all(DUE, { now, number, limit });
-      const due = rows.filter(({ holder }) => holder !== null);
-      // Also a webhook that it took without hearing so, because the connection broke.
-      for (const row of due) epochs.set(Number(row.webhook_number), Number(row.epoch));
-      // Any instance takes a webhook that nobody has taken for a while.
-      const free = rows
-        .filter(({ holder }) => holder === null)
-        .filter(({ wake_at }, at) => epochs.size + at < most || now - Number(wake_at) > TAKEN_LATE_MS);
-      return [...due, ...(await take(free))].map((row) => Number(row.webhook_number));
+      if (isUnsure) {
+        noteHeld(await db.all(HELD, { number }));
+        isUnsure = false;
+      }
+      // Together, so that both reads share a round trip.
+      await Promise.all([takeChanged(), takeFree()]);
+      const found = [...news];
+      news.clear();
+      return found;
     },
-    nextWakeAt: async () => {
-      if (number === null) return null;
-      const row = await db.get(NEXT_WAKE, { number });
-      return row === undefined ? null : Number(row.wake_at);
+    begin: () => {
+      for (const webhookNumber of epochs.keys()) news.add(webhookNumber);
     },
+    heldAmong: (webhookNumbers) => webhookNumbers.filter((webhookNumber) => epochs.has(webhookNumber)),
     hold: async (webhookNumber) => {
       if (number === null) return null;
       if (!epochs.has(webhookNumber)) {

@@ -2,7 +2,7 @@
 
 const words = (line: string): string[] => line.split(' ');
 
-/** The columns of each table. */
+/** The columns of each table, and of the view `webhook_status`. */
 export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   access_token: words('key hash application_id scope expires_at'),
   access_version: words('value'),
@@ -75,11 +75,17 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'max_batch_records max_records_per_second retry_policy max_attempts retry_delays_seconds standard_webhooks signature',
     'heartbeat_seconds timeout_seconds created_at updated_at',
   ].flatMap(words),
+  webhook_change: words('number webhook_number'),
+  webhook_hold: words('webhook_number holder epoch'),
+  webhook_position: words('webhook_number covered_offset pending_records sent_at'),
   webhook_progress: [
-    'webhook_number pulled state state_reason state_detail state_at session_id session_at next_offset cursor_offset pending_records',
-    'wake_at sent_at failing_since_at failure_streak probe_at dead_streak resume_at settings_version holder epoch',
+    'webhook_number pulled state state_reason state_detail state_at session_id session_at base_offset failing_since_at failure_streak',
+    'probe_at dead_streak resume_at base_key',
   ].flatMap(words),
-  webhook_wake: words('webhook_number wake_at'),
+  webhook_status: [
+    'webhook_number pulled state state_reason state_detail state_at session_id session_at base_offset failing_since_at failure_streak',
+    'probe_at dead_streak resume_at base_key cursor_offset pending_records sent_at next_offset waiting_records',
+  ].flatMap(words),
 };
 
 /** Every table. A restore that was broken off leaves some of them. */
@@ -94,7 +100,7 @@ export const UNIQUE_INDEXES: readonly string[] = [
   'passkey_credential_id_key passkey_pkey pgp_key_customer_id_name_key pgp_key_pkey portal_link_pkey portal_link_token_hash_key',
   'product_name_key product_pkey removed_webhook_pkey schema_change_pkey session_pkey session_token_hash_key setting_pkey',
   'short_lived_pkey subscription_pkey user_account_customer_id_id_key user_account_customer_id_user_name_key_key user_account_pkey',
-  'webhook_id_key webhook_pkey webhook_progress_pkey webhook_wake_pkey',
+  'webhook_change_pkey webhook_hold_pkey webhook_id_key webhook_pkey webhook_position_pkey webhook_progress_pkey',
 ].flatMap(words);
 
 /** Without them statements are slow. */
@@ -104,11 +110,11 @@ export const OTHER_INDEXES: readonly string[] = [
   'employee_division erasure_finished erasure_open event_erased event_erased_key event_of_audience event_of_type event_of_webhook',
   'event_subject figure_at idempotency_expiry kept_reply_expiry outbox_event passkey_user portal_link_customer portal_link_expiry',
   'product_updated session_customer session_expiry session_of_user short_lived_expiry subscription_filtered subscription_webhook',
-  'webhook_customer webhook_encryption_key webhook_endpoint webhook_wake_at',
+  'webhook_customer webhook_encryption_key webhook_endpoint',
 ].flatMap(words);
 
 export const SCHEMA_FUNCTIONS: readonly string[] = [
-  'add_latencies await_publishers hold_subscriptions keep_webhook_wake raise_access_version run_again sha256_hex',
+  'add_latencies await_publishers hold_subscriptions publish_event publish_events raise_access_version sha256_hex wait_for_standby',
 ].flatMap(words);
 
 /** As `table.trigger`. */
@@ -116,5 +122,5 @@ export const SCHEMA_TRIGGERS: readonly string[] = [
   'access_token.access_token_delete access_token.access_token_update application.application_delete application.application_update',
   'customer.customer_update event.event_insert product.product_delete product.product_insert product.product_update',
   'session.session_delete subscription.subscription_change user_account.user_account_delete user_account.user_account_update',
-  'webhook.webhook_delete webhook_progress.webhook_progress_wake',
+  'webhook.webhook_delete',
 ].flatMap(words);

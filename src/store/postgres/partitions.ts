@@ -115,11 +115,12 @@ function createStatement({ name, table, from, to }: Partition): string {
   END IF; END $create$`;
 }
 
-export function partitionsByAge(db: Runner): PartitionsByAge {
+export function partitionsByAge(db: Runner & Pick<Database, 'commit'>): PartitionsByAge {
   return {
     kind: 'partitions',
     step: async (kept, now) => {
       await preparePartitions(db, now);
+      await moveBases(db, now);
       return { done: true, rows: await dropPartitions(db, kept, now), took: NO_TIME };
     },
   };
@@ -136,6 +137,35 @@ async function preparePartitions(db: Runner, now: number): Promise<void> {
     throw new Error(`there are partitions for ${days} more days, and no new ones can be made: see sallyport doctor`, {
       cause: error,
     });
+  }
+}
+
+/** Webhooks whose publishers wait together while their bases move. */
+const BASES_AT_ONCE = 100;
+const OTHER_BASES = `
+  SELECT webhook_number FROM webhook_progress WHERE base_key <> @key ORDER BY webhook_number LIMIT ${BASES_AT_ONCE}`;
+const LOCK_LOGS = `
+  SELECT 1 FROM webhook_progress WHERE webhook_number IN (SELECT n.value FROM numbers(@numbers) AS n)
+  ORDER BY webhook_number FOR NO KEY UPDATE`;
+const MOVE_BASES = `
+  UPDATE webhook_progress
+  SET base_key = @key, base_offset = greatest(base_offset, coalesce((
+    SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = webhook_progress.webhook_number AND o.event_key < @key), 0))
+  WHERE webhook_number IN (SELECT n.value FROM numbers(@numbers) AS n)`;
+
+/**
+ * Publishers look for the newest record of a log from the partition before the current one on: clocks may differ by days. A statement for the
+ * locks, so that the next one sees the records of the publishers that held them.
+ */
+async function moveBases(db: Runner & Pick<Database, 'commit'>, now: number): Promise<void> {
+  const outbox = (await listPartitions(db)).filter(({ table }) => table === 'outbox');
+  const current = outbox.findIndex(({ to }) => to > firstRowKeyAt(now));
+  const key = outbox[current - 1]?.from ?? 0;
+  for (;;) {
+    const rows = await db.all(OTHER_BASES, { key });
+    if (rows.length === 0) return;
+    const numbers = JSON.stringify(rows.map(({ webhook_number }) => Number(webhook_number)));
+    await db.commit([LOCK_LOGS, MOVE_BASES].map((sql) => ({ sql, params: { key, numbers } })));
   }
 }
 
@@ -163,6 +193,7 @@ async function dropPartitions(db: Runner, kept: KeptSince, now: number): Promise
 
 // Index: outbox_event. Records of old events are only deleted, never added.
 const RECORD_WITHIN = 'SELECT 1 FROM outbox WHERE event_key >= @from AND event_key < @to LIMIT 1';
+const BASE_BELOW = 'SELECT 1 FROM webhook_progress WHERE base_key < @to LIMIT 1';
 
 async function isOver(db: Runner, { table, from, to }: Partition, kept: KeptSince, now: number): Promise<boolean> {
   const endedAt = rowKeyTime(to);
@@ -174,7 +205,7 @@ async function isOver(db: Runner, { table, from, to }: Partition, kept: KeptSinc
     case 'event':
       return kept.deliveredSince !== null && endedAt <= kept.deliveredSince && (await isEmptied(from));
     case 'outbox':
-      return endedAt + DAY_MS <= now && (await isEmptied(from));
+      return endedAt + DAY_MS <= now && (await db.get(BASE_BELOW, { to })) === undefined && (await isEmptied(from));
     case 'attempt':
       if (kept.attemptsSince !== null && endedAt <= kept.attemptsSince) return true;
       // Attempts are deleted with their records at the latest, and an attempt comes after the events of its records.

@@ -11,17 +11,11 @@ CREATE TABLE schema_change (
   applied_at     bigint NOT NULL
 );
 INSERT INTO schema_change (version, oldest_program, applied_at)
-VALUES (1, 1, floor(extract(epoch FROM clock_timestamp()) * 1000));
+VALUES (2, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
 
 -- The SHA-256 of a text, which chains the entries of the audit log.
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(sha256(convert_to(content, 'UTF8')), 'hex');
-
--- Makes the driver run the transaction again, which then sees the rows of others that it just missed.
-CREATE FUNCTION run_again(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = reason;
-END $$;
 
 -- Adds two lists [bucket, requests, bucket, requests, …] of a figure.
 CREATE FUNCTION add_latencies(one json, other json) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -379,9 +373,7 @@ CREATE INDEX webhook_customer ON webhook (customer_id, number);
 -- The number of a deleted webhook. Housekeeping deletes its log in small steps.
 CREATE TABLE removed_webhook (number bigint PRIMARY KEY);
 
--- The progress of a webhook: its state, its session, and its cursor in its log. Records from `cursor_offset` to `next_offset` wait and are
--- in no batch yet. `wake_at` is when the dispatcher looks at the webhook next. It is null when there is nothing to do, so a stopped webhook
--- costs nothing, however many records wait. It is always null if the webhook is in mode `pull`: an acknowledgement moves the cursor.
+-- The state of a webhook and its session. Publishers lock this row, and only a change of state or health makes a version of it.
 CREATE TABLE webhook_progress (
   webhook_number     bigint PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
   pulled             boolean NOT NULL DEFAULT false,  -- whether the webhook's mode is `pull`
@@ -391,46 +383,36 @@ CREATE TABLE webhook_progress (
   state_at           bigint NOT NULL,
   session_id         text COLLATE "C",
   session_at         bigint,
-  next_offset        bigint NOT NULL,
-  cursor_offset      bigint NOT NULL,
-  pending_records    bigint NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
-  wake_at            bigint,
-  sent_at            bigint,           -- the last attempt, heartbeats included
+  base_offset        bigint NOT NULL DEFAULT 0,  -- the next record gets at least this offset, also after retention deleted all records
   failing_since_at   bigint,
   failure_streak     bigint NOT NULL,  -- consecutive failed attempts caused by the endpoint, not by the content
   probe_at           bigint,           -- while failing: no attempt before this time
   dead_streak        bigint NOT NULL,  -- consecutive batches that used up their attempts
   resume_at          bigint,           -- since then waiting retries are being made due, after a start or a new address
-  settings_version   bigint NOT NULL DEFAULT 0,  -- grows with each change of settings, so that a claim planned before it looks again
-  -- The instance that sends for this webhook. `epoch` grows whenever another one takes it: claims and settlements hold only in their epoch.
-  holder             bigint REFERENCES instance (number),
-  epoch              bigint NOT NULL DEFAULT 0,
-  CHECK (cursor_offset <= next_offset),
-  CHECK (wake_at IS NULL OR (NOT pulled AND state IN ('started', 'running', 'failing')))
+  -- Records from `base_offset` on have events with at least this key, so that a publisher need not look into older partitions.
+  -- Housekeeping raises both once for each partition.
+  base_key           bigint NOT NULL DEFAULT 0
 );
--- Every publish, claim and settlement updates one of these rows. None of their columns is indexed and pages have room, so that updates
--- stay on their page (HOT).
 ALTER TABLE webhook_progress SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- When the dispatchers look at webhooks next: a copy of `webhook_progress.wake_at` with an index, apart from the columns that change more
--- often. A trigger maintains it.
-CREATE TABLE webhook_wake (
+CREATE TABLE webhook_position (
+  webhook_number  bigint PRIMARY KEY REFERENCES webhook_progress (webhook_number) ON DELETE CASCADE,
+  covered_offset  bigint NOT NULL DEFAULT 0,
+  pending_records bigint NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
+  sent_at         bigint                      -- the last attempt, heartbeats included
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- The instance that sends for a webhook. `epoch` grows when another one takes the webhook: settlements hold only in their epoch.
+CREATE TABLE webhook_hold (
   webhook_number bigint PRIMARY KEY REFERENCES webhook_progress (webhook_number) ON DELETE CASCADE,
-  wake_at        bigint NOT NULL
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX webhook_wake_at ON webhook_wake (wake_at);
-CREATE FUNCTION keep_webhook_wake() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF NEW.wake_at IS NULL THEN
-    DELETE FROM webhook_wake WHERE webhook_number = NEW.webhook_number;
-  ELSE
-    INSERT INTO webhook_wake (webhook_number, wake_at) VALUES (NEW.webhook_number, NEW.wake_at)
-    ON CONFLICT (webhook_number) DO UPDATE SET wake_at = excluded.wake_at;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER webhook_progress_wake AFTER UPDATE OF wake_at ON webhook_progress
-FOR EACH ROW WHEN (OLD.wake_at IS DISTINCT FROM NEW.wake_at) EXECUTE FUNCTION keep_webhook_wake();
+  holder         bigint REFERENCES instance (number),
+  epoch          bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE webhook_change (
+  number         bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  webhook_number bigint NOT NULL
+);
 
 -- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
 CREATE TABLE subscription (
@@ -558,9 +540,7 @@ CREATE TABLE outbox (
 ) PARTITION BY RANGE (event_key);
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
--- Records that are sent together. Batches of a webhook do not overlap and cover every record below its cursor. The state of a record is that
--- of its batch. A claim is a lease: it names its owner and moves `next_attempt_at` to the end of the lease. Without an outcome by then the
--- batch is due again.
+-- Records that were sent together: inserted with their outcome, and changed later only after a failure, a replay or a slow attempt.
 CREATE TABLE batch (
   webhook_number   bigint NOT NULL,
   first_offset     bigint NOT NULL,
@@ -578,11 +558,236 @@ CREATE TABLE batch (
   CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
   CHECK ((state = 'pending') = (settled_at IS NULL)),
   CHECK (lease_owner IS NULL OR state = 'pending')
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+);
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
+
+-- A transaction that writes nothing does not wait for the synchronous standby, which may not have what the transaction read. A record in
+-- the write-ahead log makes it wait.
+CREATE FUNCTION wait_for_standby() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local') THEN
+    PERFORM pg_logical_emit_message(true, 'sallyport', '');
+  END IF;
+END $$;
+
+-- Publishing. Each statement of these functions sees what was committed before it began, so one that waited for the lock of a log sees the
+-- records of the publisher that held it. Locks are taken in the order of the webhooks' numbers, so that publishers cannot deadlock, and held
+-- until the commit. So offsets have no gaps, and a later offset is never visible before an earlier one. No row is updated.
+
+-- Publishes one event. If its idempotency key belongs to another event, it publishes nothing and returns that event. `appended`: the
+-- webhooks whose logs got the event, or a null. `again`: nobody knows whether an earlier call was committed. Then it is not repeated.
+CREATE FUNCTION publish_event(
+  new_key bigint, new_id text, new_type text, new_data text, new_subject text, new_audience text, new_correlation_id text,
+  new_actor_id text, new_created_at bigint, new_publisher text, new_idempotency_key text, new_expires_at bigint, new_content_hash bytea,
+  excluded_webhooks bigint[], again boolean,
+  OUT holder text, OUT is_same boolean, OUT appended bigint[]
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  patterns text[] := ARRAY[new_type, substr(new_type, 1, strpos(new_type, '.')) || '*', '*'];
+  customers text[] := ARRAY[''];
+  numbers bigint[];
+  number bigint;
+  base bigint;
+  bases bigint[] := '{}';
+  first_key bigint;
+  first_keys bigint[] := '{}';
+  next_offset bigint;
+BEGIN
+  appended := '{NULL}';
+  IF new_publisher IS NOT NULL THEN
+    INSERT INTO idempotency AS i (publisher, key, event_id, event_key, expires_at)
+    VALUES (new_publisher, new_idempotency_key, new_id, new_key, new_expires_at)
+    ON CONFLICT (publisher, key) DO UPDATE
+    SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+    WHERE i.expires_at <= new_created_at;
+    IF NOT FOUND THEN
+      SELECT nullif(i.event_id, new_id), e.content_hash IS NULL OR e.content_hash = new_content_hash INTO holder, is_same
+      FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+      WHERE i.publisher = new_publisher AND i.key = new_idempotency_key;
+      PERFORM wait_for_standby();
+      RETURN;
+    END IF;
+  END IF;
+  IF again THEN
+    -- Waits for the earlier call if it is still in progress.
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
+      new_content_hash)
+    ON CONFLICT (key) DO NOTHING;
+    IF NOT FOUND THEN
+      PERFORM FROM event WHERE key = new_key AND id = new_id;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'unique_violation', TABLE = 'event', MESSAGE = 'another event has the key';
+      END IF;
+      PERFORM wait_for_standby();
+      RETURN;
+    END IF;
+  ELSE
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
+      new_content_hash);
+  END IF;
+  IF new_audience <> '' AND EXISTS (SELECT FROM event_type AS t WHERE t.name = new_type AND t.public) THEN
+    customers := CASE WHEN new_audience <> '*' THEN ARRAY['', new_audience] END;
+  END IF;
+  IF customers IS NULL THEN
+    SELECT array_agg(DISTINCT s.webhook_number) INTO numbers FROM subscription AS s
+    WHERE s.pattern = ANY (patterns) AND s.webhook_number <> ALL (excluded_webhooks);
+  ELSE
+    SELECT array_agg(DISTINCT s.webhook_number) INTO numbers FROM subscription AS s
+    WHERE s.pattern = ANY (patterns) AND s.customer_id = ANY (customers) AND s.webhook_number <> ALL (excluded_webhooks);
+  END IF;
+  IF numbers IS NULL THEN
+    RETURN;
+  END IF;
+  appended := numbers;
+  FOREACH number IN ARRAY numbers LOOP
+    SELECT p.base_offset, p.base_key INTO base, first_key FROM webhook_progress AS p WHERE p.webhook_number = number FOR NO KEY UPDATE;
+    IF new_key < first_key THEN
+      first_key := new_key;
+      UPDATE webhook_progress SET base_key = new_key WHERE webhook_number = number;
+    END IF;
+    bases := bases || base;
+    first_keys := first_keys || first_key;
+  END LOOP;
+  FOR at IN 1 .. cardinality(numbers) LOOP
+    number := numbers[at];
+    first_key := first_keys[at];
+    SELECT o.record_offset + 1 INTO next_offset FROM outbox AS o WHERE o.webhook_number = number AND o.event_key >= first_key
+    ORDER BY o.record_offset DESC LIMIT 1;
+    INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+    VALUES (number, greatest(next_offset, bases[at]), new_key, octet_length(new_data));
+  END LOOP;
+END $$;
+
+-- Publishes several events of several requests, each request as a whole or not at all. Returns the events of others that hold idempotency
+-- keys, with the place of the event that wanted it, and the webhooks whose logs grew. `wanted_data` is divided by U+001F.
+CREATE FUNCTION publish_events(
+  wanted_key bigint[], wanted_id text[], wanted_type text[], wanted_subject text[], wanted_audience text[], wanted_correlation_id text[],
+  wanted_actor_id text[], wanted_created_at bigint[], wanted_data text, wanted_bytes bigint[],
+  keyed_request bigint[], keyed_publisher text[], keyed_idempotency_key text[], keyed_expires_at bigint[], keyed_content_hash bytea[],
+  now bigint, excluded_place bigint[], excluded_webhook_number bigint[]
+) RETURNS TABLE (held_place bigint, holder text, is_same boolean, appended bigint)
+-- Plans for any number of rows: a plan for each call would take as long as the call.
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  held_places bigint[];
+  holders text[];
+  are_same boolean[];
+  refused bigint[];
+  skipped bigint[];
+  taken bigint;
+  types text[];
+  audiences text[];
+  subscribed bigint[];
+  numbers bigint[];
+  bases bigint[];
+  first_key bigint;
+  last_key bigint;
+  oldest_key bigint;
+BEGIN
+  IF keyed_request IS NOT NULL THEN
+    -- A key that another event holds: the event repeats that one, or its whole request is refused. An erased or deleted event has no hash,
+    -- so repeating its key publishes nothing, whatever the content is.
+    SELECT array_agg(h.place), array_agg(h.event_id), array_agg(h.is_same), array_agg(h.request) FILTER (WHERE NOT h.is_same)
+    INTO held_places, holders, are_same, refused
+    FROM (
+      SELECT k.place, k.request, i.event_id, e.content_hash IS NULL OR e.content_hash = k.content_hash AS is_same
+      FROM unnest(keyed_request, keyed_publisher, keyed_idempotency_key, keyed_content_hash)
+        WITH ORDINALITY AS k (request, publisher, idempotency_key, content_hash, place)
+      JOIN idempotency AS i ON i.publisher = k.publisher AND i.key = k.idempotency_key AND i.expires_at > now
+      LEFT JOIN event AS e ON e.key = i.event_key) AS h;
+    SELECT array_agg(k.place) INTO skipped FROM unnest(keyed_request) WITH ORDINALITY AS k (request, place)
+    WHERE k.place = ANY (held_places) OR k.request = ANY (refused);
+    INSERT INTO idempotency AS i (publisher, key, event_id, event_key, expires_at)
+    SELECT k.publisher, k.idempotency_key, k.id, k.key, k.expires_at
+    FROM unnest(keyed_publisher, keyed_idempotency_key, wanted_id, wanted_key, keyed_expires_at)
+      WITH ORDINALITY AS k (publisher, idempotency_key, id, key, expires_at, place)
+    WHERE k.publisher IS NOT NULL AND (skipped IS NULL OR k.place NOT IN (SELECT unnest(skipped)))
+    ORDER BY k.publisher, k.idempotency_key
+    ON CONFLICT (publisher, key) DO UPDATE
+    SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+    WHERE i.expires_at <= now;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken <> (
+      SELECT count(k.publisher) FROM unnest(keyed_publisher) WITH ORDINALITY AS k (publisher, place)
+      WHERE skipped IS NULL OR k.place NOT IN (SELECT unnest(skipped)))
+    THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'another instance took an idempotency key';
+    END IF;
+  END IF;
+
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
+  SELECT w.key, w.id, w.type, w.data, w.subject, w.audience, w.correlation_id, w.actor_id, w.created_at, w.content_hash
+  FROM ROWS FROM (
+    unnest(wanted_key), unnest(wanted_id), unnest(wanted_type), unnest(string_to_array(wanted_data, chr(31))), unnest(wanted_subject),
+    unnest(wanted_audience), unnest(wanted_correlation_id), unnest(wanted_actor_id), unnest(wanted_created_at), unnest(keyed_content_hash)
+  ) WITH ORDINALITY AS w (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash, place)
+  WHERE skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped))
+  ORDER BY w.key;
+
+  SELECT array_agg(s.type), array_agg(s.audience), array_agg(s.webhook_number) INTO types, audiences, subscribed
+  FROM (
+    WITH told AS MATERIALIZED (
+      SELECT DISTINCT w.type, w.audience FROM unnest(wanted_type, wanted_audience) WITH ORDINALITY AS w (type, audience, place)
+      WHERE skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped)))
+    SELECT t.type, t.audience, s.webhook_number FROM told AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND s.customer_id = ANY (ARRAY['',
+        CASE WHEN t.audience <> '' AND EXISTS (SELECT FROM event_type AS x WHERE x.name = t.type AND x.public) THEN t.audience ELSE '' END])
+    WHERE t.audience <> '*'
+    UNION
+    SELECT t.type, t.audience, s.webhook_number FROM told AS t
+    JOIN subscription AS s ON s.pattern = ANY (ARRAY[t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*'])
+      AND (s.customer_id = '' OR EXISTS (SELECT FROM event_type AS x WHERE x.name = t.type AND x.public))
+    WHERE t.audience = '*') AS s;
+  SELECT array_agg(log.webhook_number), array_agg(log.base_offset), min(log.base_key), max(log.base_key)
+  INTO numbers, bases, first_key, last_key
+  FROM (
+    SELECT p.webhook_number, p.base_offset, p.base_key FROM webhook_progress AS p
+    WHERE p.webhook_number IN (SELECT unnest(subscribed)) ORDER BY p.webhook_number FOR NO KEY UPDATE) AS log;
+  SELECT min(w.key) INTO oldest_key FROM unnest(wanted_key) AS w (key);
+  IF oldest_key < last_key THEN
+    first_key := least(first_key, oldest_key);
+    UPDATE webhook_progress SET base_key = first_key WHERE webhook_number = ANY (numbers);
+  END IF;
+  IF numbers IS NOT NULL THEN
+    WITH log AS MATERIALIZED (
+      SELECT l.webhook_number, greatest(l.base_offset, (
+        SELECT o.record_offset + 1 FROM outbox AS o WHERE o.webhook_number = l.webhook_number AND o.event_key >= first_key
+        ORDER BY o.record_offset DESC LIMIT 1)) AS next_offset
+      FROM unnest(numbers, bases) AS l (webhook_number, base_offset)),
+    reached AS MATERIALIZED (
+      SELECT s.type, s.audience, log.webhook_number, log.next_offset
+      FROM unnest(types, audiences, subscribed) AS s (type, audience, webhook_number) JOIN log ON log.webhook_number = s.webhook_number)
+    INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+    SELECT log.webhook_number, log.next_offset + row_number() OVER (PARTITION BY log.webhook_number ORDER BY w.place) - 1, w.key, w.bytes
+    FROM unnest(wanted_key, wanted_type, wanted_audience, wanted_bytes) WITH ORDINALITY AS w (key, type, audience, bytes, place)
+    JOIN reached AS log ON log.type = w.type AND log.audience = w.audience
+    WHERE (skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped)))
+      -- A hashed subplan. NOT EXISTS compared every record with every exclusion: the planner cannot know how many there are.
+      AND (excluded_place IS NULL
+        OR (w.place, log.webhook_number) NOT IN (SELECT x.place, x.number FROM unnest(excluded_place, excluded_webhook_number) AS x (place, number)));
+  END IF;
+  RETURN QUERY SELECT h.place, h.event_id, h.is_same, CAST(NULL AS bigint)
+    FROM unnest(held_places, holders, are_same) AS h (place, event_id, is_same);
+  RETURN QUERY SELECT CAST(NULL AS bigint), CAST(NULL AS text), CAST(NULL AS boolean), log.number FROM unnest(numbers) AS log (number);
+END $$;
+
+-- The progress of webhooks with what the log tells.
+CREATE VIEW webhook_status AS
+SELECT p.*, q.covered_offset AS cursor_offset, q.pending_records, q.sent_at, log.next_offset,
+  log.next_offset - q.covered_offset - coalesce((
+    SELECT CAST(sum(b.last_offset - b.first_offset + 1) AS bigint) FROM batch AS b
+    WHERE b.webhook_number = p.webhook_number AND b.first_offset >= q.covered_offset), 0) AS waiting_records
+FROM webhook_progress AS p JOIN webhook_position AS q ON q.webhook_number = p.webhook_number
+CROSS JOIN LATERAL (
+  SELECT greatest(p.base_offset, (
+    SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number AND o.event_key >= p.base_key
+  )) AS next_offset) AS log;
 
 -- One request to a receiver and its outcome. Heartbeats and tests have no offsets.
 CREATE TABLE attempt (

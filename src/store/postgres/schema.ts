@@ -2,7 +2,7 @@
  * The schema of a PostgreSQL database: created in an empty database, brought up by `sallyport migrate`, refused if this program is too old
  * for it.
  *
- * After the first release, a change of schema.sql raises `SCHEMA_VERSION`, keeps the released file for a test, and adds a step to
+ * A change of schema.sql raises `SCHEMA_VERSION`, keeps the earlier file as test/store/postgres/schemas/<version>.sql, and adds a step to
  * `MIGRATIONS`. A step must keep programs from its `oldestProgram` on working, because they run while it is taken.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { readAsset } from '../../kernel/assets.ts';
 import { VERSION } from '../../kernel/version.ts';
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
+import { MIGRATIONS, type Migration } from './migrations.ts';
 import { SCHEMA_TABLES } from './objects.ts';
 import { LOCK_SCHEMA } from './partitions.ts';
 
@@ -21,14 +22,8 @@ const MIGRATION_LOCK_MS = 200;
 const MIGRATION_PAUSE_MS = 100;
 const MIGRATION_WAIT_MS = 60_000;
 
-/** A step to `version` from the version before. Programs with a schema version from `oldestProgram` on still work after it. */
-export type Migration = { readonly version: number; readonly oldestProgram: number; readonly sql: string };
-
 /** The version of schema.sql. */
-export const SCHEMA_VERSION = 1;
-
-/** Empty until the first release: before that, schema.sql changes in place. */
-const MIGRATIONS: readonly Migration[] = [];
+export const SCHEMA_VERSION = 2;
 
 /** The version that this program works with, and the steps to it. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };

@@ -1,18 +1,17 @@
 /**
- * Claims and settlements on PostgreSQL: concurrent ones share a transaction. Its first statement locks the webhooks in the
- * order of their numbers, as publishers do, so that instances cannot deadlock, and keeps only webhooks that this instance still holds. If a
- * row of one claim or settlement has changed, each of them is written in its own transaction.
+ * Settlements on PostgreSQL: concurrent ones share a transaction. Its first statement locks the holds of the webhooks, so that no other
+ * instance takes one of them meanwhile, and keeps only webhooks that this instance still holds. If a row of one settlement has changed,
+ * each of them is written in its own transaction.
  */
 
-import type { AttemptRecord, Batch, BatchFate, Claim, SettledBatch, Settlement } from '../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import type { Statement } from '../port/database.ts';
+import type { Parameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
-import { settledRecords } from '../shared/delivery/settlement.ts';
+import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
-import { IS_RUNNABLE, wakeAfterClaim, wokenBy } from '../shared/wake.ts';
 import { rowsOf } from './arrays.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import type { Hold } from './instances.ts';
@@ -20,19 +19,15 @@ import { together } from './together.ts';
 
 const CALLS_MAX = 200;
 
-/** A claim, a settlement without changes of state, or both, of one webhook that this instance holds. */
-export type TurnWork = {
-  readonly hold: Hold;
-  readonly settlement: Settlement | null;
-  readonly claim: Claim | null;
-};
+/** A settlement without changes of state, of a webhook that this instance holds. */
+export type TurnWork = { readonly hold: Hold; readonly settlement: Settlement };
 
 /** Whether `writeTurns` can write the settlement: it changes no state, and no batch is taken apart. */
 export function isPlain({ changes, audit, batches }: Settlement): boolean {
   return changes.length === 0 && audit === null && batches.every(({ fate }) => fate?.kind !== 'halve');
 }
 
-/** Returns the function that writes claims and settlements. It rejects as the verbs do, each for itself. */
+/** Returns the function that writes settlements. It rejects as the verb does, each for itself. */
 export function writeTurns(db: PostgresDatabase): (work: TurnWork) => Promise<void> {
   const write = together<TurnWork, Error | null>(
     async (works) => {
@@ -65,7 +60,7 @@ function setsOf(works: readonly TurnWork[]): TurnWork[][] {
 
 async function writeSet(db: PostgresDatabase, works: readonly TurnWork[]): Promise<(Error | null)[]> {
   try {
-    // An unknown outcome would keep the batches claimed until their leases end.
+    // A settlement whose outcome is unknown is asked about, not repeated.
     await db.commit(statementsOf(works), undefined, true);
     return works.map(() => null);
   } catch (error) {
@@ -79,13 +74,15 @@ async function writeSet(db: PostgresDatabase, works: readonly TurnWork[]): Promi
 
 const HOLDS = rowsOf<Hold>('hold', { webhookNumber: 'BIGINT', instance: 'BIGINT', epoch: 'BIGINT' });
 const LOCK = `
-  SELECT p.webhook_number FROM webhook_progress AS p JOIN ${HOLDS.from} ON hold.webhook_number = p.webhook_number
-  WHERE p.holder = hold.instance AND p.epoch = hold.epoch ORDER BY p.webhook_number FOR NO KEY UPDATE OF p`;
+  SELECT h.webhook_number FROM webhook_hold AS h JOIN ${HOLDS.from} ON hold.webhook_number = h.webhook_number
+  WHERE h.holder = hold.instance AND h.epoch = hold.epoch ORDER BY h.webhook_number FOR SHARE OF h`;
 
-type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> & {
+/** A row of `batch` after an outcome, and of the attempt that the outcome is of. */
+type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id' | 'attemptNumber'> & {
   readonly owner: string;
   readonly state: string;
   readonly nextAttemptAt: number | null;
+  readonly leaseOwner: string | null;
   readonly settledAt: number | null;
   readonly attemptCount: number;
   readonly contentRefusals: number;
@@ -94,24 +91,31 @@ type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'
 const FATES = rowsOf<Fate>('fate', {
   webhookNumber: 'BIGINT',
   firstOffset: 'BIGINT',
+  lastOffset: 'BIGINT',
   id: 'TEXT',
   attemptNumber: 'BIGINT',
   owner: 'TEXT',
   state: 'TEXT',
   nextAttemptAt: 'BIGINT',
+  leaseOwner: 'TEXT',
   settledAt: 'BIGINT',
   attemptCount: 'BIGINT',
   contentRefusals: 'BIGINT',
   updatedAt: 'BIGINT',
 });
-// A lease belongs to one attempt: an instance that lost it and claimed the batch again cannot settle it for the previous attempt.
-const SETTLE = `
+const INSERT = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
+    settled_at, updated_at)
+  SELECT webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at,
+    updated_at
+  FROM ${FATES.from}`;
+const UPDATE = `
   UPDATE batch AS b
   SET state = fate.state, next_attempt_at = fate.next_attempt_at, lease_owner = NULL, settled_at = fate.settled_at,
     attempt_count = fate.attempt_count, content_refusals = fate.content_refusals, updated_at = fate.updated_at
   FROM ${FATES.from}
   WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
-    AND b.lease_owner = fate.owner AND b.attempt_count = fate.attempt_number`;
+    AND ${AS_ATTEMPTED('b.', 'fate.attempt_number', 'fate.owner')}`;
 
 type Attempt = Omit<AttemptRecord, 'requestHeaders' | 'responseHeaders' | 'timings'> & {
   readonly key: number;
@@ -153,164 +157,129 @@ const INSERT_ATTEMPTS = `
     response_problem, timings
   FROM (SELECT *, ${ATTEMPT_CARRIED_ERASED} AS erased FROM ${ATTEMPTS.from}) AS written`;
 
-type Retry = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> &
-  Pick<Claim, 'owner' | 'leaseExpiresAt' | 'now'>;
-const RETRIES = rowsOf<Retry>('retry', {
-  webhookNumber: 'BIGINT',
-  firstOffset: 'BIGINT',
-  id: 'TEXT',
-  attemptNumber: 'BIGINT',
-  owner: 'TEXT',
-  leaseExpiresAt: 'BIGINT',
-  now: 'BIGINT',
-});
-const CLAIM_RETRIES = `
-  UPDATE batch AS b
-  SET lease_owner = retry.owner, next_attempt_at = retry.lease_expires_at, attempt_count = retry.attempt_number, updated_at = retry.now
-  FROM ${RETRIES.from}
-  WHERE b.webhook_number = retry.webhook_number AND b.first_offset = retry.first_offset AND b.id = retry.id
-    AND b.state = 'pending' AND b.next_attempt_at <= retry.now`;
-
-type Fresh = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id'> &
-  Pick<Claim, 'owner' | 'leaseExpiresAt' | 'now' | 'cursorBefore'>;
-const FRESH = rowsOf<Fresh>('fresh', {
-  webhookNumber: 'BIGINT',
-  firstOffset: 'BIGINT',
-  lastOffset: 'BIGINT',
-  id: 'TEXT',
-  owner: 'TEXT',
-  leaseExpiresAt: 'BIGINT',
-  now: 'BIGINT',
-  cursorBefore: 'BIGINT',
-});
-// If another claim has moved the cursor, the existing batches would violate the primary key, which is reported as a fault.
-const CLAIM_FRESH = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    updated_at)
-  SELECT fresh.webhook_number, first_offset, last_offset, id, 'pending', 1, 0, lease_expires_at, owner, fresh.now
-  FROM ${FRESH.from} JOIN webhook_progress AS p ON p.webhook_number = fresh.webhook_number AND p.cursor_offset = fresh.cursor_before`;
-
-/** `healthState` is null without a change of health, and `cursorBefore` without a claim. */
-type Step = {
+type HealthStep = {
   readonly webhookNumber: number;
-  readonly settledRecords: number;
-  readonly wakeAt: number | null;
-  readonly healthState: string | null;
+  readonly state: string;
   readonly stateReason: string | null;
   readonly stateDetail: string | null;
-  readonly sentAt: number | null;
   readonly failingSinceAt: number | null;
-  readonly failureStreak: number | null;
+  readonly failureStreak: number;
   readonly probeAt: number | null;
-  readonly deadStreak: number | null;
-  readonly cursorBefore: number | null;
-  readonly cursorAfter: number | null;
-  readonly notBefore: number | null;
-  readonly idleAt: number | null;
-  readonly claimedAt: number | null;
-  readonly sessionId: string | null;
-  readonly sessionAt: number | null;
-  readonly settingsVersion: number | null;
+  readonly deadStreak: number;
 };
-const STEPS = rowsOf<Step>('step', {
+const STEPS = rowsOf<HealthStep>('step', {
   webhookNumber: 'BIGINT',
-  settledRecords: 'BIGINT',
-  wakeAt: 'BIGINT',
-  healthState: 'TEXT',
+  state: 'TEXT',
   stateReason: 'TEXT',
   stateDetail: 'TEXT',
-  sentAt: 'BIGINT',
   failingSinceAt: 'BIGINT',
   failureStreak: 'BIGINT',
   probeAt: 'BIGINT',
   deadStreak: 'BIGINT',
-  cursorBefore: 'BIGINT',
-  cursorAfter: 'BIGINT',
-  notBefore: 'BIGINT',
-  idleAt: 'BIGINT',
-  claimedAt: 'BIGINT',
-  sessionId: 'TEXT',
-  sessionAt: 'BIGINT',
-  settingsVersion: 'BIGINT',
 });
-const ifHealth = (column: string, written = `step.${column}`): string =>
-  `${column} = CASE WHEN step.health_state IS NULL THEN p.${column} ELSE ${written} END`;
-const CLAIMED = {
-  webhookNumber: 'p.webhook_number',
-  settingsVersion: 'step.settings_version',
-  now: 'step.claimed_at',
-  notBefore: 'step.not_before',
-  cursorAfter: 'step.cursor_after',
-  idleAt: 'step.idle_at',
-};
-const AS_JUDGED = ['state_reason', 'state_detail', 'sent_at', 'failure_streak', 'probe_at', 'dead_streak'] as const;
-const FAILING_SINCE =
-  'CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END';
-// Last, because the next look depends on the pending batches, and on newly published events.
-const ADVANCE = `
+// Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
+const HEALTH = `
   UPDATE webhook_progress AS p
-  SET pending_records = p.pending_records - step.settled_records + coalesce(step.cursor_after - step.cursor_before, 0),
-    ${AS_JUDGED.map((column) => ifHealth(column)).join(', ')},
-    ${ifHealth('failing_since_at', FAILING_SINCE)},
-    cursor_offset = coalesce(step.cursor_after, p.cursor_offset),
-    session_id = coalesce(step.session_id, p.session_id), session_at = coalesce(step.session_at, p.session_at),
-    wake_at = CASE
-      WHEN step.cursor_before IS NOT NULL THEN ${wakeAfterClaim(CLAIMED, 'p')}
-      WHEN step.wake_at IS NOT NULL AND ${IS_RUNNABLE} THEN ${wokenBy('step.wake_at', 'p')}
-      ELSE p.wake_at END
-  FROM ${STEPS.from}
-  WHERE p.webhook_number = step.webhook_number
-    AND (step.health_state IS NULL OR (p.state = step.health_state AND ${IS_RUNNABLE}))
-    AND (step.cursor_before IS NULL OR (p.cursor_offset = step.cursor_before AND ${IS_RUNNABLE}))`;
+  SET state_reason = step.state_reason, state_detail = step.state_detail, failure_streak = step.failure_streak, probe_at = step.probe_at,
+    dead_streak = step.dead_streak,
+    failing_since_at = CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END
+  FROM ${STEPS.from} WHERE p.webhook_number = step.webhook_number AND p.state = step.state AND NOT p.pulled
+    AND p.state IN ('started', 'running', 'failing')`;
+
+/** `coveredOffset` is null if the position is not written. */
+type Move = {
+  readonly webhookNumber: number;
+  readonly coveredOffset: number | null;
+  readonly sentAt: number | null;
+  readonly records: number;
+};
+const MOVES = rowsOf<Move>('move', {
+  webhookNumber: 'BIGINT',
+  coveredOffset: 'BIGINT',
+  sentAt: 'BIGINT',
+  records: 'BIGINT',
+});
+const MOVE = `
+  UPDATE webhook_position AS p
+  SET covered_offset = coalesce(move.covered_offset, p.covered_offset), pending_records = p.pending_records + move.records,
+    sent_at = CASE WHEN move.covered_offset IS NULL THEN p.sent_at ELSE move.sent_at END
+  FROM ${MOVES.from} WHERE p.webhook_number = move.webhook_number`;
 
 function statementsOf(works: readonly TurnWork[]): Statement[] {
-  const fates = works.flatMap(({ settlement }) => (settlement === null ? [] : fatesOf(settlement)));
-  const attempts = works.flatMap(({ settlement }) => settlement?.batches.flatMap(attemptOf) ?? []);
-  const retries = works.flatMap(({ claim }) => claim?.retries.map((batch) => leaseOf(batch, claim)) ?? []);
-  const fresh = works.flatMap(({ claim }) => claim?.fresh.map((batch) => leaseOf(batch, claim)) ?? []);
-  const steps = works.map(stepOf).filter((step) => step !== null);
+  const settlements = works.map(({ settlement }) => settlement);
+  const stored = settlements.flatMap((settlement) => fatesOf(settlement, true));
+  const fresh = settlements.flatMap((settlement) => [...fatesOf(settlement, false), ...slowRows(settlement)]);
+  const attempts = settlements.flatMap(({ batches }) => batches.flatMap(attemptOf));
+  const steps = settlements.flatMap(({ webhookNumber, health }) =>
+    health === null ? [] : [{ ...health, webhookNumber }],
+  );
+  const moves = settlements.map(moveOf).filter(({ coveredOffset, records }) => coveredOffset !== null || records !== 0);
   const holds = works.map(({ hold }) => hold);
   const earliest = attempts.reduce((least, { startedAt }) => Math.min(least, startedAt), NEVER) - ERASURE_UNDER_WAY_MS;
+  const all = <Row>(
+    sql: string,
+    rows: readonly Row[],
+    parameters: (rows: readonly Row[]) => Parameters,
+  ): Statement[] => (rows.length === 0 ? [] : [{ sql, params: parameters(rows), expectChanges: rows.length }]);
   return [
-    { sql: LOCK, params: HOLDS.parameters(holds), expectChanges: holds.length },
-    ...(fates.length === 0 ? [] : [{ sql: SETTLE, params: FATES.parameters(fates), expectChanges: fates.length }]),
-    ...(attempts.length === 0
-      ? []
-      : [{ sql: INSERT_ATTEMPTS, params: { ...ATTEMPTS.parameters(attempts), earliest } }]),
-    ...(retries.length === 0
-      ? []
-      : [{ sql: CLAIM_RETRIES, params: RETRIES.parameters(retries), expectChanges: retries.length }]),
-    ...(fresh.length === 0 ? [] : [{ sql: CLAIM_FRESH, params: FRESH.parameters(fresh), expectChanges: fresh.length }]),
-    ...(steps.length === 0 ? [] : [{ sql: ADVANCE, params: STEPS.parameters(steps), expectChanges: steps.length }]),
+    ...all(LOCK, holds, HOLDS.parameters),
+    ...all(UPDATE, stored, FATES.parameters),
+    ...all(INSERT, fresh, FATES.parameters),
+    ...all(INSERT_ATTEMPTS, attempts, (rows) => ({ ...ATTEMPTS.parameters(rows), earliest })),
+    ...all(HEALTH, steps, STEPS.parameters),
+    ...all(MOVE, moves, MOVES.parameters),
   ];
 }
 
-function fatesOf({ batches, owner, now }: Settlement): Fate[] {
+/** Outcomes of batches that have a row, or have none. */
+function fatesOf({ batches, owner, now }: Settlement, isStored: boolean): Fate[] {
   return batches.flatMap(({ batch, fate }) =>
-    batch === null || fate === null ? [] : [fateOf(batch, fate, owner, now)],
+    batch === null || fate === null || batch.isStored !== isStored ? [] : [fateOf(batch, fate, owner, now)],
   );
 }
 
-function fateOf(
-  { webhookNumber, firstOffset, id, attemptNumber, contentRefusals }: Batch,
-  fate: BatchFate,
-  owner: string,
-  now: number,
-): Fate {
+function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate {
+  const { webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals } = batch;
   const isPending = fate.kind === 'retry' || fate.kind === 'release';
   return {
     webhookNumber,
     firstOffset,
+    lastOffset,
     id,
     attemptNumber,
     owner,
     state: isPending ? 'pending' : fate.kind,
     nextAttemptAt: isPending ? fate.at : null,
+    leaseOwner: null,
     settledAt: isPending ? null : fate.at,
     attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
     contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
     updatedAt: now,
   };
+}
+
+function slowRows({ slow, owner, now }: Settlement): Fate[] {
+  return slow.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals }) => ({
+    webhookNumber,
+    firstOffset,
+    lastOffset,
+    id,
+    attemptNumber,
+    owner,
+    state: 'pending',
+    nextAttemptAt: now,
+    leaseOwner: owner,
+    settledAt: null,
+    attemptCount: attemptNumber,
+    contentRefusals,
+    updatedAt: now,
+  }));
+}
+
+function moveOf(settlement: Settlement): Move {
+  const { webhookNumber, position } = settlement;
+  const { coveredOffset = null, sentAt = null } = position ?? {};
+  return { webhookNumber, coveredOffset, sentAt, records: pendingRecords(settlement) };
 }
 
 function attemptOf({ attempt }: SettledBatch): Attempt[] {
@@ -325,36 +294,4 @@ function attemptOf({ attempt }: SettledBatch): Attempt[] {
       timings: JSON.stringify(timings),
     },
   ];
-}
-
-function leaseOf(batch: Batch, { owner, leaseExpiresAt, now, cursorBefore }: Claim): Retry & Fresh {
-  return { ...batch, owner, leaseExpiresAt, now, cursorBefore };
-}
-
-/** Null: the webhook's progress stays as it is. */
-function stepOf({ hold, settlement, claim }: TurnWork): Step | null {
-  const { batches = [], health = null, wakeAt = null } = settlement ?? {};
-  const settled = batches.reduce((sum, one) => sum + settledRecords(one), 0);
-  if (settled === 0 && health === null && wakeAt === null && claim === null) return null;
-  return {
-    webhookNumber: hold.webhookNumber,
-    settledRecords: settled,
-    wakeAt,
-    healthState: health?.state ?? null,
-    stateReason: health?.stateReason ?? null,
-    stateDetail: health?.stateDetail ?? null,
-    sentAt: health?.sentAt ?? null,
-    failingSinceAt: health?.failingSinceAt ?? null,
-    failureStreak: health?.failureStreak ?? null,
-    probeAt: health?.probeAt ?? null,
-    deadStreak: health?.deadStreak ?? null,
-    cursorBefore: claim?.cursorBefore ?? null,
-    cursorAfter: claim?.cursorAfter ?? null,
-    notBefore: claim?.notBefore ?? null,
-    idleAt: claim?.idleAt ?? null,
-    claimedAt: claim?.now ?? null,
-    sessionId: claim?.session.id ?? null,
-    sessionAt: claim?.session.at ?? null,
-    settingsVersion: claim?.settingsVersion ?? null,
-  };
 }

@@ -1,6 +1,6 @@
 /**
- * Corrects times that were written before the clock was set (`batch`, `webhook_progress`). If the difference is known, times move by it.
- * Any other time that is further ahead than the rules allow becomes now. Works in steps.
+ * Corrects times that were written before the clock was set (`batch`, `webhook_progress`, `webhook_position`). If the difference is known,
+ * times move by it. Any other time that is further ahead than the rules allow becomes now. Works in steps.
  */
 
 import { RETRY_AFTER_MAX_MS } from '../../domain/retry.ts';
@@ -8,18 +8,16 @@ import type { Database, Statement } from '../port/database.ts';
 import type { ClockLeadStore } from '../port/housekeeping.ts';
 import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS } from '../port/limits.ts';
 import { measured, runSteps } from '../port/steps.ts';
+import { changedSql } from './changes.ts';
 import { makeDue } from './delivery/resume.ts';
 import { resultsByStatement } from './table.ts';
-import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 // Index: batch_due, one look-up for a webhook without such batches. Leased batches are left to the end of their lease.
 const HELD_UP = `
   SELECT b.webhook_number, b.first_offset FROM webhook AS w
   CROSS JOIN batch AS b INDEXED BY batch_due
   WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL LIMIT @limit`;
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = ${wokenBy('@now')}
-  WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}) AS held_up)`;
+const CHANGED_HELD_UP = changedSql(`SELECT webhook_number FROM (${HELD_UP}) AS held_up`);
 const MAKE_DUE = `
   UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
 /** A time that may be null. */
@@ -28,28 +26,37 @@ function notAfterNow(column: string): string {
 }
 // No index, because there are few webhooks. Recorded times are never in the future: heartbeats, sessions and failing are computed from
 // them.
+const AHEAD =
+  'greatest(state_at, coalesce(session_at, 0), coalesce(failing_since_at, 0)) > @recorded OR probe_at > @latest';
+const WEBHOOKS_AHEAD = `SELECT webhook_number FROM webhook_status WHERE sent_at > @recorded OR ${AHEAD}`;
+const CHANGED_AHEAD = changedSql(WEBHOOKS_AHEAD);
+const ANY_AHEAD = `
+  SELECT webhook_number FROM (${HELD_UP}) AS held_up UNION ALL SELECT webhook_number FROM (${WEBHOOKS_AHEAD}) AS ahead LIMIT 1`;
 const PROGRESS = `
   UPDATE webhook_progress
-  SET state_at = least(state_at, @now), session_at = ${notAfterNow('session_at')}, sent_at = ${notAfterNow('sent_at')},
-      failing_since_at = ${notAfterNow('failing_since_at')},
-      probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END,
-      wake_at = CASE WHEN ${IS_RUNNABLE} THEN @now END
-  WHERE greatest(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
-    OR probe_at > @latest OR wake_at > @latestLook`;
+  SET state_at = least(state_at, @now), session_at = ${notAfterNow('session_at')}, failing_since_at = ${notAfterNow('failing_since_at')},
+      probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END
+  WHERE ${AHEAD}`;
+const POSITION = 'UPDATE webhook_position SET sent_at = @now WHERE sent_at > @recorded';
 
 // A clock that was set forward makes work due early, which is harmless. But webhooks have not been failing for the skipped time.
 const SET_FORWARD = `
   UPDATE webhook_progress SET failing_since_at = failing_since_at + @byMs WHERE failing_since_at IS NOT NULL`;
 const SET_BACK = `
   UPDATE webhook_progress
-  SET state_at = least(state_at, @now), session_at = session_at - @byMs, sent_at = sent_at - @byMs,
-      failing_since_at = failing_since_at - @byMs, probe_at = probe_at - @byMs, wake_at = wake_at - @byMs`;
-const WAITING = `SELECT webhook_number FROM webhook_progress WHERE pending_records > 0`;
-const LATEST_ATTEMPT = 'SELECT max(sent_at) AS at FROM webhook_progress';
+  SET state_at = least(state_at, @now), session_at = session_at - @byMs, failing_since_at = failing_since_at - @byMs,
+      probe_at = probe_at - @byMs`;
+const SENT_BACK = 'UPDATE webhook_position SET sent_at = sent_at - @byMs WHERE sent_at IS NOT NULL';
+const CHANGED_FAILING = changedSql('SELECT webhook_number FROM webhook_progress WHERE failing_since_at IS NOT NULL');
+const CHANGED_ALL = changedSql('SELECT webhook_number FROM webhook_progress');
+const WAITING = 'SELECT webhook_number FROM webhook_position WHERE pending_records > 0';
+const LATEST_ATTEMPT = 'SELECT max(sent_at) AS at FROM webhook_position';
 // Time without a running process does not count: only the time from the first failed attempt to the last one.
 const FAILING_UNTIL_STOPPED = `
   UPDATE webhook_progress
-  SET failing_since_at = @now - greatest(0, coalesce(sent_at, failing_since_at) - failing_since_at)
+  SET failing_since_at = @now - greatest(0, coalesce(
+    (SELECT q.sent_at FROM webhook_position AS q WHERE q.webhook_number = webhook_progress.webhook_number),
+    failing_since_at) - failing_since_at)
   WHERE failing_since_at IS NOT NULL`;
 
 export function clockLeadStore(database: Database): ClockLeadStore {
@@ -57,22 +64,25 @@ export function clockLeadStore(database: Database): ClockLeadStore {
     measured(database, async (db) => {
       // The longest wait of a batch or a webhook is a receiver's Retry-After; backoff is shorter. Clocks may differ a little.
       const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
-      // A heartbeat or a new session is at most a day away, the next record at a low rate 28 hours.
-      const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
       const heldUp = { now, latest, limit: size };
+      const ahead = { now, latest, recorded: now + CLOCK_BEHIND_MAX_MS };
+      if ((await db.get(ANY_AHEAD, { ...heldUp, ...ahead })) === undefined) return { done: true, rows: 0 };
       const makeBatchesDue: Statement = { sql: MAKE_DUE, params: heldUp };
-      const moveProgress: Statement = {
-        sql: PROGRESS,
-        params: { now, latest, latestLook, recorded: now + CLOCK_BEHIND_MAX_MS },
-      };
-      const list = [{ sql: WAKE, params: heldUp }, makeBatchesDue, moveProgress];
+      const moved: Statement[] = [PROGRESS, POSITION].map((sql) => ({ sql, params: ahead }));
+      const list = [
+        { sql: CHANGED_HELD_UP, params: heldUp },
+        makeBatchesDue,
+        { sql: CHANGED_AHEAD, params: ahead },
+        ...moved,
+      ];
       const resultOf = resultsByStatement(list, await db.commit(list));
       const due = resultOf(makeBatchesDue).changes;
-      return { done: due < size, rows: due + resultOf(moveProgress).changes };
+      // Of a webhook, both or one of them.
+      return { done: due < size, rows: due + Math.max(...moved.map((one) => resultOf(one).changes)) };
     });
   const moveWebhooks: ClockLeadStore['moveWebhooks'] = async (byMs, now) => {
-    const sql = byMs > 0 ? SET_FORWARD : SET_BACK;
-    await database.commit([{ sql, params: byMs > 0 ? { byMs } : { byMs: -byMs, now } }]);
+    const statements = byMs > 0 ? [SET_FORWARD, CHANGED_FAILING] : [SET_BACK, SENT_BACK, CHANGED_ALL];
+    await database.commit(statements.map((sql) => ({ sql, params: { byMs: Math.abs(byMs), now } })));
   };
   const moveRetries: ClockLeadStore['moveRetries'] = async (byMs, now) => {
     for (const { webhook_number: number } of await database.all(WAITING, {})) {

@@ -2,22 +2,11 @@
  * The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event
  * type.
  */
-
-import type { WebhookState } from '../../domain/webhook.ts';
-import type { Vault } from '../../kernel/vault.ts';
-import type { Database, Parameters, Row } from '../port/database.ts';
-import type {
-  DirectoryStore,
-  EndpointName,
-  EndpointWebhook,
-  RegistryStore,
-  Subscriber,
-  Use,
-  UseStore,
-  Uses,
-  WebhookListing,
-} from '../port/directory.ts';
-import type { ApplicationTable } from './access/applications.ts';
+import { type WebhookState } from '../../domain/webhook.ts';
+import { type Vault } from '../../kernel/vault.ts';
+import { type Database, type Parameters, type Row } from '../port/database.ts';
+import { type DirectoryStore, type EndpointName, type EndpointWebhook, type RegistryStore, type Subscriber, type Use, type UseStore, type Uses, type WebhookListing } from '../port/directory.ts';
+import { type ApplicationTable } from './access/applications.ts';
 import { USER } from './access/users.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { categoryPattern } from './judging.ts';
@@ -30,11 +19,11 @@ const LISTED = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name,
     n.enabled AS endpoint_enabled
   FROM webhook AS w
-  JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN webhook_status AS p ON p.webhook_number = w.number
   LEFT JOIN endpoint AS n ON n.id = w.endpoint_id`;
 const WEBHOOK_NAMES =
   'SELECT w.number, w.id, w.name FROM numbers(@numbers) AS wanted JOIN webhook AS w ON w.number = wanted.value';
-const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
+const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_status AS p WHERE p.webhook_number = @webhookNumber`;
 // Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
 const DEAD = `
   SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records

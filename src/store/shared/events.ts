@@ -2,12 +2,11 @@
 import { EMPLOYEE_CATEGORY, EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
-import type { Database, Statement } from '../port/database.ts';
-import type { EventSample, EventStore, EventTypeStore, PastEvent, PublishedEvent } from '../port/events.ts';
+import { type Database, type Statement, type Parameters } from '../port/database.ts';
+import { type EventSample, type EventStore, type EventTypeStore, type PastEvent, type PublishedEvent } from '../port/events.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
-import { wakeAfterAppend } from './wake.ts';
 
 /** Events examined for the sample of an event type. */
 const SAMPLES_LOOKED_THROUGH = 50;
@@ -20,7 +19,7 @@ const INSERT = `
   VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
 
 /** Whether customers get events of the type. A type that is not public reaches only the operator's webhooks, whatever their patterns. */
-export const isForCustomers = (type: string): string =>
+const isForCustomers = (type: string): string =>
   `EXISTS (SELECT 1 FROM event_type AS x WHERE x.name = ${type} AND x.public)`;
 /** The customers of the webhooks that get an event, besides the operator. */
 export const reachedBy = (type: string, audience: string): string =>
@@ -39,22 +38,19 @@ const SUBSCRIBED_OF_ALL = `
 /** Without the webhooks whose filters the event does not pass. */
 const passed = (subscribed: string): string =>
   `${subscribed} AND webhook_number NOT IN (SELECT x.value FROM numbers(@excluded) AS x)`;
-// First takes the offsets and with them the lock of each log, then adds the records: a second publisher on PostgreSQL waits in between. The
-// locks are taken in the order of the numbers, so that two publishers cannot deadlock. A duplicate was not inserted and takes none.
-const advance = (subscribed: string): string => `
-  UPDATE webhook_progress
-  SET next_offset = next_offset + 1,
-      wake_at = ${wakeAfterAppend('@createdAt')}
-  WHERE webhook_number IN (
-      SELECT p.webhook_number FROM webhook_progress AS p WHERE p.webhook_number IN (${subscribed}) ORDER BY p.webhook_number FOR UPDATE)
-    AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
-const fanOut = (subscribed: string): string => `
+// Before the offsets are read: a publisher on PostgreSQL that waits here sees the records of the one that it waited for in its next
+// statement. The locks are taken in the order of the numbers, so that two publishers cannot deadlock.
+const lock = (subscribed: string): string => `
+  SELECT webhook_number FROM webhook_progress WHERE webhook_number IN (${subscribed}) ORDER BY webhook_number FOR NO KEY UPDATE`;
+// An event that is too old for a log gets no offset, which the table refuses. A duplicate was not inserted and is appended to none.
+const append = (subscribed: string): string => `
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
-  SELECT p.webhook_number, p.next_offset - 1, e.key, octet_length(e.data)
-  FROM event AS e CROSS JOIN webhook_progress AS p
-  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${subscribed})`;
-type Appending = { readonly advance: string; readonly fanOut: string };
-const appending = (subscribed: string): Appending => ({ advance: advance(subscribed), fanOut: fanOut(subscribed) });
+  SELECT p.webhook_number, CASE WHEN e.key >= p.base_key THEN p.next_offset END, e.key, octet_length(e.data)
+  FROM event AS e CROSS JOIN webhook_status AS p
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${subscribed})
+  RETURNING webhook_number`;
+type Appending = { readonly lock: string; readonly append: string };
+const appending = (subscribed: string): Appending => ({ lock: lock(subscribed), append: append(subscribed) });
 /** By the audience, and by whether filters exclude webhooks. */
 const APPENDING = {
   operator: { all: appending(SUBSCRIBED_OF_OPERATOR), passed: appending(passed(SUBSCRIBED_OF_OPERATOR)) },
@@ -75,17 +71,24 @@ export function insertStatement(event: NewEvent): Statement {
 
 /** Appends one inserted event to the logs of its webhooks. */
 export function appendStatements(event: NewEvent): Statement[] {
-  const { id, type, audience, createdAt } = event;
+  const { sql, params } = appendingOf(event);
+  return [{ sql: sql.lock, params }, appendStatement(event)];
+}
+
+/** The same for a transaction that excludes every other writer. */
+export function appendStatement(event: NewEvent): Statement {
+  const { sql, params } = appendingOf(event);
+  return { sql: sql.append, params, appends: true };
+}
+
+function appendingOf(event: NewEvent): { readonly sql: Appending; readonly params: Parameters } {
+  const { id, type, audience } = event;
   const isExcluding = event.excluded.length > 0;
   const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};
   const reached = audience === EVERYONE ? 'everyone' : audience === OPERATOR_ONLY ? 'operator' : 'one';
   const ofCustomer = reached === 'one' ? { audience } : {};
-  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...ofCustomer, ...excluded };
-  const { advance, fanOut } = APPENDING[reached][isExcluding ? 'passed' : 'all'];
-  return [
-    { sql: advance, params: { ...wanted, createdAt } },
-    { sql: fanOut, params: wanted },
-  ];
+  const params = { key: rowKeyOf(id), id, type, category: categoryPattern(type), ...ofCustomer, ...excluded };
+  return { sql: APPENDING[reached][isExcluding ? 'passed' : 'all'], params };
 }
 
 /** Event `e` belongs to an erasure that has begun. Index: erasure_open. */

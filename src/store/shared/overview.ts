@@ -6,7 +6,7 @@ import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { readRow } from './table.ts';
 
 // Three look-ups for each webhook with waiting records, of thousands at most.
-const HAS_WAITING = '(p.next_offset > p.cursor_offset OR p.pending_records > 0)';
+const HAS_WAITING = `${RECORDS_WAITING} > 0`;
 const waiting = (from: string): string => `
   SELECT p.webhook_number, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
   FROM ${from} AND ${HAS_WAITING}`;
@@ -19,7 +19,7 @@ const longest = (from: string): string => `
 const ailing = (condition: string): string => `
   SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
     CASE WHEN p.state = 'failing' THEN coalesce(p.failing_since_at, p.state_at) ELSE p.state_at END AS since, ${RECORDS_WAITING} AS waiting
-  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
+  FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
   WHERE w.number = p.webhook_number AND e.id = w.endpoint_id ${condition}
     AND (p.state IN ('failing', 'failed') OR (p.state = 'stopped'
       AND p.state_reason NOT IN ('stopped_by_administrator', 'customer_inactive')))
@@ -30,10 +30,10 @@ const dead = (from: string): string => `
 
 // Index of a customer's: webhook_customer.
 const OWN =
-  'webhook AS w CROSS JOIN webhook_progress AS p WHERE w.customer_id = @customerId AND p.webhook_number = w.number';
+  'webhook AS w CROSS JOIN webhook_status AS p WHERE w.customer_id = @customerId AND p.webhook_number = w.number';
 const OF_ALL = {
-  backlog: backlog('webhook_progress AS p WHERE true'),
-  longest: longest('webhook_progress AS p WHERE true'),
+  backlog: backlog('webhook_status AS p WHERE true'),
+  longest: longest('webhook_status AS p WHERE true'),
   ailing: ailing(''),
   dead: dead('batch AS b INDEXED BY batch_dead WHERE'),
 };

@@ -12,21 +12,24 @@ import { measured, type StepResult } from '../port/steps.ts';
 /** Payload deleted per step. Freed pages are overwritten, so large events cost more than one row. */
 const STEP_PAYLOAD_BYTES: number = 256 * 1024;
 
-// Reads the log in its order. An index by age would cost a write for every settled batch.
+// Reads the log in its order. An index by age would cost a write for every settled batch. Without batches behind the cursor, their records
+// would count as waiting.
 const BATCHES = `
   SELECT first_offset, last_offset, state, settled_at FROM batch
-  WHERE webhook_number = @webhookNumber AND first_offset >= @from ORDER BY first_offset LIMIT @limit`;
+  WHERE webhook_number = @webhookNumber AND first_offset >= @from
+    AND last_offset < (SELECT covered_offset FROM webhook_position WHERE webhook_number = @webhookNumber)
+  ORDER BY first_offset LIMIT @limit`;
 const EVENT_KEY =
   'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @offset ORDER BY record_offset LIMIT 1';
 // Index of the records: the primary key. The log is almost in the order of its events, so only a part without gaps is taken.
 const UNREAD = `
-  SELECT w.id AS webhook_id, p.cursor_offset, o.record_offset, coalesce(octet_length(e.data), 0) AS bytes
-  FROM webhook_progress AS p CROSS JOIN webhook AS w CROSS JOIN outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
-  WHERE p.webhook_number = @webhookNumber AND p.pulled AND w.number = p.webhook_number AND o.webhook_number = p.webhook_number
-    AND o.record_offset >= p.cursor_offset AND o.record_offset < p.cursor_offset + @limit AND o.event_key < @before
+  SELECT w.id AS webhook_id, q.covered_offset, o.record_offset, coalesce(octet_length(e.data), 0) AS bytes
+  FROM webhook_position AS q CROSS JOIN webhook AS w CROSS JOIN outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
+  WHERE q.webhook_number = @webhookNumber AND w.number = q.webhook_number AND w.mode = 'pull' AND o.webhook_number = q.webhook_number
+    AND o.record_offset >= q.covered_offset AND o.record_offset < q.covered_offset + @limit AND o.event_key < @before
   ORDER BY o.record_offset`;
 const PASS_OVER = `
-  UPDATE webhook_progress SET cursor_offset = @last + 1 WHERE webhook_number = @webhookNumber AND cursor_offset = @first AND pulled`;
+  UPDATE webhook_position SET covered_offset = @last + 1 WHERE webhook_number = @webhookNumber AND covered_offset = @first`;
 const SIZES = `
   SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset LIMIT @limit`;
@@ -38,6 +41,11 @@ const SHORTEN_BATCH = `
   WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending'`;
 const DELETE_RECORDS =
   'DELETE FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last';
+// While a log has a later record, the next offset follows from that one.
+const RAISE_BASE = `
+  UPDATE webhook_progress SET base_offset = @last + 1
+  WHERE webhook_number = @webhookNumber AND base_offset <= @last
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset > @last)`;
 const NEXT_WEBHOOK = 'SELECT min(webhook_number) AS number FROM webhook_progress WHERE webhook_number > @after';
 // Index: erasure_finished.
 const OLD_ERASURES = `
@@ -139,7 +147,7 @@ async function sweepUnread(
   of: OfRecord,
 ): Promise<Swept> {
   const seen = await db.all(UNREAD, { webhookNumber, limit, before: firstRowKeyAt(deadBy + 1) });
-  const first = Number(seen[0]?.cursor_offset ?? 0);
+  const first = Number(seen[0]?.covered_offset ?? 0);
   const gap = seen.findIndex((row, at) => Number(row.record_offset) !== first + at);
   const unread = gap === -1 ? seen : seen.slice(0, gap);
   if (unread.length === 0) return END;
@@ -210,9 +218,13 @@ export type OfRecord = {
   readonly attempts: { readonly find: string; readonly remove: string } | null;
 };
 
-/** Deletes records, and the events that are in no other log. */
+/** Deletes records, and the events that are in no other log. No later record gets one of their offsets. */
 function recordStatements(params: { readonly webhookNumber: number } & Stretch, of: OfRecord): Statement[] {
-  return [...(of.events === null ? [] : [{ sql: of.events, params }]), { sql: DELETE_RECORDS, params }];
+  return [
+    ...(of.events === null ? [] : [{ sql: of.events, params }]),
+    { sql: RAISE_BASE, params },
+    { sql: DELETE_RECORDS, params },
+  ];
 }
 
 /** How many of the first sizes fit in one step; at least one. */

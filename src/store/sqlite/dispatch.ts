@@ -1,70 +1,89 @@
-/** What the dispatcher reads and writes on SQLite: each webhook with its own statements. */
-import type { Batch } from '../../domain/batch.ts';
+/** What the dispatcher reads on SQLite, where this process sends for all webhooks. */
 import type { Vault } from '../../kernel/vault.ts';
-import type { Database } from '../port/database.ts';
-import type { DispatchStore } from '../port/dispatch.ts';
+import type { Statement } from '../port/database.ts';
+import { type DispatchStore, NEVER } from '../port/dispatch.ts';
+import type { Appended } from '../shared/appended.ts';
+import { IS_RUNNABLE } from '../shared/changes.ts';
 import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
   BATCH,
-  claimStatements,
   currentTarget,
+  readBatch,
   recordReader,
-  releaseStatements,
   dispatchStore as sharedDispatchStore,
   targetReader,
   WAITING_RECORD,
 } from '../shared/delivery/dispatch.ts';
 import { finishResuming } from '../shared/delivery/resume.ts';
 import { readRow } from '../shared/table.ts';
-import { IS_RUNNABLE, wokenBy } from '../shared/wake.ts';
+import type { SqliteDatabase } from './driver/sqlite.ts';
 
-// Served by webhook_progress_wake: stopped and idle webhooks are never read.
-const DUE_WEBHOOKS = `
-  SELECT webhook_number FROM webhook_progress WHERE wake_at <= @now ORDER BY wake_at LIMIT @limit`;
-const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL';
+/** Changes read at a time. */
+const CHANGES_AT_ONCE = 1000;
+
+const RUNNABLE = `SELECT webhook_number FROM webhook_progress WHERE ${IS_RUNNABLE}`;
+const CHANGES = 'SELECT number, webhook_number FROM webhook_change ORDER BY number LIMIT @limit';
+const FORGET_CHANGES = 'DELETE FROM webhook_change WHERE number <= @through';
+const ENDS = `
+  SELECT asked.value AS webhook_number, coalesce(
+    (SELECT max(record_offset) + 1 FROM outbox WHERE webhook_number = asked.value),
+    (SELECT base_offset FROM webhook_progress WHERE webhook_number = asked.value), 0) AS "end"
+  FROM numbers(@webhookNumbers) AS asked`;
 const CURRENT = currentTarget('w.number = @webhookNumber');
+const NOT_HELD = 'first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)';
 // Served by batch_due.
 const DUE_BATCHES = `
   SELECT ${BATCH} FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND ${NOT_HELD}
   ORDER BY next_attempt_at LIMIT @limit`;
+const NEXT_DUE = `
+  SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
 const WAITING = `
   SELECT ${WAITING_RECORD}
-  FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
+  FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @from
   ORDER BY record_offset LIMIT @limit`;
 // Served by batch_leased, so that a start does not scan every waiting batch.
 const RELEASE_ALL = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now)
   WHERE lease_owner IS NOT NULL`;
-const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
 
-export function dispatchStore(db: Database, vault: Vault): DispatchStore {
+export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Appended): DispatchStore {
+  let isBegun = false;
   return {
     ...sharedDispatchStore(db),
-    dueWebhooks: async (now, limit) =>
-      (await db.all(DUE_WEBHOOKS, { now, limit })).map((row) => Number(row.webhook_number)),
-    nextWakeAt: async () => {
-      const row = await db.get(NEXT_WAKE, {});
-      return row?.wake_at == null ? null : Number(row.wake_at);
+    changed: async () => {
+      const rows = await db.all(CHANGES, { limit: CHANGES_AT_ONCE });
+      const through = Number(rows.at(-1)?.number ?? 0);
+      const forget: Statement[] = rows.length === 0 ? [] : [{ sql: FORGET_CHANGES, params: { through } }];
+      if (forget.length > 0) await db.commit(forget);
+      const found = isBegun ? rows : await db.all(RUNNABLE, {});
+      isBegun = true;
+      return [...new Set(found.map((row) => Number(row.webhook_number)))];
+    },
+    appended: () => appended.take(),
+    ends: async (webhookNumbers) => {
+      if (webhookNumbers.length === 0) return new Map();
+      // Otherwise a look that a commit of this turn woke would not see what it wrote.
+      db.endSnapshot();
+      const rows = await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) });
+      return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
     },
     target: targetReader(db, vault, (webhookNumber) => db.get(CURRENT, { webhookNumber })),
-    dueBatches: async (webhookNumber, now, limit) =>
-      (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readRow<Batch>(row)),
-    waiting: async (webhookNumber, cursor, limit) =>
-      (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => readRow(row)),
+    dueBatches: async (webhookNumber, now, limit, held) => {
+      const rows = await db.all(DUE_BATCHES, { webhookNumber, now, limit, held: JSON.stringify(held) });
+      const next = await db.get(NEXT_DUE, { webhookNumber, now });
+      return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
+    },
+    waiting: async (webhookNumber, from, limit) =>
+      (await db.all(WAITING, { webhookNumber, from, limit })).map((row) => readRow(row)),
     records: recordReader(db),
-    claim: async (claim) => void (await db.commit(claimStatements(claim))),
-    releaseUnsure: async (claims) => void (await db.commit(releaseStatements(claims))),
     releaseAll: async (now) => {
-      // First, while the leases still keep other processes from claiming.
+      isBegun = false;
       const clockLead = clockLeadStore(db);
       await clockLead.resume(now);
       await clockLead.take(now);
       await finishResuming(db, now);
-      await db.commit([
-        { sql: RELEASE_ALL, params: { now } },
-        { sql: WAKE_ALL, params: { now } },
-      ]);
+      await db.commit([{ sql: RELEASE_ALL, params: { now } }]);
     },
   };
 }

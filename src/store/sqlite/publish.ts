@@ -3,20 +3,12 @@
  */
 import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import type { Database, Statement } from '../port/database.ts';
+import { type Database, type Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
-import type { EventStore, EventTypeStore } from '../port/events.ts';
-import {
-  appendStatements,
-  EVENT_TYPE,
-  insertStatement,
-  latestEvents,
-  publishedEvent,
-  reachedBy,
-} from '../shared/events.ts';
+import { type EventStore, type EventTypeStore } from '../port/events.ts';
+import { EVENT_TYPE, insertStatement, latestEvents, publishedEvent, reachedBy, appendStatement } from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
 import { readOne, resultsByStatement } from '../shared/table.ts';
-import { wakeAfterAppend } from '../shared/wake.ts';
 
 // Takes the key if it is free or expired. Otherwise it stays with the earlier event.
 const TAKE_KEY = `
@@ -41,47 +33,33 @@ const OTHER_HOLDER = `
   SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
   WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
 
-// All events of a request with one write per log instead of one per event. The inserted events by key and id.
-const FRESH = `
-  fresh AS MATERIALIZED (
+// All events of a request with one write. The inserted events by key and id.
+const APPEND_ALL = `
+  WITH fresh AS MATERIALIZED (
     SELECT e.key, e.type, e.audience, octet_length(e.data) AS data_bytes FROM tuples(@inserted) AS j CROSS JOIN event AS e
     WHERE e.key = CAST(j.value ->> 0 AS BIGINT) AND e.id = j.value ->> 1),
   wanted AS MATERIALIZED (
-    SELECT DISTINCT t.type, t.audience, t.records, s.webhook_number
-    FROM (SELECT type, audience, count(*) AS records FROM fresh GROUP BY type, audience) AS t
+    SELECT DISTINCT t.type, t.audience, s.webhook_number
+    FROM (SELECT DISTINCT type, audience FROM fresh) AS t
     CROSS JOIN subscription AS s
     WHERE s.pattern IN (t.type, substr(t.type, 1, strpos(t.type, '.')) || '*', '*')
       AND s.customer_id IN ('', ${reachedBy('t.type', 't.audience')})),
-  added AS MATERIALIZED (SELECT webhook_number, CAST(sum(records) AS BIGINT) AS records FROM wanted GROUP BY webhook_number)`;
-
-const ADVANCE_ALL = `
-  WITH ${FRESH}
-  UPDATE webhook_progress
-  SET next_offset = next_offset + added.records,
-      wake_at = ${wakeAfterAppend('@createdAt')}
-  FROM added WHERE webhook_progress.webhook_number = added.webhook_number`;
-
-const FAN_OUT_ALL = `
-  WITH ${FRESH}
+  log AS MATERIALIZED (
+    SELECT webhook_number, next_offset FROM webhook_status WHERE webhook_number IN (SELECT webhook_number FROM wanted))
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
-  SELECT w.webhook_number, p.next_offset - a.records + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key,
-    f.data_bytes
-  FROM added AS a CROSS JOIN webhook_progress AS p CROSS JOIN wanted AS w CROSS JOIN fresh AS f
-  WHERE p.webhook_number = a.webhook_number AND w.webhook_number = a.webhook_number AND f.type = w.type
-    AND f.audience = w.audience`;
+  SELECT w.webhook_number, l.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key, f.data_bytes
+  FROM log AS l CROSS JOIN wanted AS w CROSS JOIN fresh AS f
+  WHERE w.webhook_number = l.webhook_number AND f.type = w.type AND f.audience = w.audience
+  RETURNING webhook_number`;
 
 /** Appends several events in their order. Their keys ascend. */
 function publishAllStatements(events: readonly NewEvent[]): Statement[] {
   const [first] = events;
   const isSpecial = events.some(({ excluded, audience }) => excluded.length > 0 || audience === EVERYONE);
   if (first === undefined || events.length === 1 || isSpecial)
-    return events.flatMap((event) => [...insertStatements(event), ...appendStatements(event)]);
+    return events.flatMap((event) => [...insertStatements(event), appendStatement(event)]);
   const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
-  return [
-    ...events.flatMap(insertStatements),
-    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
-    { sql: FAN_OUT_ALL, params: { inserted } },
-  ];
+  return [...events.flatMap(insertStatements), { sql: APPEND_ALL, params: { inserted }, appends: true }];
 }
 
 function insertStatements(event: NewEvent): Statement[] {

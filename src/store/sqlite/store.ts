@@ -4,6 +4,7 @@ import { createThrottle } from '../../domain/throttle.ts';
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Store } from '../port/store.ts';
+import { watchAppends } from '../shared/appended.ts';
 import { settlementStore } from '../shared/delivery/settlement.ts';
 import { employeeStore } from '../shared/employees.ts';
 import { eventTypeStore } from '../shared/events.ts';
@@ -20,7 +21,8 @@ import { ALL_OF_RECORD, rowsByAge } from './retention.ts';
 import { createMemoryValues } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
-export function createSqliteStore(db: SqliteDatabase, vault: Vault, ids: Ids): Store {
+export function createSqliteStore(database: SqliteDatabase, vault: Vault, ids: Ids): Store {
+  const { db, appended } = watchAppends(database);
   const access = watchAccess(db);
   const shared = createSharedStore(db, vault, ids, access);
   return {
@@ -45,7 +47,7 @@ export function createSqliteStore(db: SqliteDatabase, vault: Vault, ids: Ids): S
     stateHistory: stateHistoryStore(db),
     instances: null,
     employees: { ...employeeStore(db), ...employeeReads(db) },
-    dispatch: dispatchStore(db, vault),
+    dispatch: dispatchStore(db, vault, appended),
     settlements: settlementStore(db),
   };
 }

@@ -6,11 +6,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import { MIGRATED, openFolder } from '../../../src/data/data-folder.ts';
 import { readAsset } from '../../../src/kernel/assets.ts';
 import { createLog } from '../../../src/observe/log.ts';
+import { MIGRATIONS, type Migration } from '../../../src/store/sqlite/driver/migrations.ts';
 import {
   createSchema,
   examineSchema,
-  MIGRATIONS,
-  type Migration,
   migrateSchema,
   migrationPath,
   SCHEMA_VERSION,

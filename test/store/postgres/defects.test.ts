@@ -11,6 +11,7 @@ import {
   SCHEMA_TRIGGERS,
   UNIQUE_INDEXES,
 } from '../../../src/store/postgres/objects.ts';
+import { SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
 import { connect, makeEventType, sharedCertificates } from '../../support/journey.ts';
@@ -87,10 +88,10 @@ describe('a database that lacks something', () => {
       ALTER TABLE product DROP CONSTRAINT product_name_key;
       ALTER TABLE session DISABLE TRIGGER session_delete;
       DROP TRIGGER event_insert ON event;
-      DROP FUNCTION run_again(text)`);
+      DROP FUNCTION wait_for_standby()`);
     assert.deepEqual((await schemaDefects(database)).map(({ kind, name }) => `${kind} ${name}`).sort(), [
       'column figure.retried',
-      'function run_again',
+      'function wait_for_standby',
       'index batch_due',
       'index kept_reply_expiry',
       'table kept_reply',
@@ -99,17 +100,19 @@ describe('a database that lacks something', () => {
       'unique index kept_reply_pkey',
       'unique index product_name_key',
     ]);
-    await database.run('INSERT INTO schema_change (version, oldest_program, applied_at) VALUES (2, 1, 0)');
+    await database.run(
+      `INSERT INTO schema_change (version, oldest_program, applied_at) VALUES (${SCHEMA_VERSION + 1}, 1, 0)`,
+    );
     assert.deepEqual(await schemaDefects(database), []);
   });
 });
 
 const NAMES = `
-  SELECT CASE c.relkind WHEN 'p' THEN 'table' WHEN 'r' THEN 'table' ELSE 'index' END AS kind, c.relname AS name,
+  SELECT CASE WHEN c.relkind IN ('r', 'p', 'v') THEN 'table' ELSE 'index' END AS kind, c.relname AS name,
     coalesce((SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
       AND NOT a.attisdropped), '[]') AS columns,
     coalesce((SELECT i.indisunique FROM pg_index AS i WHERE i.indexrelid = c.oid), false) AS is_unique
-  FROM pg_class AS c WHERE c.relnamespace = CAST('public' AS regnamespace) AND c.relkind IN ('r', 'p', 'i', 'I') AND NOT c.relispartition
+  FROM pg_class AS c WHERE c.relnamespace = CAST('public' AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'i', 'I') AND NOT c.relispartition
   ORDER BY c.relname`;
 const TRIGGERS = `
   SELECT c.relname || '.' || t.tgname AS name FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createMembership, shareOf } from '../../../src/delivery/membership.ts';
 import { createLog } from '../../../src/observe/log.ts';
+import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { createLeases, guardStatement, type Leases } from '../../../src/store/postgres/instances.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
@@ -12,7 +13,7 @@ import { NOW } from '../../support/store.ts';
 const HOUR_MS = 3_600_000;
 const instance = (name: string) => ({ name, version: '0', address: null });
 
-/** A database with this many running webhooks that are due, and two instances on it that have joined. */
+/** A database with this many running webhooks, and two instances on it that have joined. */
 async function start(t: TestContext, webhooks: number) {
   const { database } = await openTestPostgres(t, NOW);
   await database.run(`
@@ -21,30 +22,88 @@ async function start(t: TestContext, webhooks: number) {
     INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
       max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
     SELECT n, n, n, 'e', '[]', '[]', false, 1, 'linear', 5, false, 0, 10, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
-    INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
-    SELECT n, 'running', 0, 1, 0, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
-    UPDATE webhook_progress SET wake_at = ${NOW}`);
-  const [one, other] = [createLeases(database), createLeases(database)];
+    INSERT INTO webhook_progress (webhook_number, state, state_at, failure_streak, dead_streak)
+    SELECT n, 'running', 0, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
+    INSERT INTO webhook_position (webhook_number) SELECT webhook_number FROM webhook_progress`);
+  const [one, other] = [createLeases(database, stopwatch), createLeases(database, stopwatch)];
   for (const [at, leases] of [one, other].entries()) await leases.instances.join(instance(`i${at}`), HOUR_MS);
   const expireNow = (number: number): Promise<void> =>
     database.run(`UPDATE instance SET expires_at = 0 WHERE number = ${number}`);
   return { database, one, other, expireNow };
 }
 
-const due = (leases: Leases, now = NOW): Promise<number[]> => leases.dueWebhooks(now, 100);
+/** Half a second passes between two looks. */
+let elapsedMs = 0;
+const stopwatch = (): number => elapsedMs;
+const taken = async (leases: Leases): Promise<number[]> => {
+  elapsedMs += 500;
+  return [...(await leases.changed())].sort((a, b) => a - b);
+};
 
 describe('the leases of webhooks', () => {
-  it('are taken by the first instance that sees a due webhook, and by no other', async (t) => {
+  it('are taken by the first instance that looks, and by no other', async (t) => {
     const { one, other } = await start(t, 3);
-    assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
-    assert.deepEqual(await due(other), []);
+    assert.deepEqual(await taken(one), [1, 2, 3]);
+    assert.deepEqual(await taken(other), []);
     assert.equal(await other.hold(1), null);
-    assert.deepEqual((await due(one)).sort(), [1, 2, 3]);
+    assert.notEqual(await one.hold(1), null);
+    assert.deepEqual(one.heldAmong([1, 7]), [1]);
+    assert.deepEqual(await taken(one), [], 'nothing is new');
+  });
+
+  it('are not taken for a webhook that is stopped or pulled', async (t) => {
+    const { database, one } = await start(t, 3);
+    await database.run(`
+      UPDATE webhook_progress SET state = 'stopped' WHERE webhook_number = 1;
+      UPDATE webhook_progress SET pulled = true WHERE webhook_number = 2`);
+    assert.deepEqual(await taken(one), [3]);
+  });
+
+  it('tell their holder of a change once, and nobody else', async (t) => {
+    const { database, one, other } = await start(t, 2);
+    await taken(one);
+    await database.run('INSERT INTO webhook_change (webhook_number) VALUES (2), (2)');
+    assert.deepEqual(await taken(other), []);
+    assert.deepEqual(await taken(one), [2]);
+    assert.deepEqual(await taken(one), []);
+    assert.deepEqual(await database.all('SELECT * FROM webhook_change', {}), []);
+  });
+
+  it('take a changed webhook that nobody holds, and forget the change of one that sends nothing', async (t) => {
+    const { database, one } = await start(t, 1);
+    await database.run(`
+      UPDATE webhook_progress SET state = 'stopped';
+      INSERT INTO webhook_change (webhook_number) VALUES (1), (77)`);
+    assert.deepEqual(await taken(one), []);
+    assert.deepEqual(await database.all('SELECT * FROM webhook_change', {}), []);
+    await database.run(
+      `UPDATE webhook_progress SET state = 'started'; INSERT INTO webhook_change (webhook_number) VALUES (1)`,
+    );
+    assert.deepEqual([...(await one.changed())], [1], 'without waiting for the next look at free webhooks');
+  });
+
+  it('that were taken by a commit without an answer are found', async (t) => {
+    const { database } = await start(t, 2);
+    let isLost = true;
+    const lost: typeof database = {
+      ...database,
+      commit: async (statements, ...rest) => {
+        const results = await database.commit(statements, ...rest);
+        if (isLost && statements.some(({ sql }) => sql.includes('INSERT INTO webhook_hold')))
+          throw new DatabaseUnavailable('unknown');
+        return results;
+      },
+    };
+    const third = createLeases(lost, stopwatch);
+    await third.instances.join(instance('third'), HOUR_MS);
+    await assert.rejects(taken(third), DatabaseUnavailable);
+    isLost = false;
+    assert.deepEqual(await taken(third), [1, 2]);
   });
 
   it('are each taken once by instances that look at the same moment', async (t) => {
     const { one, other } = await start(t, 50);
-    const [mine, theirs] = await Promise.all([due(one), due(other)]);
+    const [mine, theirs] = await Promise.all([taken(one), taken(other)]);
     assert.deepEqual(
       [...mine, ...theirs].sort((a, b) => a - b),
       Array.from({ length: 50 }, (_, at) => at + 1),
@@ -53,21 +112,21 @@ describe('the leases of webhooks', () => {
 
   it('refuse a write of an instance that has expired, and of the one before in an earlier epoch', async (t) => {
     const { database, one, other, expireNow } = await start(t, 1);
-    await due(one);
+    await taken(one);
     const hold = await one.hold(1);
     assert.ok(hold);
     await database.commit([guardStatement(hold)]);
     assert.equal(await other.instances.expire(1), false);
     await expireNow(1);
     assert.equal(await other.instances.expire(1), true);
-    assert.deepEqual(await due(other), [1]);
+    assert.deepEqual(await taken(other), [1]);
     await assert.rejects(database.commit([guardStatement(hold)]), { name: 'StaleWrite' });
     one.forget(1);
     assert.equal(await one.hold(1), null);
     assert.equal(await one.instances.renew(HOUR_MS), null);
     await one.instances.join(instance('again'), HOUR_MS);
     await other.instances.giveBack([1]);
-    assert.deepEqual(await due(one), [1]);
+    assert.deepEqual(await taken(one), [1]);
     await assert.rejects(database.commit([guardStatement(hold)]), { name: 'StaleWrite' });
   });
 
@@ -75,13 +134,13 @@ describe('the leases of webhooks', () => {
     const { one, other, expireNow } = await start(t, 1);
     await expireNow(1);
     await other.instances.expire(1);
-    assert.deepEqual(await due(one), []);
-    assert.deepEqual(await due(other), [1]);
+    assert.deepEqual(await taken(one), []);
+    assert.deepEqual(await taken(other), [1]);
   });
 
   it('stay with an instance that renews late, while nobody has expired it', async (t) => {
     const { one, other, expireNow } = await start(t, 1);
-    await due(one);
+    await taken(one);
     await expireNow(1);
     assert.notEqual(await one.instances.renew(HOUR_MS), null);
     assert.equal(await other.instances.expire(1), false);
@@ -90,7 +149,7 @@ describe('the leases of webhooks', () => {
 
   it('give the batches of an expired instance back too', async (t) => {
     const { database, one, other, expireNow } = await start(t, 1);
-    await due(one);
+    await taken(one);
     await database.run(`INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
       next_attempt_at, lease_owner) VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
     await expireNow(1);
@@ -99,25 +158,26 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(batch, { lease_owner: null, due: 1 });
   });
 
-  it('are given back with batches whose claim was not answered, and are due then', async (t) => {
+  it('are given back with the batches of slow attempts, which are due then', async (t) => {
     const { database, one, other } = await start(t, 2);
-    await due(one);
+    await taken(one);
     await database.run(`
-      UPDATE webhook_progress SET wake_at = 9000000000000;
       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
         next_attempt_at, lease_owner)
       VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
     await one.instances.giveBack([1, 2]);
     const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});
     assert.deepEqual(batch, { lease_owner: null, due: 1 });
-    assert.deepEqual(await due(other, Date.now() + HOUR_MS), [1]);
+    assert.deepEqual(await taken(other), [1, 2]);
   });
 
   it('leave what is beyond an instance’s share to others for a moment, and no longer', async (t) => {
     const { one } = await start(t, 3);
     one.instances.limitTo(1);
-    assert.equal((await due(one)).length, 1);
-    assert.equal((await due(one, NOW + 1001)).length, 3);
+    assert.equal((await taken(one)).length, 1);
+    assert.equal((await taken(one)).length, 0);
+    assert.equal((await taken(one)).length, 0);
+    assert.equal((await taken(one)).length, 2);
   });
 });
 
@@ -147,7 +207,7 @@ describe('the membership', () => {
     const { database } = await start(t, 10);
     await database.run('DELETE FROM instance');
     const join = async (name: string) => {
-      const leases = createLeases(database);
+      const leases = createLeases(database, stopwatch);
       const membership = createMembership({
         instances: leases.instances,
         instance: () => instance(name),
@@ -167,16 +227,19 @@ describe('the membership', () => {
       return { leases, membership, stop };
     };
     const first = await join('first');
-    assert.equal((await due(first.leases)).length, 10);
+    assert.equal((await taken(first.leases)).length, 10);
     assert.equal(first.membership.hasDuty(), true);
     const second = await join('second');
     await until('the second has its share', async () => {
-      await due(second.leases, NOW + 1);
+      await taken(second.leases);
       return second.leases.instances.held() >= 5;
     });
     assert.equal(second.membership.hasDuty(), false);
     await first.stop();
-    await until('the second has all', async () => (await due(second.leases, NOW + 5000)).length === 10);
+    await until('the second has all', async () => {
+      await taken(second.leases);
+      return second.leases.instances.held() === 10;
+    });
     await until('the second has the duty', () => second.membership.hasDuty());
   });
 });

@@ -1,13 +1,12 @@
-/** Claims and settlements that are written together must leave what the statements of each leave that is written alone. */
+/** Settlements that are written together must leave what the statements of each leave that is written by itself. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptRecord, Batch, BatchFate, Claim, Health, Settlement } from '../../../src/domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Health, Position, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import type { Database, Statement } from '../../../src/store/port/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
 import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
-import { claimStatements } from '../../../src/store/shared/delivery/dispatch.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
@@ -28,22 +27,25 @@ async function open(t: TestContext, webhooks: number) {
   const reset = (): Promise<void> =>
     database.run(`
       DELETE FROM webhook_progress; DELETE FROM batch; DELETE FROM attempt;
-      INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, pending_records,
-        failure_streak, dead_streak,
-        holder, epoch, failing_since_at)
-      SELECT n, 'running', 0, 50, 20, 20, 0, 0, 1, 1, CASE WHEN n % 3 = 0 THEN 5 END FROM generate_series(1, ${webhooks}) AS n;
-      UPDATE webhook_progress SET wake_at = ${NOW};
+      INSERT INTO webhook_progress (webhook_number, state, state_at, failure_streak, dead_streak, failing_since_at)
+      SELECT n, 'running', 0, 0, 0, CASE WHEN n % 3 = 0 THEN 5 END FROM generate_series(1, ${webhooks}) AS n;
+      INSERT INTO webhook_position (webhook_number, covered_offset, pending_records)
+      SELECT n, 20, 20 FROM generate_series(1, ${webhooks}) AS n;
+      INSERT INTO webhook_hold (webhook_number, holder, epoch) SELECT n, 1, 1 FROM generate_series(1, ${webhooks}) AS n;
       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
         next_attempt_at, lease_owner)
-      SELECT n, 2 * at, 2 * at + 1, at, 'pending', 1 + at % 3, at % 2, CASE WHEN at < 5 THEN 9000000 + at ELSE ${NOW} - 1 END,
+      SELECT n, 2 * at, 2 * at + 1, at, 'pending', CASE WHEN at < 5 THEN 1 + at % 3 ELSE at % 3 END, at % 2, ${NOW} - 1,
         CASE WHEN at < 5 THEN '${OWNER}' END
       FROM generate_series(1, ${webhooks}) AS n, generate_series(0, 9) AS at`);
   await reset();
   /** Rows of a webhook that do not name it. */
   const rowsOf = async (webhookNumber: number) => ({
     progress: await database.all(
-      `SELECT p.*, NULL AS webhook_number, w.wake_at AS copied FROM webhook_progress AS p
-       LEFT JOIN webhook_wake AS w ON w.webhook_number = p.webhook_number WHERE p.webhook_number = @webhookNumber`,
+      'SELECT *, NULL AS webhook_number FROM webhook_progress WHERE webhook_number = @webhookNumber',
+      { webhookNumber },
+    ),
+    position: await database.all(
+      'SELECT *, NULL AS webhook_number FROM webhook_position WHERE webhook_number = @webhookNumber',
       { webhookNumber },
     ),
     batches: await database.all(
@@ -60,9 +62,12 @@ async function open(t: TestContext, webhooks: number) {
 
 const hold = (webhookNumber: number, epoch = 1): Hold => ({ webhookNumber, instance: 1, epoch });
 
+/** The first five have the row of a slow attempt, five more that of a retry, and the others none. */
 function batchAt(webhookNumber: number, at: number): Batch {
   const stretch = { firstOffset: 2 * at, lastOffset: 2 * at + 1, bytes: 10 };
-  return { webhookNumber, id: String(at), ...stretch, attemptNumber: 1 + (at % 3), contentRefusals: at % 2 };
+  const tried =
+    at < 10 ? { attemptNumber: 1 + (at % 3), contentRefusals: at % 2 } : { attemptNumber: 1, contentRefusals: 0 };
+  return { webhookNumber, id: String(at), ...stretch, ...tried, isStored: at < 10 };
 }
 
 // No text of a failure holds U+0000 (`failure` in src/domain/outcome.ts).
@@ -103,78 +108,39 @@ const health: fc.Arbitrary<Health & { state: 'running' }> = fc.record({
   deadStreak: fc.nat(9),
 });
 
-/** What happens to one webhook: outcomes of its first five batches, and a claim of others and of new records. */
+/** What happens to one webhook: outcomes of batches, and a slow attempt of another. */
 const happening = fc.record({
-  outcomes: fc.array(fc.record({ fate, attempt: orNull(attempt) }), { maxLength: 5 }),
+  outcomes: fc.array(fc.record({ fate, attempt: orNull(attempt) }), { maxLength: 15 }),
   health: orNull(health),
-  wakeAt: orNull(fc.integer({ min: NOW - 5, max: NOW + 5 })),
-  claim: orNull(
-    fc.record({
-      retries: fc.nat(5),
-      fresh: fc.nat(5),
-      notBefore: fc.constantFrom(0, NOW + 3),
-      idleAt: fc.constantFrom(NOW + 9, 9_000_000_000_000),
-      isOutdated: fc.boolean(),
-    }),
-  ),
+  position: orNull(fc.record({ coveredOffset: fc.nat(40), sentAt: orNull(fc.nat(NOW)) })),
+  isSlow: fc.boolean(),
 });
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
 
-function workOf(webhookNumber: number, { outcomes, health: changed, wakeAt, claim }: Happening): TurnWork {
-  const next: Claim | null =
-    claim === null
-      ? null
-      : {
-          webhookNumber,
-          owner: OWNER,
-          now: NOW,
-          leaseExpiresAt: NOW + 1000,
-          session: { id: 's', at: NOW },
-          settingsVersion: claim.isOutdated ? -1 : 0,
-          retries: Array.from({ length: claim.retries }, (_, n) => {
-            const batch = batchAt(webhookNumber, 5 + n);
-            return { ...batch, attemptNumber: batch.attemptNumber + 1 };
-          }),
-          fresh: Array.from({ length: claim.fresh }, (_, n) => ({
-            ...batchAt(webhookNumber, 10 + n),
-            id: `fresh ${n}`,
-            attemptNumber: 1,
-            contentRefusals: 0,
-          })),
-          cursorBefore: 20,
-          cursorAfter: 20 + 2 * claim.fresh,
-          notBefore: claim.notBefore,
-          idleAt: claim.idleAt,
-        };
+function workOf(webhookNumber: number, { outcomes, health: changed, position, isSlow }: Happening): TurnWork {
   const batches = outcomes.map((outcome, at) => {
     const batch = batchAt(webhookNumber, at);
     const { firstOffset, lastOffset, attemptNumber } = batch;
     const of = { id: ids.uuid(), webhookNumber, batchId: batch.id, firstOffset, lastOffset, attemptNumber };
     return { batch, fate: outcome.fate, attempt: outcome.attempt === null ? null : { ...outcome.attempt, ...of } };
   });
-  const settlement: Settlement = {
-    webhookNumber,
-    owner: OWNER,
-    batches,
-    now: NOW,
-    health: changed,
-    changes: [],
-    audit: null,
-    wakeAt,
-    next,
-  };
-  return { hold: hold(webhookNumber), settlement, claim: next };
+  const slow = isSlow ? [batchAt(webhookNumber, 20)] : [];
+  const settlement = settlementOf({ webhookNumber, batches, health: changed, position, slow });
+  return { hold: hold(webhookNumber), settlement };
 }
 
-const alone = async (database: Database, work: TurnWork): Promise<Statement[]> => [
-  guardStatement(work.hold),
-  ...(work.settlement === null
-    ? claimStatements(work.claim as Claim)
-    : await settlementStatements(database, work.settlement)),
+function settlementOf(parts: Partial<Settlement> & { readonly position?: Position | null }): Settlement {
+  const nothing = { webhookNumber: 1, batches: [], slow: [], position: null, health: null, changes: [], audit: null };
+  return { ...nothing, owner: OWNER, now: NOW, ...parts };
+}
+
+const byItself = async (database: Database, { hold: held, settlement }: TurnWork): Promise<Statement[]> => [
+  guardStatement(held),
+  ...(await settlementStatements(database, settlement)),
 ];
 
-describe('claims and settlements of a turn', () => {
-  it('leave the rows that each leaves when it is written alone', async (t) => {
+describe('settlements of a turn', () => {
+  it('leave the rows that each leaves when it is written by itself', async (t) => {
     const webhooks = 6;
     const { database, reset, rowsOf, write } = await open(t, 2 * webhooks);
     await fc.assert(
@@ -182,55 +148,44 @@ describe('claims and settlements of a turn', () => {
         await reset();
         await Promise.all(happenings.map((one, at) => write(workOf(at + 1, one))));
         for (const [at, one] of happenings.entries())
-          await database.commit(await alone(database, workOf(webhooks + at + 1, one)));
+          await database.commit(await byItself(database, workOf(webhooks + at + 1, one)));
         for (let at = 1; at <= webhooks; at += 1) assert.deepEqual(await rowsOf(at), await rowsOf(webhooks + at));
       }),
       { numRuns: 25 },
     );
   });
 
-  it('are each refused alone', async (t) => {
-    const { database, rowsOf, write } = await open(t, 4);
-    const all: Happening = {
-      outcomes: [{ fate: { kind: 'delivered', at: NOW }, attempt: null }],
-      health: null,
-      wakeAt: null,
-      claim: { retries: 1, fresh: 1, notBefore: 0, idleAt: NOW + 9, isOutdated: false },
-    };
+  it('are each refused without the others', async (t) => {
+    const { database, rowsOf, write } = await open(t, 5);
+    const outcome = { fate: { kind: 'delivered', at: NOW }, attempt: null } as const;
+    const all: Happening = { outcomes: Array(11).fill(outcome), health: null, position: null, isSlow: false };
     await database.run(`
       UPDATE batch SET lease_owner = 'another' WHERE webhook_number = 1 AND first_offset = 0;
-      UPDATE webhook_progress SET cursor_offset = 22 WHERE webhook_number = 2;
-      UPDATE webhook_progress SET epoch = 2 WHERE webhook_number = 3`);
-    const before = await Promise.all([1, 2, 3].map(rowsOf));
-    const outcomes = await Promise.allSettled([1, 2, 3, 4].map((webhookNumber) => write(workOf(webhookNumber, all))));
-    assert.deepEqual(
-      outcomes.map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as Error).name : 'written')),
-      ['StaleWrite', 'StaleWrite', 'StaleWrite', 'written'],
+      UPDATE batch SET attempt_count = attempt_count + 1 WHERE webhook_number = 2 AND first_offset = 12;
+      UPDATE webhook_hold SET epoch = 2 WHERE webhook_number = 3;
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+        VALUES (4, 20, 21, 'x', 'delivered', 1, 0, 0)`);
+    const before = await Promise.all([1, 2, 3, 4].map(rowsOf));
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3, 4, 5].map((webhookNumber) => write(workOf(webhookNumber, all))),
     );
-    assert.deepEqual(await Promise.all([1, 2, 3].map(rowsOf)), before);
-    assert.equal((await rowsOf(4)).progress[0]?.cursor_offset, 22);
+    assert.deepEqual(
+      outcomes.map((one) => (one.status === 'rejected' ? (one.reason as Error).name : 'written')),
+      ['StaleWrite', 'StaleWrite', 'StaleWrite', 'ConstraintViolation', 'written'],
+    );
+    assert.deepEqual(await Promise.all([1, 2, 3, 4].map(rowsOf)), before);
+    assert.equal((await rowsOf(5)).batches.filter(({ state }) => state === 'delivered').length, 11);
   });
 
   it('of one webhook are written one after another', async (t) => {
     const { rowsOf, write } = await open(t, 1);
     const outcomes = [0, 1, 2].map((at) => {
-      const batch = batchAt(1, at);
-      const batches = [{ batch, fate: { kind: 'delivered', at: NOW } as const, attempt: null }];
-      return {
-        webhookNumber: 1,
-        owner: OWNER,
-        batches,
-        now: NOW,
-        health: null,
-        changes: [],
-        audit: null,
-        wakeAt: null,
-        next: null,
-      };
+      const batches = [{ batch: batchAt(1, at), fate: { kind: 'delivered', at: NOW } as const, attempt: null }];
+      return settlementOf({ batches });
     });
-    await Promise.all(outcomes.map((settlement) => write({ hold: hold(1), settlement, claim: null })));
-    const { progress, batches } = await rowsOf(1);
-    assert.equal(progress[0]?.pending_records, 14);
+    await Promise.all(outcomes.map((settlement) => write({ hold: hold(1), settlement })));
+    const { position, batches } = await rowsOf(1);
+    assert.equal(position[0]?.pending_records, 14);
     assert.equal(batches.filter(({ state }) => state === 'delivered').length, 3);
   });
 
@@ -253,7 +208,7 @@ describe('claims and settlements of a turn', () => {
       timings: {} as AttemptRecord['timings'],
     };
     const outcomes = [{ fate: { kind: 'delivered', at: NOW } as const, attempt: answered }];
-    await Promise.all([1, 2].map((n) => write(workOf(n, { outcomes, health: null, wakeAt: null, claim: null }))));
+    await Promise.all([1, 2].map((n) => write(workOf(n, { outcomes, health: null, position: null, isSlow: false }))));
     const bodies = await Promise.all([1, 2].map(async (n) => (await rowsOf(n)).attempts[0]));
     assert.deepEqual(
       bodies.map((row) => [row?.response_body === null, row?.response_headers]),
@@ -264,47 +219,35 @@ describe('claims and settlements of a turn', () => {
     );
   });
 
-  it('update the progress of webhooks on their page, so that indexes and tables do not grow', async (t) => {
-    const { database, write } = await open(t, 8);
-    const hot = async (): Promise<{ updates: number; onPage: number }> => {
-      const row = await database.get(
-        `SELECT n_tup_upd AS updates, n_tup_hot_upd AS on_page FROM pg_stat_user_tables WHERE relname = 'webhook_progress'`,
+  it('of first attempts that succeed insert rows and change none', async (t) => {
+    const { database, write } = await open(t, 4);
+    const versions = async () =>
+      database.all(
+        `SELECT 'progress' AS kind, webhook_number AS number, CAST(ctid AS text) AS place FROM webhook_progress
+         UNION ALL SELECT 'position', webhook_number, CAST(ctid AS text) FROM webhook_position
+         UNION ALL SELECT 'hold', webhook_number, CAST(ctid AS text) FROM webhook_hold
+         UNION ALL SELECT 'batch', webhook_number, CAST(ctid AS text) FROM batch WHERE first_offset < 20
+         ORDER BY kind, number, place`,
         {},
       );
-      return { updates: Number(row?.updates), onPage: Number(row?.on_page) };
-    };
-    const flush = { sql: 'SELECT pg_stat_force_next_flush()', params: {} };
-    const before = await hot();
-    const nothing: Happening = { outcomes: [], health: null, wakeAt: null, claim: null };
-    for (let round = 0; round < 200; round += 1) {
-      const wakeAt = NOW - round;
-      await Promise.all(
-        Array.from({ length: 8 }, (_, at) => write(workOf(at + 1, { ...nothing, wakeAt, outcomes: [] }))),
-      );
+    const before = await versions();
+    for (let round = 10; round < 30; round += 1) {
+      const settled = [1, 2, 3, 4].map((webhookNumber) => {
+        const batches = [
+          { batch: batchAt(webhookNumber, round), fate: { kind: 'delivered', at: NOW } as const, attempt: null },
+        ];
+        return write({ hold: hold(webhookNumber), settlement: settlementOf({ webhookNumber, batches }) });
+      });
+      await Promise.all(settled);
     }
-    let after = await hot();
-    // Each connection reports its own figures.
-    while (after.updates - before.updates < 1600) {
-      await Promise.all(Array.from({ length: 8 }, () => database.commit([flush])));
-      after = await hot();
-    }
-    const share = (after.onPage - before.onPage) / (after.updates - before.updates);
-    assert.ok(share > 0.9, `only ${share} of the updates are HOT`);
+    assert.deepEqual(await versions(), before);
+    const row = await database.get("SELECT count(*) AS n FROM batch WHERE state = 'delivered'", {});
+    assert.equal(row?.n, 80);
   });
 
   it('exclude changes of state and halved batches', () => {
     const batch = batchAt(1, 0);
-    const settlement = {
-      webhookNumber: 1,
-      owner: OWNER,
-      batches: [],
-      now: NOW,
-      health: null,
-      changes: [],
-      audit: null,
-      wakeAt: null,
-      next: null,
-    };
+    const settlement = settlementOf({});
     assert.equal(isPlain(settlement), true);
     const halved = { batch, fate: { kind: 'halve', at: NOW, halfIds: ['a', 'b'] } as const, attempt: null };
     assert.equal(isPlain({ ...settlement, batches: [halved] }), false);

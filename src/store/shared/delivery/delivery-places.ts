@@ -99,7 +99,13 @@ function inBatchesSql(batches: BatchState): string {
     ORDER BY b.first_offset DESC, o.record_offset DESC LIMIT @limit`;
 }
 
-const CURSOR = 'SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber';
+// Every record below `covered_offset` is in a batch, and none from `batches_end` on.
+const COVERED = `
+  SELECT covered_offset, coalesce((
+    SELECT last_offset + 1 FROM batch
+    WHERE batch.webhook_number = webhook_position.webhook_number AND first_offset >= covered_offset
+    ORDER BY first_offset DESC LIMIT 1), covered_offset) AS batches_end
+  FROM webhook_position WHERE webhook_number = @webhookNumber`;
 // Steps from one webhook to the next in batch_dead and skips the other batches of each.
 const WITH_DEAD = `
   WITH RECURSIVE found (number) AS (
@@ -110,9 +116,9 @@ const WITH_DEAD = `
   SELECT number FROM found WHERE number IS NOT NULL`;
 // There are thousands of webhooks at most, so this needs no index.
 const WITH_PENDING = `
-  SELECT webhook_number AS number FROM webhook_progress WHERE next_offset > cursor_offset OR pending_records > 0`;
+  SELECT webhook_number AS number FROM webhook_status WHERE next_offset > cursor_offset OR pending_records > 0`;
 
-const WITH_CLAIMED = 'SELECT webhook_number AS number FROM webhook_progress WHERE pending_records > 0';
+const WITH_CLAIMED = 'SELECT webhook_number AS number FROM webhook_position WHERE pending_records > 0';
 const WITH: Readonly<Record<BatchState, string>> = { dead: WITH_DEAD, pending: WITH_PENDING, claimed: WITH_CLAIMED };
 
 /** The records of all webhooks, newest event first. */
@@ -145,7 +151,10 @@ export function placesOfEvents(
   return readOn(db, ofEventsSql(kind, inLog !== null), before, (last) => ({ ...last, ...params }));
 }
 
-/** One webhook's records in a state, newest offset first. Records from the cursor on are pending and in no batch yet. */
+/**
+ * One webhook's records in a state, newest offset first. A record in no batch is pending. Among pending and delivered records are some
+ * others, which the caller skips.
+ */
 export async function placesInState(
   db: Database,
   state: BatchState | 'delivered',
@@ -159,12 +168,12 @@ export async function placesInState(
       below: last.offset,
     }));
   if (state === 'dead' || state === 'claimed') return inBatches(state, offsets);
-  const cursor = Number((await db.get(CURSOR, { webhookNumber }))?.cursor_offset ?? 0);
-  const inClaimed = { ...offsets, below: Math.min(offsets.below, cursor) };
-  // Most records of a log are delivered, so the caller skips the others.
-  if (state === 'delivered') return placesInLog(db, webhookNumber, inClaimed);
-  const waiting = placesInLog(db, webhookNumber, { ...offsets, from: Math.max(offsets.from, cursor) });
-  const claimed = inBatches(state, inClaimed);
+  const found = await db.get(COVERED, { webhookNumber });
+  const [covered, batchesEnd] = [Number(found?.covered_offset ?? 0), Number(found?.batches_end ?? 0)];
+  if (state === 'delivered')
+    return placesInLog(db, webhookNumber, { ...offsets, below: Math.min(offsets.below, batchesEnd) });
+  const waiting = placesInLog(db, webhookNumber, { ...offsets, from: Math.max(offsets.from, covered) });
+  const claimed = inBatches(state, { ...offsets, below: Math.min(offsets.below, covered) });
   return async (limit) => {
     const places = await waiting(limit);
     // Both in one read: at the cursor, a claimed record may be newer than a waiting one.

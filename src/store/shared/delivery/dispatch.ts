@@ -1,13 +1,13 @@
-/** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
-import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../domain/batch.ts';
-import type { Endpoint } from '../../../domain/endpoint.ts';
-import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webhook.ts';
+/** What the dispatcher reads: the positions of webhooks in their logs, what a delivery needs, due batches, and the records in them. */
+import { type Batch, type DeliveryTarget, type LogRecord, type LogPosition, type Stretch } from '../../../domain/batch.ts';
+import { type Endpoint } from '../../../domain/endpoint.ts';
+import { type PgpKey, type Webhook, type WebhookConfiguration } from '../../../domain/webhook.ts';
 import { createLru } from '../../../kernel/lru.ts';
-import type { Vault } from '../../../kernel/vault.ts';
-import type { Answer, Database, Row, Statement } from '../../port/database.ts';
-import type { DispatchStore, ReadRecords, UnsureClaims } from '../../port/dispatch.ts';
+import { type Vault } from '../../../kernel/vault.ts';
+import { type Answer, type Database, type Row } from '../../port/database.ts';
+import { type DispatchStore, type ReadRecords, NEVER } from '../../port/dispatch.ts';
 import { customer, readOne, readRow } from '../table.ts';
-import { IS_RUNNABLE, WAKE, wakeAfterClaim } from '../wake.ts';
+import { IS_RUNNABLE } from '../changes.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
@@ -35,105 +35,81 @@ export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_cou
 const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'
-    AND first_offset NOT IN (SELECT settling.value FROM numbers(@settling) AS settling) ORDER BY first_offset LIMIT 1`;
-/** The columns of a `WaitingRecord` from `outbox`. */
-export const WAITING_RECORD = `record_offset AS "offset", ${BYTES} AS bytes`;
-const CLAIM_RETRY = `
-  UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber, updated_at = @now
-  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
-    AND state = 'pending' AND next_attempt_at <= @now`;
-// Measured: 3.1 µs a batch, 4.7 with a statement for each. Inserts nothing if another claim has moved the cursor; `MOVE_CURSOR` then
-// reports the race. Otherwise the existing batches would violate the primary key, which is reported as a fault.
-const CLAIM_FRESH = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    updated_at)
-  SELECT @webhookNumber, CAST(fresh.value ->> 0 AS BIGINT), CAST(fresh.value ->> 1 AS BIGINT), fresh.value ->> 2, 'pending', 1, 0,
-    @leaseExpiresAt, @owner, @now
-  FROM tuples(@batches) AS fresh
-  WHERE (SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber) = @cursorBefore`;
-const MOVE_CURSOR = `
-  UPDATE webhook_progress
-  SET cursor_offset = @cursorAfter, session_id = @sessionId, session_at = @sessionAt,
-      pending_records = pending_records + @cursorAfter - @cursorBefore,
-      wake_at = ${wakeAfterClaim({
-        webhookNumber: '@webhookNumber',
-        settingsVersion: '@settingsVersion',
-        now: '@now',
-        notBefore: '@notBefore',
-        cursorAfter: '@cursorAfter',
-        idleAt: '@idleAt',
-      })}
-  WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
-const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
-const RELEASE_UNSURE = `
-  UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, @now), attempt_count = attempt_count - 1
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND lease_owner = @owner
-    AND first_offset NOT IN (SELECT kept.value FROM numbers(@kept) AS kept)`;
-export function releaseStatements({ webhookNumber, owner, kept, now }: UnsureClaims): Statement[] {
-  return [
-    { sql: RELEASE_UNSURE, params: { webhookNumber, owner, kept: JSON.stringify(kept), now } },
-    { sql: WAKE, params: { webhookNumber, at: now } },
-  ];
-}
+    AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held) ORDER BY first_offset LIMIT 1`;
+/** The columns of a `WaitingRecord` from `outbox`. The first eleven bits of a key are a counter. */
+export const WAITING_RECORD = `record_offset AS "offset", ${BYTES} AS bytes, event_key / 2048 AS created_at`;
+const BEGIN_SESSION = `
+  UPDATE webhook_progress SET session_id = @id, session_at = @at WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+// Index: batch_due, whose first entry of a webhook is its earliest.
+const POSITIONS = `
+  SELECT p.webhook_number, p.cursor_offset AS covered_offset, p.sent_at, p.next_offset AS "end", coalesce((
+    SELECT min(b.next_attempt_at) FROM batch AS b WHERE b.webhook_number = p.webhook_number AND b.state = 'pending'), ${NEVER}) AS due_at
+  FROM numbers(@webhookNumbers) AS asked CROSS JOIN webhook_status AS p
+  WHERE p.webhook_number = asked.value AND ${IS_RUNNABLE}`;
+// Batches of the last seconds: positions are written every few seconds. From the positions as they were read: if one moved in between, the
+// batches that it passed would look like a gap.
+const COVERING = `
+  SELECT b.webhook_number, b.first_offset, b.last_offset
+  FROM tuples(@covered) AS asked CROSS JOIN batch AS b
+  WHERE b.webhook_number = CAST(asked.value ->> 0 AS BIGINT) AND b.first_offset >= CAST(asked.value ->> 1 AS BIGINT)
+  ORDER BY b.webhook_number, b.first_offset`;
 
-/** The reads and claims that both databases do in the same way. */
+/** The reads that both databases do in the same way. */
 export function dispatchStore(
   db: Database,
-): Pick<DispatchStore, 'stoppedAmong' | 'firstPending' | 'wake' | 'postpone'> {
+): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'beginSession'> {
   return {
+    positions: (webhookNumbers) => positions(db, webhookNumbers),
     stoppedAmong: async (webhookNumbers) =>
       (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
         Number(row.number),
       ),
-    firstPending: async (webhookNumber, settling) => {
-      const row = await db.get(FIRST_PENDING, { webhookNumber, settling: JSON.stringify(settling) });
+    firstPending: async (webhookNumber, held) => {
+      const row = await db.get(FIRST_PENDING, { webhookNumber, held: JSON.stringify(held) });
       if (row === undefined) return null;
-      const { dueAt, ...batch } = readRow<Batch & { readonly dueAt: number }>(row);
+      const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number }>(row);
       return { batch, dueAt };
     },
-    wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
-    postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
+    beginSession: async (webhookNumber, { id, at }) =>
+      void (await db.commit([{ sql: BEGIN_SESSION, params: { webhookNumber, id, at } }])),
   };
 }
 
-/** The statements of a claim, also for the end of a settlement's transaction. */
-export function claimStatements(claim: Claim): Statement[] {
-  const { webhookNumber, owner, leaseExpiresAt, now, retries, fresh, cursorBefore, cursorAfter, notBefore, idleAt } =
-    claim;
-  return [
-    ...retries.map(({ firstOffset, id, attemptNumber }) => ({
-      sql: CLAIM_RETRY,
-      params: { webhookNumber, firstOffset, id, attemptNumber, owner, leaseExpiresAt, now },
-      expectChanges: 1,
-    })),
-    ...(fresh.length === 0
-      ? []
-      : [
-          {
-            sql: CLAIM_FRESH,
-            params: { webhookNumber, owner, leaseExpiresAt, now, cursorBefore, batches: batchesJson(fresh) },
-          },
-        ]),
-    {
-      sql: MOVE_CURSOR,
-      params: {
-        webhookNumber,
-        cursorBefore,
-        cursorAfter,
-        now,
-        notBefore,
-        idleAt,
-        sessionId: claim.session.id,
-        sessionAt: claim.session.at,
-        settingsVersion: claim.settingsVersion,
-      },
-      expectChanges: 1,
-    },
-  ];
+export function readBatch<Found extends Batch = Batch>(row: Row): Found {
+  return { ...readRow<Found>(row), isStored: true };
 }
 
-function batchesJson(fresh: readonly Batch[]): string {
-  return JSON.stringify(fresh.map(({ firstOffset, lastOffset, id }) => [firstOffset, lastOffset, id]));
+async function positions(db: Database, webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> {
+  if (webhookNumbers.length === 0) return [];
+  // The positions first: a batch that is inserted in between would otherwise look like a gap.
+  const rows = await db.all(POSITIONS, { webhookNumbers: JSON.stringify(webhookNumbers) });
+  const covered = JSON.stringify(rows.map((row) => [Number(row.webhook_number), Number(row.covered_offset)]));
+  const batches = new Map<number, Stretch[]>();
+  for (const row of await db.all(COVERING, { covered })) {
+    const number = Number(row.webhook_number);
+    const found = batches.get(number) ?? [];
+    batches.set(number, found);
+    found.push({ first: Number(row.first_offset), last: Number(row.last_offset) });
+  }
+  return rows.map((row) => {
+    const position = readRow<Omit<LogPosition, 'next' | 'gaps'>>(row);
+    const { next, gaps } = beyond(position.coveredOffset, batches.get(position.webhookNumber) ?? []);
+    return { ...position, next, end: Math.max(position.end, next), gaps };
+  });
+}
+
+/** What lies between batches from an offset on, and the first offset after all of them. `batches` ascend. */
+export function beyond(
+  coveredOffset: number,
+  batches: readonly Stretch[],
+): { readonly next: number; readonly gaps: readonly Stretch[] } {
+  let next = coveredOffset;
+  const gaps: Stretch[] = [];
+  for (const { first, last } of batches) {
+    if (first > next) gaps.push({ first: next, last: first - 1 });
+    next = Math.max(next, last + 1);
+  }
+  return { next, gaps };
 }
 
 /** The settings, with their secrets unsealed. `version` changes with any of them. */
@@ -144,15 +120,20 @@ type Settings = {
   readonly key: PgpKey | null;
 };
 
-/** The progress of webhooks and the version of their settings: look-ups by primary key. */
+/**
+ * The progress of webhooks and the version of their settings: look-ups by primary key. Without the ends of their logs, which the dispatcher
+ * remembers.
+ */
 export function currentTarget(condition: string): string {
   return `
-  SELECT ${PROGRESS.columns('p')},
+  SELECT p.webhook_number, p.state, p.state_reason, p.state_detail, p.state_at, p.session_id, p.session_at, p.failing_since_at,
+         p.failure_streak, p.probe_at, p.dead_streak, q.sent_at, 0 AS next_offset, 0 AS cursor_offset,
          w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version,
          CASE WHEN e.allowed_requests_per_minute IS NOT NULL THEN e.allowed_requests_per_minute / 60.0 /
            (SELECT count(*) FROM webhook AS s WHERE s.endpoint_id = e.id) END AS allowed_per_second
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN webhook_position AS q ON q.webhook_number = w.number
   JOIN endpoint AS e ON e.id = w.endpoint_id
   LEFT JOIN pgp_key AS k ON k.customer_id = w.customer_id AND k.name = w.encryption_key_name
   WHERE ${condition}`;

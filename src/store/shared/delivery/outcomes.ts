@@ -67,7 +67,7 @@ function failedBatchesSql(state: 'dead' | 'pending'): string {
 const FAILED_BATCHES = { dead: failedBatchesSql('dead'), pending: failedBatchesSql('pending') } as const;
 // There are thousands of webhooks at most. A webhook without dead batches costs one look into batch_dead.
 const webhooksWith = (condition: string): string => `
-  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_progress AS p
+  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_position AS p
   WHERE p.webhook_number = w.number ${condition}
     AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
   ORDER BY w.number`;

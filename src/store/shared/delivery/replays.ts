@@ -2,19 +2,18 @@
  * Replays (`batch`): settled records become pending again. Works in steps, so that a replay of millions does not block others. Erased
  * records keep their state, because there is nothing to send.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AuditEntry } from '../../../domain/audit.ts';
+import { type AuditEntry } from '../../../domain/audit.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
-import type { Database, Statement } from '../../port/database.ts';
-import type { Replay, ReplayRange, ReplayStore } from '../../port/deliveries.ts';
+import { type Database, type Statement } from '../../port/database.ts';
+import { type Replay, type ReplayRange, type ReplayStore } from '../../port/deliveries.ts';
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
 import { resultsByStatement } from '../table.ts';
-import { WAKE_NOW } from '../wake.ts';
 import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
 import { tryNow } from './try-now.ts';
+import { dueNowStatements } from '../changes.ts';
 
 /** Batches counted per turn of the event loop before a replay. */
 const REPLAY_COUNTED_AT_ONCE = 2000;
@@ -55,7 +54,7 @@ function statementsOf(batches: string, seen: string, wanted: string, cause = 'NU
           WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @first), 0)
       ORDER BY first_offset LIMIT @limit`,
     countPending: `
-      UPDATE webhook_progress SET pending_records = pending_records + coalesce((
+      UPDATE webhook_position SET pending_records = pending_records + coalesce((
         SELECT sum(last_offset - first_offset + 1) FROM ${batches} WHERE ${range} AND ${wanted}), 0)
       WHERE webhook_number = @webhookNumber`,
     replay: `
@@ -178,7 +177,7 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
     ...split(last + 1),
     { sql: countPending, params: stretch },
     replayBatches,
-    { sql: WAKE_NOW, params: { webhookNumber, now } },
+    ...dueNowStatements(webhookNumber),
     ...(audit === null ? [] : [auditStatement(audit)]),
   ];
   const resultOf = resultsByStatement(list, await db.commit(list));

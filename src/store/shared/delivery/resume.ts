@@ -2,7 +2,7 @@
 
 import type { Database, Statement } from '../../port/database.ts';
 import { measured, runSteps } from '../../port/steps.ts';
-import { IS_RUNNABLE, wokenBy } from '../wake.ts';
+import { changedSql } from '../changes.ts';
 
 // Served by batch_pending.
 const STRETCH = `
@@ -14,10 +14,7 @@ const DUE = `
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 
-// A claim that was planned before the retries were due must not set the next look to when they would have been due.
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}, settings_version = settings_version + 1
-  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+const CHANGED = changedSql('@webhookNumber');
 const BEGIN = 'UPDATE webhook_progress SET resume_at = @now WHERE webhook_number = @webhookNumber';
 const END = `
   UPDATE webhook_progress SET resume_at = NULL WHERE webhook_number = @webhookNumber AND resume_at <= @now`;
@@ -57,7 +54,7 @@ export async function makeDue(
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
-        { sql: WAKE, params: { webhookNumber, at: now } },
+        { sql: CHANGED, params: { webhookNumber } },
       ]);
       from = last + 1;
       return { done: Number(stretch?.batches ?? 0) < size };

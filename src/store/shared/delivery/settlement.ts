@@ -1,44 +1,57 @@
-/** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
+/** Writes the outcomes of attempts: the fates of their batches, the webhook's health and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Health, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
-import type { SettlementStore } from '../../port/dispatch.ts';
+import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
 import { auditStatement } from '../audit.ts';
+import { IS_RUNNABLE } from '../changes.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
 import { judgedChanges } from '../judging.ts';
-import { IS_RUNNABLE, WAKE } from '../wake.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
-import { claimStatements } from './dispatch.ts';
 
-// A lease belongs to one attempt: a process that lost it and claimed the batch again cannot settle it for the previous attempt.
-const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
-  AND attempt_count = @attemptNumber`;
+/** The row of a batch as the attempt found it. The row of a slow attempt counts it already. */
+export const AS_ATTEMPTED = (batch: string, attempt: string, owner: string): string =>
+  `${batch}state = 'pending' AND (${batch}lease_owner IS NULL AND ${batch}attempt_count = ${attempt} - 1
+    OR ${batch}lease_owner = ${owner} AND ${batch}attempt_count = ${attempt})`;
+// The row of a batch that failed before. A replay in between makes another attempt of it.
+const TRIED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
+    AND ${AS_ATTEMPTED('', '@attemptNumber', '@owner')}`;
 const SETTLE = `
-  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at, updated_at = @now WHERE ${LEASED}`;
-// Most batches settle as delivered, many at a time: 4.7 µs each, 6.9 with a statement for each.
-const DELIVERED = `
-  UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at, updated_at = @now
-  WHERE webhook_number = @webhookNumber AND first_offset IN (SELECT sent.value FROM numbers(@firstOffsets) AS sent)
-    AND id IN (SELECT sent.value FROM texts(@ids) AS sent) AND lease_owner = @owner AND attempt_count = @attemptNumber`;
-const SETTLED = `
-  UPDATE webhook_progress SET pending_records = pending_records - @records WHERE webhook_number = @webhookNumber`;
-const RETRY = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals, updated_at = @now
-  WHERE ${LEASED}`;
-const RELEASE = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1, updated_at = @now
-  WHERE ${LEASED}`;
-const TAKE_APART = `DELETE FROM batch WHERE ${LEASED}`;
-// A half inherits one content refusal: the next answer about its content halves it again.
-const ADD_HALF = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at)
-  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at, @now)`;
-const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
+  UPDATE batch SET state = @state, attempt_count = @attemptNumber, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at,
+    updated_at = @now WHERE ${TRIED}`;
+const PEND = `
+  UPDATE batch SET next_attempt_at = @at, attempt_count = @attemptCount, lease_owner = NULL, content_refusals = @contentRefusals,
+    updated_at = @now WHERE ${TRIED}`;
+const TAKE_APART = `DELETE FROM batch WHERE ${TRIED}`;
+const INSERT = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
+    settled_at, updated_at)
+  SELECT webhook_number, @firstOffset, @lastOffset, @id, @state, @attemptCount, @contentRefusals, CAST(@nextAttemptAt AS BIGINT),
+    CAST(@leaseOwner AS TEXT), CAST(@settledAt AS BIGINT), @now
+  FROM webhook_progress WHERE webhook_number = @webhookNumber`;
+// Most batches are delivered at their first attempt, many at a time. The webhook may have been deleted: its log must not grow again.
+const INSERT_DELIVERED = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at, updated_at)
+  SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at,
+    @now
+  FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
+const COUNT_PENDING = `
+  UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
+const MOVE = `
+  UPDATE webhook_position SET covered_offset = @coveredOffset, sent_at = @sentAt, pending_records = pending_records + @records
+  WHERE webhook_number = @webhookNumber`;
+const ROW = `
+  SELECT id, CASE
+    WHEN id <> @id THEN 'other'
+    WHEN ${AS_ATTEMPTED('', '@attemptNumber', '@owner')} THEN 'open'
+    WHEN attempt_count >= @attemptNumber AND lease_owner IS NULL THEN 'settled'
+    ELSE 'other' END AS found
+  FROM batch WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset`;
 // Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
   UPDATE webhook_progress
-  SET pending_records = pending_records - @records, state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
+  SET state_reason = @stateReason, state_detail = @stateDetail,
       failing_since_at = CASE WHEN CAST(@failingSinceAt AS BIGINT) IS NOT NULL THEN coalesce(failing_since_at, @failingSinceAt) END,
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
@@ -65,92 +78,139 @@ function insertAttemptSql(responseBody: string): string {
 export function settlementStore(db: Database): SettlementStore {
   return {
     settle: async (settlement) => void (await db.commit(await settlementStatements(db, settlement))),
-    isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
+    rowOf: async ({ webhookNumber, firstOffset, id, attemptNumber, isStored }, owner) => {
+      const row = await db.get(ROW, { webhookNumber, firstOffset, id, attemptNumber, owner });
+      if (row === undefined) return isStored ? 'other' : 'none';
+      return row.found as BatchRow;
+    },
   };
 }
 
 /** The statements of a settlement. Each of its conditions refuses all of them. */
 export async function settlementStatements(db: Database, settlement: Settlement): Promise<Statement[]> {
-  const { webhookNumber, owner, batches, now, health, audit, wakeAt, next } = settlement;
+  const { webhookNumber, batches, health, audit } = settlement;
   const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
-  const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
   return [
-    ...deliveredStatements(batches, owner, now),
-    ...batches.flatMap((settled) => batchStatements(settled, owner, now)),
-    ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
+    ...batchStatements(settlement),
+    ...positionStatements(settlement),
     ...changes.flatMap(stateStatements),
     ...(audit === null ? [] : [auditStatement(audit)]),
-    ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
-    ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, at: wakeAt } }]),
-    // Last: it also computes the webhook's next look from the rows above.
-    ...(next === null ? [] : claimStatements(next)),
+    ...(health === null ? [] : [{ sql: HEALTH, params: healthParams(webhookNumber, health), expectChanges: 1 }]),
+    ...batches.flatMap(({ attempt }) => (attempt === null ? [] : [attemptStatement(attempt)])),
   ];
 }
 
-function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string, now: number): Statement[] {
-  return [
-    ...(batch === null || fate === null || fate.kind === 'delivered' ? [] : fateStatements(batch, fate, owner, now)),
-    ...(attempt === null ? [] : [attemptStatement(attempt)]),
-  ];
+function healthParams(
+  webhookNumber: number,
+  { sentAt: _, ...health }: Health & { readonly state: string },
+): Statement['params'] {
+  return { ...health, webhookNumber };
 }
 
-/** One statement for all batches that were delivered at the same attempt number. */
-function deliveredStatements(batches: readonly SettledBatch[], owner: string, now: number): Statement[] {
-  const byAttempt = new Map<number, { readonly at: number; readonly batches: Batch[] }>();
+/** The rows of batches after an outcome: one statement for all that were delivered at their first attempt. */
+function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlement): Statement[] {
+  const statements: Statement[] = [];
+  const delivered: [number, number, string][] = [];
+  let at = now;
   for (const { batch, fate } of batches) {
-    if (batch === null || fate?.kind !== 'delivered') continue;
-    const same = byAttempt.get(batch.attemptNumber) ?? { at: fate.at, batches: [] };
-    same.batches.push(batch);
-    byAttempt.set(batch.attemptNumber, same);
+    if (batch === null || fate === null) continue;
+    if (fate.kind === 'delivered' && !batch.isStored && batch.attemptNumber === 1) {
+      delivered.push([batch.firstOffset, batch.lastOffset, batch.id]);
+      at = fate.at;
+    } else statements.push(...fateStatements(batch, fate, owner, now));
   }
-  return Array.from(byAttempt, ([attemptNumber, { at, batches: delivered }]) => ({
-    sql: DELIVERED,
-    params: {
-      webhookNumber: delivered[0]?.webhookNumber ?? 0,
-      owner,
-      attemptNumber,
-      at,
-      now,
-      firstOffsets: JSON.stringify(delivered.map(({ firstOffset }) => firstOffset)),
-      ids: JSON.stringify(delivered.map(({ id }) => id)),
-    },
-    expectChanges: delivered.length,
-  }));
+  if (delivered.length > 0) {
+    const params = { webhookNumber, at, now, batches: JSON.stringify(delivered) };
+    statements.push({ sql: INSERT_DELIVERED, params, expectChanges: delivered.length });
+  }
+  for (const batch of slow) {
+    const { id, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
+    const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now };
+    const state = {
+      state: 'pending',
+      attemptCount: attemptNumber,
+      nextAttemptAt: now,
+      leaseOwner: owner,
+      settledAt: null,
+    };
+    statements.push({ sql: INSERT, params: { ...row, ...state }, expectChanges: 1 });
+  }
+  return statements;
 }
 
-/** Records that are no longer pending. */
-export function settledRecords({ batch, fate }: SettledBatch): number {
-  const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
-  return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;
+function positionStatements(settlement: Settlement): Statement[] {
+  const { webhookNumber, position } = settlement;
+  const records = pendingRecords(settlement);
+  if (position !== null) return [{ sql: MOVE, params: { webhookNumber, ...position, records } }];
+  return records === 0 ? [] : [{ sql: COUNT_PENDING, params: { webhookNumber, records } }];
 }
 
-type Leased = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> & { readonly owner: string };
+/** By how much a settlement changes the number of records in pending batches. */
+export function pendingRecords({ batches, slow }: Pick<Settlement, 'batches' | 'slow'>): number {
+  let records = 0;
+  for (const { batch, fate } of batches) {
+    if (batch === null || fate === null) continue;
+    const isPending = fate.kind === 'retry' || fate.kind === 'release' || fate.kind === 'halve';
+    if (isPending !== batch.isStored) records += (isPending ? 1 : -1) * (batch.lastOffset - batch.firstOffset + 1);
+  }
+  for (const { firstOffset, lastOffset } of slow) records += lastOffset - firstOffset + 1;
+  return records;
+}
 
-function leased({ webhookNumber, firstOffset, id, attemptNumber }: Batch, owner: string): Leased {
-  return { webhookNumber, firstOffset, id, attemptNumber, owner };
+/** The rows that replace the row of a batch that is taken apart. A half inherits one content refusal: the next one halves it again. */
+function halvesOf(
+  { webhookNumber, firstOffset, lastOffset }: Batch,
+  at: number,
+  ids: readonly [string, string],
+  now: number,
+) {
+  const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
+  const state = {
+    state: 'pending',
+    attemptCount: 0,
+    contentRefusals: 1,
+    nextAttemptAt: at,
+    leaseOwner: null,
+    settledAt: null,
+  };
+  const half = (first: number, last: number, id: string): Statement => ({
+    sql: INSERT,
+    params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now },
+    expectChanges: 1,
+  });
+  return [half(firstOffset, middle, ids[0]), half(middle + 1, lastOffset, ids[1])];
 }
 
 function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: number): Statement[] {
-  const { webhookNumber, firstOffset, lastOffset } = batch;
-  const row = leased(batch, owner);
-  const { at } = fate;
-  switch (fate.kind) {
-    case 'retry':
-      return [{ sql: RETRY, params: { ...row, at, now, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
-    case 'release':
-      return [{ sql: RELEASE, params: { ...row, at, now }, expectChanges: 1 }];
-    case 'halve': {
-      const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
-      const [left, right] = fate.halfIds;
-      return [
-        { sql: TAKE_APART, params: row, expectChanges: 1 },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at, now } },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at, now } },
-      ];
-    }
-    default:
-      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at, now }, expectChanges: 1 }];
+  const { webhookNumber, firstOffset, lastOffset, id, attemptNumber, isStored } = batch;
+  const row = { webhookNumber, firstOffset, id, attemptNumber, owner };
+  if (fate.kind === 'halve') {
+    const apart: Statement[] = isStored ? [{ sql: TAKE_APART, params: row, expectChanges: 1 }] : [];
+    return [...apart, ...halvesOf(batch, fate.at, fate.halfIds, now)];
   }
+  const isPending = fate.kind === 'retry' || fate.kind === 'release';
+  const attemptCount = fate.kind === 'release' ? attemptNumber - 1 : attemptNumber;
+  const contentRefusals = fate.kind === 'retry' ? fate.contentRefusals : batch.contentRefusals;
+  const { at } = fate;
+  if (!isStored) {
+    const state = isPending
+      ? { state: 'pending', nextAttemptAt: at, settledAt: null }
+      : { state: fate.kind, nextAttemptAt: null, settledAt: at };
+    const inserted = {
+      webhookNumber,
+      firstOffset,
+      lastOffset,
+      id,
+      attemptCount,
+      contentRefusals,
+      leaseOwner: null,
+      now,
+    };
+    return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
+  }
+  return isPending
+    ? [{ sql: PEND, params: { ...row, at, now, attemptCount, contentRefusals }, expectChanges: 1 }]
+    : [{ sql: SETTLE, params: { ...row, state: fate.kind, at, now }, expectChanges: 1 }];
 }
 
 /** Inserts an attempt. Omits the answer of the receiver if an event of the attempt was erased after the attempt began. */

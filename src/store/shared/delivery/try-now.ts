@@ -5,7 +5,7 @@ import type { Database } from '../../port/database.ts';
 import type { TryNow } from '../../port/deliveries.ts';
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
-import { WAKE_NOW } from '../wake.ts';
+import { dueNowStatements } from '../changes.ts';
 
 /** The first offset of the batch of the record. A record that was not tried yet is in no batch. */
 const BATCH_OF_RECORD = `
@@ -40,7 +40,7 @@ export async function tryNow(
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE, params: { webhookNumber, from, last, now } },
-        { sql: WAKE_NOW, params: { webhookNumber, now } },
+        ...dueNowStatements(webhookNumber),
         ...(entry === null ? [] : [auditStatement(entry)]),
       ]);
       entry = null;

@@ -3,8 +3,8 @@
  */
 
 import type { Database, Statement } from '../../port/database.ts';
+import { changedSql, IS_RUNNABLE } from '../changes.ts';
 import { resume } from '../delivery/resume.ts';
-import { IS_RUNNABLE, wokenBy } from '../wake.ts';
 
 export type ChangedSettings = {
   /** The kind of the resource with this id. */
@@ -21,18 +21,14 @@ const NUMBERS = {
   endpoint: 'SELECT number FROM webhook WHERE endpoint_id = @id',
 } as const;
 
-// Without this, an idle webhook would be looked at only at its next heartbeat or retry, which may be a day away. A claim that was planned
-// with the old settings and is written later finds another version, and makes the dispatcher look again.
-const look = (of: ChangedSettings['of']): string => `
-  UPDATE webhook_progress
-  SET wake_at = ${wokenBy('@at')}, settings_version = settings_version + 1, probe_at = CASE WHEN @isMoved THEN NULL ELSE probe_at END,
-      resume_at = CASE WHEN @isMoved THEN @at ELSE resume_at END
-  WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
-const LOOK = { webhook: look('webhook'), endpoint: look('endpoint') } as const;
+const moved = (of: ChangedSettings['of']): string => `
+  UPDATE webhook_progress SET probe_at = NULL, resume_at = @at WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
+const MOVED = { webhook: moved('webhook'), endpoint: moved('endpoint') } as const;
+const CHANGED = { webhook: changedSql(NUMBERS.webhook), endpoint: changedSql(NUMBERS.endpoint) } as const;
 
-/** The statement for the transaction of the change. */
-export function changedSettingsStatement({ of, id, at, isMoved }: ChangedSettings): Statement {
-  return { sql: LOOK[of], params: { id, at, isMoved } };
+/** The statements for the transaction of the change. */
+export function changedSettingsStatements({ of, id, at, isMoved }: ChangedSettings): Statement[] {
+  return [...(isMoved ? [{ sql: MOVED[of], params: { id, at } }] : []), { sql: CHANGED[of], params: { id } }];
 }
 
 /** Call this after the change is written. If deliveries now go to another address, their retries no longer wait for the old one. */

@@ -29,7 +29,7 @@ import {
   text,
   textOrNull,
 } from '../table.ts';
-import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
+import { type ChangedSettings, changedSettingsStatements, resumeMoved } from './changed-settings.ts';
 import { stateStatements } from './webhooks.ts';
 
 export function endpointTable(vault: Vault): Table<Endpoint> {
@@ -89,7 +89,7 @@ const LIST: ListColumns = {
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     beforeInsert: ({ customerId }) => limitStatements('endpoint', customerId),
-    onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
+    onUpdate: (endpoint, before) => changesOf(endpoint, before).flatMap(changedSettingsStatements),
     list: LIST,
   });
   return {

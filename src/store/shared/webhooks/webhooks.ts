@@ -1,4 +1,4 @@
-/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
+/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`, `webhook_position`). */
 
 import type { EventFilter } from '../../../domain/filter.ts';
 import { DEPENDENTS_NAMED } from '../../../domain/limits.ts';
@@ -17,6 +17,7 @@ import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
+import { changedSql } from '../changes.ts';
 import { limitStatements } from '../customer-limits.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import { publishStatements } from '../events.ts';
@@ -35,7 +36,7 @@ import {
   textOrNull,
   unchanged,
 } from '../table.ts';
-import { type ChangedSettings, changedSettingsStatement, resumeMoved } from './changed-settings.ts';
+import { type ChangedSettings, changedSettingsStatements, resumeMoved } from './changed-settings.ts';
 
 /**
  * The first of `@numbers` that no webhook has or had, or else the one after the largest. Numbers are random, because the ids of deliveries
@@ -80,7 +81,8 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
   { column: 'number', sql: FREE_NUMBER, params: ({ id }) => ({ numbers: JSON.stringify(webhookNumbersIn(id)) }) },
 );
 
-export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
+/** From the view `webhook_status`. */
+export const PROGRESS: Table<Progress> = table<Progress>('webhook_status', 'webhookNumber', {
   webhookNumber: number,
   state: oneOf<WebhookState>(),
   stateReason: textOrNull,
@@ -90,18 +92,16 @@ export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'we
   sessionAt: numberOrNull,
   nextOffset: number,
   cursorOffset: number,
-  wakeAt: numberOrNull,
   sentAt: numberOrNull,
   failingSinceAt: numberOrNull,
   failureStreak: number,
   probeAt: numberOrNull,
   deadStreak: number,
-  settingsVersion: number,
 });
 
 const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
-  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
+  FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number`;
 const GET = `${SELECT} WHERE w.id = @id`;
 // Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan
 // them.
@@ -127,9 +127,19 @@ const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern)
   LIMIT ${DEPENDENTS_NAMED}`;
 
-// No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
+// A record that waits, also one whose attempt is running, is due unless the first pending batch of an ordered webhook holds it up.
+const NOTHING_DUE = `
+  CASE WHEN w.ordered AND EXISTS (SELECT 1 FROM batch AS b WHERE b.webhook_number = w.number AND b.state = 'pending')
+    THEN (
+      SELECT b.next_attempt_at FROM batch AS b INDEXED BY batch_pending
+      WHERE b.webhook_number = w.number AND b.state = 'pending' ORDER BY b.first_offset LIMIT 1) > @quietUntil
+    ELSE p.waiting_records = 0 AND NOT EXISTS (
+      SELECT 1 FROM batch AS b INDEXED BY batch_due
+      WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at <= @quietUntil) END
+  AND (w.heartbeat_seconds = 0 OR p.sent_at + w.heartbeat_seconds * 1000 > @quietUntil)`;
+// No index by state, because there are few webhooks. No attempt is made before `probe_at`.
 const FAILING_SINCE = `
-  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND (p.probe_at > @quietUntil OR (${NOTHING_DUE}))
   ORDER BY p.failing_since_at LIMIT @limit`;
 
 const unencrypted = (condition: string): string => `${SELECT}
@@ -139,9 +149,9 @@ const UNENCRYPTED = unencrypted('');
 const UNENCRYPTED_OF_OPERATOR = unencrypted("AND w.customer_id = ''");
 
 const BEGIN_PROGRESS = `
-  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, next_offset, cursor_offset, failure_streak,
-    dead_streak)
-  SELECT number, mode = 'pull', @state, created_at, @sessionId, @sessionAt, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, failure_streak, dead_streak)
+  SELECT number, mode = 'pull', @state, created_at, @sessionId, @sessionAt, 0, 0 FROM webhook WHERE id = @id`;
+const BEGIN_POSITION = 'INSERT INTO webhook_position (webhook_number) SELECT number FROM webhook WHERE id = @id';
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
   INSERT INTO subscription (pattern, customer_id, webhook_number, filtered)
@@ -153,17 +163,29 @@ const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpoi
 const SET_STATE = `
   UPDATE webhook_progress
   SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
-      session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
-      sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+      session_id = @sessionId, session_at = @sessionAt, failing_since_at = @failingSinceAt,
+      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
+const FORGET_SENT =
+  'UPDATE webhook_position SET sent_at = NULL WHERE webhook_number = @webhookNumber AND sent_at IS NOT NULL';
+const STARTED = changedSql('@webhookNumber');
 
 /** The statements of a state change whose event is judged, for the transaction of its cause. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
-  const { nextOffset, cursorOffset, settingsVersion, ...written } = progress;
+  const { nextOffset, cursorOffset, sentAt, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
   const { webhookNumber, state, stateAt } = progress;
-  const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
-  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...resumed, ...told];
+  const isStarted = state === 'started' && stateBefore !== state;
+  const started = [
+    resumeStatement(webhookNumber, stateAt),
+    { sql: FORGET_SENT, params: { webhookNumber } },
+    { sql: STARTED, params: { webhookNumber } },
+  ];
+  return [
+    { sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 },
+    ...(isStarted ? started : []),
+    ...told,
+  ];
 }
 
 export function webhookStore(db: Database): WebhookStore {
@@ -173,12 +195,13 @@ export function webhookStore(db: Database): WebhookStore {
     beforeInsert: ({ customerId }) => limitStatements('webhook', customerId),
     onInsert: ({ id, progress }) => [
       { sql: BEGIN_PROGRESS, params: { id, ...begun(progress) } },
+      { sql: BEGIN_POSITION, params: { id } },
       { sql: SUBSCRIBE, params: { id } },
     ],
     onUpdate: (webhook, before) => [
       { sql: UNSUBSCRIBE, params: { id: webhook.id } },
       { sql: SUBSCRIBE, params: { id: webhook.id } },
-      changedSettingsStatement(changeOf(webhook, before)),
+      ...changedSettingsStatements(changeOf(webhook, before)),
     ],
     beforeRemove: (id) => [{ sql: REMEMBER_NUMBER, params: { id } }],
   });

@@ -7,7 +7,7 @@ const FUNCTIONS: readonly (readonly [shared: RegExp, own: string])[] = [
   [/\bgreatest\(/g, 'max('],
   [/\bstrpos\(/g, 'instr('],
   // A transaction that writes excludes every other.
-  [/\bFOR UPDATE\b/g, ''],
+  [/\bFOR (?:NO KEY )?UPDATE\b/g, ''],
 ];
 
 /** The text of a shared statement for SQLite. Its parameters stay as they are. */

@@ -1,28 +1,18 @@
 /**
  * The schema of a database: created if there is none, migrated if it is older, refused if it is newer.
  *
- * After the first release, a change of schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the released file as
- * test/store/schemas/<version>.sql, and adds a step to `MIGRATIONS`. A test checks that a migrated and a new database are the same.
+ * A change of schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the earlier file as
+ * test/store/driver/schemas/<version>.sql, and adds a step to `MIGRATIONS`. A test checks that a migrated and a new database are the same.
  */
 import { rmSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { VERSION } from '../../../kernel/version.ts';
 import { copyDatabase } from './copy.ts';
+import { MIGRATIONS, type Migration } from './migrations.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
-export type Migration = {
-  /** `PRAGMA user_version` before and after. `migrate` sets it, not the step. */
-  readonly from: number;
-  readonly to: number;
-  /** May rebuild tables that others refer to: references are checked after the last step. */
-  readonly sql: string;
-};
-
-/** Empty until the first release: before that, schema.sql changes in place. */
-export const MIGRATIONS: readonly Migration[] = [];
-
 /** The `PRAGMA user_version` of schema.sql. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** The version that this program works with, and the steps to it from earlier ones. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };

@@ -1,0 +1,283 @@
+/**
+ * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, what is claimed,
+ * and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
+ */
+import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
+import { NEVER } from '../store/port/dispatch.ts';
+import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
+
+/** A claimed batch that is not settled. */
+type Held = { readonly batch: Batch; readonly at: number; isStored: boolean };
+
+export type WebhookLog = {
+  readonly webhookNumber: number;
+  /** Records from here on are in no batch and not claimed. */
+  next: number;
+  /** The offset that the next published record gets, as far as this process knows. */
+  end: number;
+  /** Stretches before `next` that are in no batch and not claimed. */
+  gaps: readonly Stretch[];
+  /** The earliest time at which a batch of the store may be due. */
+  dueAt: number;
+  /** When to look at the webhook, even if nothing happens, and the time of its alarm, which may be earlier. */
+  lookAt: number;
+  alarmAt: number;
+  /** It sends nothing any more, and is forgotten once nothing of it is held. */
+  isClosing: boolean;
+  sentAt: number | null;
+  /** By first offset. */
+  readonly held: Map<number, Held>;
+  /** The position as it was written, and when. */
+  written: Position;
+  writtenAt: number;
+};
+
+export type WebhookLogs = {
+  get(webhookNumber: number): WebhookLog | undefined;
+  /** Begins with a webhook, or reads its position again: what it holds stays held. It is ready. */
+  open(position: LogPosition, now: number): WebhookLog;
+  /** The webhook sends nothing any more. It is forgotten once nothing of it is held. */
+  close(webhookNumber: number): void;
+  /** Another process may send for the webhook: what was held here does not count any more. */
+  drop(webhookNumber: number): void;
+  /** These batches are settled. */
+  settled(log: WebhookLog, batches: readonly Batch[]): void;
+  numbers(): IterableIterator<number>;
+  size(): number;
+  /** Records were published up to `end`. */
+  grew(webhookNumber: number, end: number): void;
+  /** To be looked at now. */
+  ready(webhookNumber: number): void;
+  /** Looks at a webhook at `at` at the latest. */
+  lookBy(log: WebhookLog, at: number): void;
+  /** Removes and returns up to `most` webhooks to look at, the longest waiting first. */
+  takeReady(now: number, most: number): readonly number[];
+  /** The time of the next look; null: there is none. */
+  nextLookAt(): number | null;
+  /** Up to `most` webhooks whose ends to ask for, in turns. */
+  nextInTurn(most: number): readonly number[];
+  /** Batches were claimed. */
+  hold(log: WebhookLog, batches: readonly Batch[], now: number): void;
+  /** The webhooks whose position or slow attempts are to be written. */
+  unwritten(now: number): readonly number[];
+};
+
+export function createWebhookLogs(): WebhookLogs {
+  const logs = new Map<number, WebhookLog>();
+  const ready = new Set<number>();
+  /** Webhooks that have claimed batches, or moved since their position was written. */
+  const moved = new Set<number>();
+  const alarms = createAlarms();
+  let turn: IterableIterator<number> | null = null;
+
+  const setAlarm = (log: WebhookLog): void => {
+    if (log.lookAt >= log.alarmAt) return;
+    log.alarmAt = log.lookAt;
+    alarms.set(log.webhookNumber, log.lookAt);
+  };
+  const lookBy = (log: WebhookLog, at: number): void => {
+    log.lookAt = Math.min(log.lookAt, at);
+    setAlarm(log);
+  };
+  const forget = (webhookNumber: number): void => {
+    logs.delete(webhookNumber);
+    moved.delete(webhookNumber);
+  };
+
+  return {
+    get: (webhookNumber) => logs.get(webhookNumber),
+    open: ({ webhookNumber, coveredOffset: covered, next, end, gaps, dueAt, sentAt }, now) => {
+      const before = logs.get(webhookNumber);
+      const log: WebhookLog = before ?? {
+        webhookNumber,
+        next,
+        end,
+        // Later ones may be held here, or were settled since they were read.
+        gaps,
+        dueAt,
+        lookAt: NEVER,
+        alarmAt: NEVER,
+        isClosing: false,
+        sentAt,
+        held: new Map(),
+        written: { coveredOffset: covered, sentAt },
+        writtenAt: now,
+      };
+      log.next = Math.max(log.next, next);
+      log.end = Math.max(log.end, end);
+      // A batch may have become due earlier since the position was read.
+      log.dueAt = Math.min(log.dueAt, dueAt);
+      // The clock may have been set back since.
+      const sent = laterOf(log.sentAt, sentAt);
+      log.sentAt = sent === null ? null : Math.min(sent, now);
+      log.isClosing = false;
+      logs.set(webhookNumber, log);
+      ready.add(webhookNumber);
+      return log;
+    },
+    close: (webhookNumber) => {
+      const log = logs.get(webhookNumber);
+      ready.delete(webhookNumber);
+      if (log === undefined) return;
+      log.isClosing = true;
+      if (log.held.size === 0) forget(webhookNumber);
+    },
+    drop: (webhookNumber) => {
+      ready.delete(webhookNumber);
+      forget(webhookNumber);
+    },
+    settled: (log, batches) => {
+      // A batch of the same offset may have been claimed again since this log was dropped.
+      for (const batch of batches)
+        if (log.held.get(batch.firstOffset)?.batch === batch) log.held.delete(batch.firstOffset);
+      if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
+      if (log.isClosing && log.held.size === 0) forget(log.webhookNumber);
+    },
+    numbers: () => logs.keys(),
+    size: () => logs.size,
+    grew: (webhookNumber, end) => {
+      const log = logs.get(webhookNumber);
+      if (log === undefined || end <= log.end) return;
+      log.end = end;
+      if (!log.isClosing) ready.add(webhookNumber);
+    },
+    ready: (webhookNumber) => {
+      if (logs.get(webhookNumber)?.isClosing === false) ready.add(webhookNumber);
+    },
+    lookBy,
+    takeReady: (now, most) => {
+      for (const { webhookNumber, at } of alarms.due(now)) {
+        const log = logs.get(webhookNumber);
+        if (log === undefined || log.alarmAt !== at) continue;
+        log.alarmAt = NEVER;
+        if (log.lookAt > now) setAlarm(log);
+        else if (!log.isClosing) ready.add(webhookNumber);
+      }
+      const taken: number[] = [];
+      for (const webhookNumber of ready) {
+        if (taken.length === most) break;
+        ready.delete(webhookNumber);
+        const log = logs.get(webhookNumber);
+        if (log === undefined) continue;
+        log.lookAt = NEVER;
+        taken.push(webhookNumber);
+      }
+      return taken;
+    },
+    nextLookAt: () => (ready.size > 0 ? 0 : alarms.next()),
+    nextInTurn: (most) => {
+      const found: number[] = [];
+      while (found.length < Math.min(most, logs.size)) {
+        turn ??= logs.keys();
+        const { value, done } = turn.next();
+        if (done === true) turn = null;
+        else found.push(value);
+        if (done === true && found.length === 0 && logs.size === 0) break;
+      }
+      return found;
+    },
+    hold: (log, batches, now) => {
+      for (const batch of batches) log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored });
+      if (batches.length > 0) moved.add(log.webhookNumber);
+    },
+    unwritten: (now) => {
+      const found: number[] = [];
+      for (const webhookNumber of moved) {
+        const log = logs.get(webhookNumber);
+        const isStill =
+          log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
+        if (isStill) moved.delete(webhookNumber);
+        else if (positionToWrite(log, now) !== null || slowOf(log, now).length > 0) found.push(webhookNumber);
+      }
+      return found;
+    },
+  };
+}
+
+/** Every record below it is in a batch of the store, once `settling` are. */
+function coveredOffset(log: WebhookLog, settling: ReadonlySet<number>): number {
+  let covered = Math.min(log.next, log.gaps[0]?.first ?? log.next);
+  for (const [first, { isStored }] of log.held)
+    if (!isStored && first < covered && !settling.has(first)) covered = first;
+  return covered;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/**
+ * The position of a log if it has moved and was not written lately; null otherwise. `settling`: the first offsets of batches that the same
+ * transaction gives a row. `isLast`: nobody writes it later.
+ */
+export function positionToWrite(
+  log: WebhookLog,
+  now: number,
+  { settling = NONE, isLast = false }: { readonly settling?: ReadonlySet<number>; readonly isLast?: boolean } = {},
+): Position | null {
+  const elapsed = now - log.writtenAt;
+  if (!isLast && elapsed < POSITION_EVERY_MS && elapsed >= 0) return null;
+  const position = { coveredOffset: coveredOffset(log, settling), sentAt: log.sentAt };
+  const { written } = log;
+  return written.sentAt === position.sentAt && written.coveredOffset === position.coveredOffset ? null : position;
+}
+
+/** Claimed batches that have had no row for long. */
+export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
+  const slow: Batch[] = [];
+  for (const { batch, at, isStored } of log.held.values())
+    if (!isStored && at <= now - SLOW_ATTEMPT_MS) slow.push(batch);
+  return slow;
+}
+
+/** Whether work waits that no claim has taken. */
+export function hasWork(log: WebhookLog, now: number): boolean {
+  return log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
+}
+
+function laterOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.max(one, other);
+}
+
+type Alarm = { readonly webhookNumber: number; readonly at: number };
+
+/** Times by webhook, the earliest first (a binary heap). A webhook may have several; the caller skips the ones that no longer hold. */
+function createAlarms(): {
+  set(webhookNumber: number, at: number): void;
+  due(now: number): readonly Alarm[];
+  next(): number | null;
+} {
+  const heap: Alarm[] = [];
+  const swap = (one: number, other: number): void => {
+    [heap[one], heap[other]] = [heap[other] as Alarm, heap[one] as Alarm];
+  };
+  const atOf = (place: number): number => heap[place]?.at ?? Number.POSITIVE_INFINITY;
+  const pop = (): Alarm => {
+    const first = heap[0] as Alarm;
+    const last = heap.pop() as Alarm;
+    if (heap.length === 0) return first;
+    heap[0] = last;
+    for (let place = 0; ; ) {
+      const left = 2 * place + 1;
+      const least = atOf(left + 1) < atOf(left) ? left + 1 : left;
+      if (atOf(least) >= atOf(place)) return first;
+      swap(place, least);
+      place = least;
+    }
+  };
+  return {
+    set: (webhookNumber, at) => {
+      heap.push({ webhookNumber, at });
+      for (let place = heap.length - 1; place > 0; ) {
+        const parent = (place - 1) >> 1;
+        if (atOf(parent) <= atOf(place)) break;
+        swap(place, parent);
+        place = parent;
+      }
+    },
+    due: (now) => {
+      const found: Alarm[] = [];
+      while (atOf(0) <= now) found.push(pop());
+      return found;
+    },
+    next: () => heap[0]?.at ?? null,
+  };
+}

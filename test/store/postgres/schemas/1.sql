@@ -1,0 +1,653 @@
+-- The data model on PostgreSQL 15 or newer, on one page. `sallyport init`, `sallyport migrate` and the first start create it in the first
+-- schema of the role's search path. schema.sql describes the tables that both databases share; comments here tell what differs.
+-- Times are integer milliseconds since 1970 (UTC), and their names end in `_at`. JSON is `json`, which keeps the text as written. Texts
+-- have the collation "C", so that ids and cursors are ordered by their bytes, as in SQLite.
+
+-- The changes of this schema, each with the oldest program that still works with it. Programs from `oldest_program` to `version` may
+-- run side by side during an upgrade.
+CREATE TABLE schema_change (
+  version        integer PRIMARY KEY,
+  oldest_program integer NOT NULL CHECK (oldest_program <= version),
+  applied_at     bigint NOT NULL
+);
+INSERT INTO schema_change (version, oldest_program, applied_at)
+VALUES (1, 1, floor(extract(epoch FROM clock_timestamp()) * 1000));
+
+-- The SHA-256 of a text, which chains the entries of the audit log.
+CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN encode(sha256(convert_to(content, 'UTF8')), 'hex');
+
+-- Makes the driver run the transaction again, which then sees the rows of others that it just missed.
+CREATE FUNCTION run_again(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = reason;
+END $$;
+
+-- Adds two lists [bucket, requests, bucket, requests, …] of a figure.
+CREATE FUNCTION add_latencies(one json, other json) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (
+  SELECT coalesce(json_agg(flat.number ORDER BY sums.bucket, flat.place), '[]')
+  FROM (
+    SELECT CAST(list ->> at AS bigint) AS bucket, CAST(sum(CAST(list ->> at + 1 AS bigint)) AS bigint) AS requests
+    FROM (VALUES (one), (other)) AS lists (list), generate_series(0, json_array_length(list) - 2, 2) AS at
+    GROUP BY 1
+  ) AS sums, unnest(ARRAY[sums.bucket, sums.requests]) WITH ORDINALITY AS flat (number, place)
+);
+
+-- Facts about this database, for example a sealed word that shows whether a master key is the right one.
+CREATE TABLE setting (
+  name  text COLLATE "C" PRIMARY KEY,
+  value bytea NOT NULL
+);
+
+-- A customer of the operator. Users, applications, endpoints, keys and webhooks belong to one. The row with the empty id stands for the
+-- operator itself: what it owns has `customer_id` '' here and `customerId` null in the API.
+CREATE TABLE customer (
+  id          text COLLATE "C" PRIMARY KEY,
+  name        text COLLATE "C" NOT NULL,
+  external_id text COLLATE "C" UNIQUE,  -- the operator's own id of it
+  metadata    json NOT NULL,
+  active      boolean NOT NULL,
+  max_endpoints         bigint CHECK (max_endpoints >= 0),          -- null: 50
+  max_webhooks          bigint CHECK (max_webhooks >= 0),           -- null: 100
+  max_events_per_second bigint CHECK (max_events_per_second > 0),
+  created_at  bigint NOT NULL,
+  updated_at  bigint NOT NULL
+);
+INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at) VALUES ('', '', NULL, '{}', true, 0, 0);
+
+-- A link that opens a customer's portal once. Only its hash is stored.
+CREATE TABLE portal_link (
+  id              text COLLATE "C" PRIMARY KEY,
+  customer_id     text COLLATE "C" NOT NULL REFERENCES customer (id) ON DELETE CASCADE,
+  token_hash      bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  role            text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'viewer')),
+  session_seconds bigint NOT NULL,
+  return_url      text COLLATE "C",
+  created_at      bigint NOT NULL,
+  expires_at      bigint NOT NULL,
+  used_at         bigint
+);
+CREATE INDEX portal_link_customer ON portal_link (customer_id);
+CREATE INDEX portal_link_expiry ON portal_link (expires_at);
+
+-- A portal account. Tokens of an application act as its account, with the account's permissions and constraints.
+CREATE TABLE user_account (
+  id            text COLLATE "C" PRIMARY KEY,
+  customer_id   text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  user_name     text COLLATE "C" NOT NULL,
+  user_name_key text COLLATE "C" NOT NULL,                                  -- the name after NFKC and case folding, for searching
+  display_name  text COLLATE "C",
+  email         text COLLATE "C",
+  active        boolean NOT NULL,
+  role          text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer', 'service')),
+  permissions   json NOT NULL,  -- ["employees:view", …]
+  constraints   json NOT NULL,  -- {"divisions": ["sales"]}; {}: no limits
+  password_hash text COLLATE "C",                                           -- scrypt with its parameters; null: cannot sign in to the portal
+  created_at    bigint NOT NULL,
+  updated_at    bigint NOT NULL,
+  UNIQUE (customer_id, user_name_key),
+  UNIQUE (customer_id, id)
+);
+
+-- A one-time link with which a user sets a password. A new link replaces the user's earlier one.
+CREATE TABLE invitation (
+  user_id    text COLLATE "C" PRIMARY KEY REFERENCES user_account (id) ON DELETE CASCADE,
+  token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  created_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  used_at    bigint
+);
+
+-- A portal session. The cookie holds the token. The session ends at `expires_at` or after half an hour without a request. `role` is the
+-- account's role at sign-in: if it changes, the account must sign in again.
+CREATE TABLE session (
+  id         text COLLATE "C" PRIMARY KEY,
+  user_id    text COLLATE "C" REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link
+  customer_id text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id) ON DELETE CASCADE,
+  token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  role       text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
+  method     text COLLATE "C" NOT NULL CHECK (method IN ('password', 'passkey', 'link')),
+  address    text COLLATE "C" NOT NULL,
+  user_agent text COLLATE "C" NOT NULL,
+  return_url text COLLATE "C",  -- where the operator's product goes on, if a portal link named it
+  created_at bigint NOT NULL,
+  seen_at    bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  CHECK ((user_id IS NULL) = (method = 'link'))
+);
+CREATE INDEX session_of_user ON session (user_id);
+CREATE INDEX session_expiry ON session (expires_at);
+CREATE INDEX session_customer ON session (customer_id);
+
+-- A passkey (WebAuthn): the public key of a key pair that a device keeps for one host name.
+CREATE TABLE passkey (
+  id            text COLLATE "C" PRIMARY KEY,
+  user_id       text COLLATE "C" NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
+  credential_id bytea NOT NULL UNIQUE,
+  public_key    bytea NOT NULL,     -- COSE
+  host          text COLLATE "C" NOT NULL,     -- the relying party's id; the key signs for no other
+  name          text COLLATE "C" NOT NULL,
+  counter       bigint NOT NULL,  -- of signatures, if the device counts them; a lower value reveals a copied key
+  created_at    bigint NOT NULL,
+  used_at       bigint
+);
+CREATE INDEX passkey_user ON passkey (user_id);
+
+-- An API product: scopes, and rules that say which scope a path and method require. Every start rewrites the built-in products.
+CREATE TABLE product (
+  id         text COLLATE "C" PRIMARY KEY,
+  name       text COLLATE "C" NOT NULL UNIQUE,
+  built_in   boolean NOT NULL,
+  scopes     json NOT NULL,
+  rules      json NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL
+);
+CREATE INDEX product_updated ON product (updated_at, id);
+
+-- A customer's program that may request tokens. A replaced secret stays valid until it expires.
+CREATE TABLE application (
+  id                            text COLLATE "C" PRIMARY KEY,
+  customer_id                   text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  name                          text COLLATE "C" NOT NULL,
+  user_id                       text COLLATE "C" NOT NULL,
+  client_id                     text COLLATE "C" NOT NULL UNIQUE,
+  secret_hash                   bytea NOT NULL CHECK (length(secret_hash) = 32),
+  secret_created_at             bigint NOT NULL,
+  previous_secret_hash          bytea CHECK (length(previous_secret_hash) = 32),
+  previous_secret_expires_at    bigint,
+  access_token_validity_seconds bigint NOT NULL CHECK (access_token_validity_seconds BETWEEN 300 AND 86400),
+  scopes                        json NOT NULL,
+  active                        boolean NOT NULL,
+  tokens_revoked_through        bigint NOT NULL,  -- tokens with a row key up to this one are revoked
+  created_at                    bigint NOT NULL,
+  updated_at                    bigint NOT NULL,
+  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL)),
+  FOREIGN KEY (customer_id, user_id) REFERENCES user_account (customer_id, id)
+);
+CREATE INDEX application_user ON application (user_id);
+CREATE INDEX application_customer ON application (customer_id, id);
+
+-- When an application last received or used a token. Collected in memory and written once a minute. It is a separate table because an
+-- update of `application` increases `access_version`, which clears the caches.
+CREATE TABLE application_use (
+  application_id text COLLATE "C" PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
+  last_used_at   bigint NOT NULL
+);
+
+-- An access token. Keys are ordered by time, so issuing appends and purging deletes a range. There is no foreign key: the gate's join
+-- refuses a token without an application, and the purge deletes it when it expires.
+CREATE TABLE access_token (
+  key            bigint PRIMARY KEY,
+  hash           bytea NOT NULL,
+  application_id text COLLATE "C" NOT NULL,
+  scope          text COLLATE "C" NOT NULL,  -- granted scopes, sorted, space-delimited
+  expires_at     bigint NOT NULL
+) PARTITION BY RANGE (key);
+
+-- A counter of changes to tokens, applications, users and products and of ended sessions, by any program. Cached grants, sessions and the
+-- compiled catalogue are valid while it stays the same. New tokens and sessions change no existing ones, so they do not count.
+CREATE TABLE access_version (
+  value bigint NOT NULL
+);
+INSERT INTO access_version (value) VALUES (0);
+CREATE FUNCTION raise_access_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE access_version SET value = value + 1 WHERE EXISTS (SELECT FROM before);
+  RETURN NULL;
+END $$;
+-- Once a statement, not once a row, and only if the statement found a row: all changes of one transaction wait for this row.
+CREATE TRIGGER application_update AFTER UPDATE ON application
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER application_delete AFTER DELETE ON application
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER user_account_update AFTER UPDATE ON user_account
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER user_account_delete AFTER DELETE ON user_account
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER access_token_update AFTER UPDATE ON access_token
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER access_token_delete AFTER DELETE ON access_token
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_insert AFTER INSERT ON product
+  REFERENCING NEW TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_update AFTER UPDATE ON product
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER product_delete AFTER DELETE ON product
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER customer_update AFTER UPDATE ON customer
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+CREATE TRIGGER session_delete AFTER DELETE ON session
+  REFERENCING OLD TABLE AS before EXECUTE FUNCTION raise_access_version();
+
+-- The built-in example of a guarded API that publishes events.
+CREATE TABLE employee (
+  user_id     text COLLATE "C" PRIMARY KEY,
+  external_id text COLLATE "C" UNIQUE,
+  user_name   text COLLATE "C" NOT NULL UNIQUE,
+  first_name  text COLLATE "C" NOT NULL,
+  last_name   text COLLATE "C" NOT NULL,
+  email       text COLLATE "C" NOT NULL,
+  division    text COLLATE "C" NOT NULL,
+  manager_id  text COLLATE "C" REFERENCES employee (user_id),
+  hire_date   text COLLATE "C",
+  active      boolean NOT NULL,
+  created_at  bigint NOT NULL,
+  updated_at  bigint NOT NULL
+);
+CREATE INDEX employee_division ON employee (division, user_id);
+
+-- A customer's HTTPS address, and how requests to it are secured.
+CREATE TABLE endpoint (
+  id                             text COLLATE "C" PRIMARY KEY,
+  customer_id                    text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  name                           text COLLATE "C" NOT NULL,
+  url                            text COLLATE "C" NOT NULL,
+  api_key                        bytea NOT NULL,
+  secret                         bytea NOT NULL,
+  secret_created_at              bigint NOT NULL,
+  next_secret                    bytea,     -- signs from next_secret_at
+  next_secret_created_at         bigint,
+  next_secret_at                 bigint,
+  secret_overlap_ends_at         bigint,  -- until then Standard Webhooks requests are signed with both secrets
+  next_api_key                   bytea,     -- sent from next_api_key_at
+  next_api_key_at                bigint,
+  content_encoding               text COLLATE "C" CHECK (content_encoding = 'gzip'),
+  token_challenge                boolean NOT NULL,
+  verified                       boolean NOT NULL,
+  enabled                        boolean NOT NULL,
+  enable_when_verified           boolean NOT NULL,
+  oauth_client_id                text COLLATE "C",
+  oauth_client_secret            bytea,
+  oauth_token_url                text COLLATE "C",
+  oauth_token_expiration_minutes bigint,
+  oauth_scopes                   text COLLATE "C",
+  client_certificate             text COLLATE "C",
+  client_private_key             bytea,
+  client_certificate_expires_at  bigint,
+  client_certificate_warned_days bigint,  -- days of the last expiry warning: 30, 7 or 1
+  last_verification              json,
+  created_at                     bigint NOT NULL,
+  updated_at                     bigint NOT NULL,
+  CHECK (NOT token_challenge OR verified OR NOT enabled),
+  CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
+  CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
+  CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
+  CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
+  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL)),
+  UNIQUE (customer_id, id)
+);
+
+-- A customer's PGP public key. Payloads are encrypted for it.
+CREATE TABLE pgp_key (
+  id          text COLLATE "C" PRIMARY KEY,
+  customer_id text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  name        text COLLATE "C" NOT NULL,
+  public_key  text COLLATE "C" NOT NULL,
+  fingerprint text COLLATE "C" NOT NULL,
+  algorithm   text COLLATE "C" NOT NULL,
+  expires_at  bigint,
+  warned_days bigint,  -- days of the last expiry warning: 30, 7 or 1
+  created_at  bigint NOT NULL,
+  updated_at  bigint NOT NULL,
+  UNIQUE (customer_id, name)
+);
+
+-- An event type that may be published. Every start rewrites the built-in types.
+CREATE TABLE event_type (
+  id                  text COLLATE "C" PRIMARY KEY,
+  name                text COLLATE "C" NOT NULL UNIQUE,
+  description         text COLLATE "C" NOT NULL,
+  encryption_required boolean NOT NULL,
+  built_in            boolean NOT NULL,
+  data_schema         json,  -- JSON Schema of the event's data
+  sample              json,  -- data of an example
+  group_name          text COLLATE "C",  -- where the event catalogue lists it
+  deprecated          boolean NOT NULL,
+  public              boolean NOT NULL,  -- whether everybody sees it in the event catalogue
+  created_at          bigint NOT NULL,
+  updated_at          bigint NOT NULL
+);
+
+-- A process that serves or delivers. Each start takes a new number. An instance renews its row; when that has expired, another one gives back
+-- what it held and deletes it. The references to this table keep a number that was deleted from holding anything again.
+CREATE TABLE instance (
+  number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name       text COLLATE "C" NOT NULL,
+  version    text COLLATE "C" NOT NULL,
+  address    text COLLATE "C",           -- where it listens; null if it does not
+  webhooks   bigint NOT NULL DEFAULT 0,  -- how many it holds
+  started_at bigint NOT NULL,
+  seen_at    bigint NOT NULL,
+  expires_at bigint NOT NULL              -- by the clock of the database
+) WITH (fillfactor = 50);
+
+-- A webhook: which events go to which endpoint, and how. Nothing is sent for one in mode `pull`: its reader fetches the records and
+-- acknowledges them. `number` stands for it in the log tables.
+CREATE TABLE webhook (
+  number                 bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY CHECK (number < 67108864),
+  id                     text COLLATE "C" NOT NULL UNIQUE,
+  customer_id            text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id),
+  name                   text COLLATE "C" NOT NULL,
+  mode                   text COLLATE "C" NOT NULL DEFAULT 'push' CHECK (mode IN ('push', 'pull')),
+  endpoint_id            text COLLATE "C",
+  event_types            json NOT NULL,
+  filter                 json,  -- which events of these types it gets
+  custom_headers         json NOT NULL,
+  encryption_key_name    text COLLATE "C",
+  ordered                boolean NOT NULL,
+  max_batch_records      bigint NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
+  max_records_per_second double precision,
+  retry_policy           text COLLATE "C" NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
+  max_attempts           bigint NOT NULL,
+  standard_webhooks      boolean NOT NULL,
+  heartbeat_seconds      bigint NOT NULL,
+  timeout_seconds        bigint NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
+  created_at             bigint NOT NULL,
+  updated_at             bigint NOT NULL,
+  FOREIGN KEY (customer_id, endpoint_id) REFERENCES endpoint (customer_id, id),
+  FOREIGN KEY (customer_id, encryption_key_name) REFERENCES pgp_key (customer_id, name) ON UPDATE CASCADE,
+  CHECK ((mode = 'pull') = (endpoint_id IS NULL))
+);
+CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
+CREATE INDEX webhook_encryption_key ON webhook (customer_id, encryption_key_name);
+CREATE INDEX webhook_customer ON webhook (customer_id, number);
+
+-- The number of a deleted webhook. Housekeeping deletes its log in small steps.
+CREATE TABLE removed_webhook (number bigint PRIMARY KEY);
+
+-- The progress of a webhook: its state, its session, and its cursor in its log. Records from `cursor_offset` to `next_offset` wait and are
+-- in no batch yet. `wake_at` is when the dispatcher looks at the webhook next. It is null when there is nothing to do, so a stopped webhook
+-- costs nothing, however many records wait. It is always null if the webhook is in mode `pull`: an acknowledgement moves the cursor.
+CREATE TABLE webhook_progress (
+  webhook_number     bigint PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
+  pulled             boolean NOT NULL DEFAULT false,  -- whether the webhook's mode is `pull`
+  state              text COLLATE "C" NOT NULL CHECK (state IN ('stopped', 'started', 'running', 'failing', 'failed')),
+  state_reason       text COLLATE "C",  -- a code from a fixed list
+  state_detail       text COLLATE "C",  -- the receiver's answer, if the code alone does not tell it
+  state_at           bigint NOT NULL,
+  session_id         text COLLATE "C",
+  session_at         bigint,
+  next_offset        bigint NOT NULL,
+  cursor_offset      bigint NOT NULL,
+  pending_records    bigint NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
+  wake_at            bigint,
+  sent_at            bigint,           -- the last attempt, heartbeats included
+  failing_since_at   bigint,
+  failure_streak     bigint NOT NULL,  -- consecutive failed attempts caused by the endpoint, not by the content
+  probe_at           bigint,           -- while failing: no attempt before this time
+  dead_streak        bigint NOT NULL,  -- consecutive batches that used up their attempts
+  resume_at          bigint,           -- since then waiting retries are being made due, after a start or a new address
+  settings_version   bigint NOT NULL DEFAULT 0,  -- grows with each change of settings, so that a claim planned before it looks again
+  -- The instance that sends for this webhook. `epoch` grows whenever another one takes it: claims and settlements hold only in their epoch.
+  holder             bigint REFERENCES instance (number),
+  epoch              bigint NOT NULL DEFAULT 0,
+  CHECK (cursor_offset <= next_offset),
+  CHECK (wake_at IS NULL OR (NOT pulled AND state IN ('started', 'running', 'failing')))
+);
+-- Every publish, claim and settlement updates one of these rows. None of their columns is indexed and pages have room, so that updates
+-- stay on their page (HOT).
+ALTER TABLE webhook_progress SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- When the dispatchers look at webhooks next: a copy of `webhook_progress.wake_at` with an index, apart from the columns that change more
+-- often. A trigger maintains it.
+CREATE TABLE webhook_wake (
+  webhook_number bigint PRIMARY KEY REFERENCES webhook_progress (webhook_number) ON DELETE CASCADE,
+  wake_at        bigint NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX webhook_wake_at ON webhook_wake (wake_at);
+CREATE FUNCTION keep_webhook_wake() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.wake_at IS NULL THEN
+    DELETE FROM webhook_wake WHERE webhook_number = NEW.webhook_number;
+  ELSE
+    INSERT INTO webhook_wake (webhook_number, wake_at) VALUES (NEW.webhook_number, NEW.wake_at)
+    ON CONFLICT (webhook_number) DO UPDATE SET wake_at = excluded.wake_at;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER webhook_progress_wake AFTER UPDATE OF wake_at ON webhook_progress
+FOR EACH ROW WHEN (OLD.wake_at IS DISTINCT FROM NEW.wake_at) EXECUTE FUNCTION keep_webhook_wake();
+
+-- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
+CREATE TABLE subscription (
+  pattern        text COLLATE "C" NOT NULL,
+  customer_id    text COLLATE "C" NOT NULL,  -- of the webhook
+  webhook_number bigint NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  filtered       boolean NOT NULL,  -- whether the webhook has a filter
+  PRIMARY KEY (pattern, customer_id, webhook_number)
+);
+CREATE INDEX subscription_webhook ON subscription (webhook_number);
+CREATE INDEX subscription_filtered ON subscription (pattern, customer_id, webhook_number) WHERE filtered;
+-- A transaction that publishes sees the same subscriptions in each of its statements: changes of them wait until it ends. Otherwise it might
+-- take an offset for a webhook and then add no record to its log.
+CREATE FUNCTION hold_subscriptions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE subscription IN ROW SHARE MODE;
+  RETURN NULL;
+END $$;
+CREATE FUNCTION await_publishers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  LOCK TABLE subscription IN EXCLUSIVE MODE;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER subscription_change BEFORE INSERT OR UPDATE OR DELETE ON subscription EXECUTE FUNCTION await_publishers();
+-- Before the deletion locks the progress of the webhook, for which a publisher may wait.
+CREATE TRIGGER webhook_delete BEFORE DELETE ON webhook EXECUTE FUNCTION await_publishers();
+
+-- An event. `key` has the first 53 bits of the time and counter in `id`, so that events are stored in order.
+CREATE TABLE event (
+  key            bigint PRIMARY KEY,
+  id             text COLLATE "C" NOT NULL,
+  type           text COLLATE "C" NOT NULL,
+  data           text COLLATE "C",           -- the JSON text that is sent; null once erased
+  subject        text COLLATE "C",           -- the person that the event is about
+  audience       text COLLATE "C" NOT NULL DEFAULT '',  -- who gets it besides the operator: a customer's id, '*' for every customer, or '' for nobody
+  correlation_id text COLLATE "C" NOT NULL,
+  actor_id       text COLLATE "C",
+  created_at     bigint NOT NULL,
+  erased_at      bigint,
+  content_hash   bytea CHECK (length(content_hash) = 32),  -- if it has an idempotency key; null once erased
+  CHECK (erased_at IS NULL OR content_hash IS NULL),
+  CHECK ((data IS NULL) = (erased_at IS NOT NULL))
+) PARTITION BY RANGE (key);
+CREATE TRIGGER event_insert BEFORE INSERT ON event EXECUTE FUNCTION hold_subscriptions();
+CREATE INDEX event_subject ON event (subject, key) WHERE subject IS NOT NULL;
+CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
+-- The latest events that a customer could get. Events of the operator alone do not pay for it.
+CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
+-- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
+CREATE INDEX event_of_type ON event (type, key);
+CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
+-- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
+CREATE INDEX event_of_webhook ON event ((CAST(data AS json) ->> 'webhookId'), key) WHERE type LIKE 'webhook.%';
+
+-- A requested erasure of one person's events. Until it is finished, events of the subject up to `through_key` are not sent, whether they
+-- are overwritten yet or not.
+CREATE TABLE erasure (
+  id                   text COLLATE "C" PRIMARY KEY,
+  subject              text COLLATE "C" NOT NULL,
+  actor                text COLLATE "C" NOT NULL,
+  through_key          bigint NOT NULL,  -- the last event of the erasure; -1: there is none
+  after_key            bigint NOT NULL,  -- events up to this one are overwritten
+  events               bigint NOT NULL DEFAULT 0,
+  deliveries_discarded bigint NOT NULL DEFAULT 0,
+  attempts             bigint NOT NULL DEFAULT 0,
+  started_at           bigint NOT NULL,
+  finished_at          bigint
+);
+CREATE INDEX erasure_open ON erasure (subject, through_key) WHERE finished_at IS NULL;
+CREATE INDEX erasure_finished ON erasure (finished_at) WHERE finished_at IS NOT NULL;
+
+-- A publisher's idempotency key and its event, kept for 24 hours. The hash of the content is stored with the event, so that an erasure
+-- leaves no trace here.
+CREATE TABLE idempotency (
+  publisher  text COLLATE "C" NOT NULL,  -- the application's id, or 'command-line'
+  key        text COLLATE "C" NOT NULL,
+  event_id   text COLLATE "C" NOT NULL,
+  event_key  bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  PRIMARY KEY (publisher, key)
+);
+CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+
+-- The reply to a request with an Idempotency-Key that created a resource, kept for 24 hours and sent again if the request is repeated. It is
+-- encrypted together with a hash of the request, because both may reveal a secret.
+CREATE TABLE kept_reply (
+  application_id text COLLATE "C" NOT NULL,
+  key            text COLLATE "C" NOT NULL,
+  reply          bytea NOT NULL,
+  expires_at     bigint NOT NULL,
+  PRIMARY KEY (application_id, key)
+);
+CREATE INDEX kept_reply_expiry ON kept_reply (expires_at);
+
+-- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds rows, and only
+-- housekeeping deletes them, oldest settled records first. The log tables have no foreign keys, because deleting a webhook would then
+-- delete its whole log at once.
+CREATE TABLE outbox (
+  webhook_number bigint NOT NULL,
+  record_offset  bigint NOT NULL,
+  event_key      bigint NOT NULL,
+  data_bytes     bigint NOT NULL,  -- size of the data as published, for the size of batches
+  -- A partitioned table cannot promise more. The lock on the webhook's progress keeps offsets unique.
+  PRIMARY KEY (webhook_number, record_offset, event_key)
+) PARTITION BY RANGE (event_key);
+CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
+
+-- Records that are sent together. Batches of a webhook do not overlap and cover every record below its cursor. The state of a record is that
+-- of its batch. A claim is a lease: it names its owner and moves `next_attempt_at` to the end of the lease. Without an outcome by then the
+-- batch is due again.
+CREATE TABLE batch (
+  webhook_number   bigint NOT NULL,
+  first_offset     bigint NOT NULL,
+  last_offset      bigint NOT NULL,
+  id               text COLLATE "C" NOT NULL,
+  state            text COLLATE "C" NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'discarded')),
+  attempt_count    bigint NOT NULL,
+  content_refusals bigint NOT NULL,  -- consecutive answers that refuse the content, and resets without an answer; the second one halves the batch
+  next_attempt_at  bigint,
+  lease_owner      text COLLATE "C",
+  settled_at       bigint,
+  updated_at       bigint,  -- the last claim, outcome or replay
+  PRIMARY KEY (webhook_number, first_offset),
+  CHECK (first_offset <= last_offset),
+  CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
+  CHECK ((state = 'pending') = (settled_at IS NULL)),
+  CHECK (lease_owner IS NULL OR state = 'pending')
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
+CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
+CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
+CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
+
+-- One request to a receiver and its outcome. Heartbeats and tests have no offsets.
+CREATE TABLE attempt (
+  key              bigint PRIMARY KEY,
+  id               text COLLATE "C" NOT NULL,
+  webhook_number   bigint NOT NULL,
+  kind             text COLLATE "C" NOT NULL CHECK (kind IN ('delivery', 'heartbeat', 'test')),
+  batch_id         text COLLATE "C",
+  first_offset     bigint,
+  last_offset      bigint,
+  attempt_number   bigint NOT NULL,
+  started_at       bigint NOT NULL,
+  request_headers  text COLLATE "C" NOT NULL,  -- secrets masked
+  response_status  bigint,
+  response_headers text COLLATE "C",
+  response_body    bytea,           -- the first 4 KiB
+  error_class      text COLLATE "C",           -- null: delivered
+  error_message    text COLLATE "C",
+  response_problem text COLLATE "C",           -- how the response violates HTTP, or why its rest could not be read
+  timings          text COLLATE "C" NOT NULL,
+  CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
+  CHECK ((first_offset IS NULL) = (last_offset IS NULL))
+) PARTITION BY RANGE (key);
+CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset, key);
+
+-- Counts within `span_seconds` from `at`, for charts: of one webhook, or with number 0 of the whole service. Collected in memory and added
+-- here twice a minute. Spans of a minute are kept for two hours, ten minutes for 25 hours, an hour for eight days.
+CREATE TABLE figure (
+  span_seconds    bigint NOT NULL CHECK (span_seconds IN (60, 600, 3600)),
+  webhook_number  bigint NOT NULL,
+  at              bigint NOT NULL,
+  delivered       bigint NOT NULL,  -- records by the outcome of an attempt: delivered, to be retried, dead
+  retried         bigint NOT NULL,
+  dead            bigint NOT NULL,
+  attempts        bigint NOT NULL,  -- requests that carried records
+  failed_attempts bigint NOT NULL,
+  latencies       json NOT NULL,  -- durations: [bucket, requests, bucket, requests, …]
+  tokens_issued   bigint NOT NULL,
+  tokens_refused  bigint NOT NULL,
+  calls_refused   bigint NOT NULL,  -- by the gate
+  PRIMARY KEY (span_seconds, webhook_number, at)
+);
+CREATE INDEX figure_at ON figure (span_seconds, at);
+
+-- What a customer used on a day (UTC), or with the empty id the operator. Collected in memory and added here twice a minute, kept for 400
+-- days. There is no foreign key: the usage of a deleted customer may not be billed yet.
+CREATE TABLE customer_usage (
+  customer_id text COLLATE "C" NOT NULL,
+  day         text COLLATE "C" NOT NULL,  -- 2026-11-21
+  events      bigint NOT NULL,            -- published for it
+  deliveries  bigint NOT NULL,            -- records that its webhooks delivered
+  attempts    bigint NOT NULL,            -- requests of its webhooks that carried records
+  failures    bigint NOT NULL,            -- those of them that failed
+  bytes       bigint NOT NULL,            -- of the bodies of those that were answered
+  tokens      bigint NOT NULL,            -- issued to its applications
+  PRIMARY KEY (customer_id, day)
+);
+CREATE INDEX customer_usage_day ON customer_usage (day);
+
+-- Administrative changes. Each entry has the hash of the previous entry, which reveals removed and altered entries.
+CREATE TABLE audit (
+  number        bigint PRIMARY KEY,
+  id            text COLLATE "C" NOT NULL,
+  at            bigint NOT NULL,
+  actor         text COLLATE "C" NOT NULL,
+  action        text COLLATE "C" NOT NULL,
+  target        text COLLATE "C" NOT NULL,
+  customer_id   text COLLATE "C" NOT NULL DEFAULT '',  -- whose audit log shows it, besides the operator's
+  changes       json NOT NULL,  -- secrets masked
+  previous_hash text COLLATE "C" NOT NULL,
+  hash          text COLLATE "C" NOT NULL
+);
+CREATE INDEX audit_id ON audit (id);
+CREATE INDEX audit_at ON audit (at);
+CREATE INDEX audit_actor ON audit (actor, number);
+CREATE INDEX audit_target ON audit (target, number);
+CREATE INDEX audit_customer ON audit (customer_id, number) WHERE customer_id <> '';
+
+-- Work that one instance does for all, such as housekeeping.
+CREATE TABLE duty (
+  name     text COLLATE "C" PRIMARY KEY,
+  holder   bigint NOT NULL REFERENCES instance (number) ON DELETE CASCADE,
+  taken_at bigint NOT NULL
+);
+
+-- What instances share for minutes. A crash of the server empties these tables, which harms nobody.
+
+-- Failed authentications of the last minute, by the purpose and the network that they came from.
+CREATE UNLOGGED TABLE authentication_failure (
+  network text COLLATE "C" NOT NULL,
+  client  text COLLATE "C" NOT NULL,  -- SHA-256 of the client id
+  at      bigint NOT NULL
+);
+CREATE INDEX authentication_failure_network ON authentication_failure (network, at);
+CREATE INDEX authentication_failure_at ON authentication_failure (at);
+
+-- Passkey challenges, and results of forms that show a secret.
+CREATE UNLOGGED TABLE short_lived (
+  name       text COLLATE "C" PRIMARY KEY,
+  value      bytea NOT NULL,  -- sealed
+  expires_at bigint NOT NULL
+);
+CREATE INDEX short_lived_expiry ON short_lived (expires_at);
+
+-- How many events each customer with a limit of events a second may publish at an instant, in thousandths of an event.
+CREATE UNLOGGED TABLE event_allowance (
+  customer_id text COLLATE "C" PRIMARY KEY REFERENCES customer (id) ON DELETE CASCADE,
+  thousandths bigint NOT NULL,
+  at          bigint NOT NULL
+);
