@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
 import { didYouMean } from '../kernel/suggestion.ts';
 import { notAChoice, UsageError } from './errors.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 /** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6). */
 export type ExitCode = 0 | 1;

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { CommandGroup, Invocation } from './command.ts';
 import { UsageError } from './errors.ts';
-import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
@@ -11,7 +10,8 @@ import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
 import { DATA_SETTINGS } from './open.ts';
-import { dataOption } from './program-name.ts';
+import { firstSignal } from './terminal/exit.ts';
+import { dataOption } from './terminal/program-name.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9443;

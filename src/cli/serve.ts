@@ -10,9 +10,9 @@ import { standardError } from '../observe/log-destination.ts';
 import type { Sallyport } from '../open.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError, cannotListen } from './errors.ts';
-import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
-import { dataOption } from './program-name.ts';
+import { firstSignal, leaveAtOnce } from './terminal/exit.ts';
+import { dataOption } from './terminal/program-name.ts';
 
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
 const WRITER_END_STOP_MS = 1000;
@@ -73,7 +73,10 @@ async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undef
 
 /** JSON lines. For a person at a terminal, text without requests unless a level is set. */
 async function logOf({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log> {
-  const [{ createLog }, { humanLog }] = await Promise.all([import('../observe/log.ts'), import('./terminal.ts')]);
+  const [{ createLog }, { humanLog }] = await Promise.all([
+    import('../observe/log.ts'),
+    import('./terminal/terminal.ts'),
+  ]);
   if (!terminal.isErrorInteractive) return createLog(logLevel);
   const isSet = text('log-level') !== undefined || (terminal.env.SALLYPORT_LOG_LEVEL ?? '') !== '';
   return createLog(isSet ? logLevel : 'warn', humanLog(standardError));

@@ -61,7 +61,7 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   if (renewAt <= now) await store.dispatch.beginSession(webhookNumber, { id: ids.uuid(), at: now });
   const room = scheduler.room(webhook, now, log.end - log.next);
   const { batches, next, through } = await selectWork(store, target, log, room);
-  // Nothing is awaited from here on: a position that is written meanwhile must not pass what is neither held nor waiting.
+  // Nothing is awaited from here on: a position that is written in between must not pass records that are neither held nor waiting.
   if (through !== null) moveTo(log, through + 1);
   logs.hold(log, batches, now);
   // A webhook with work in progress is not silent, and its outcome is followed by another look; so is a pause.

@@ -1,22 +1,37 @@
 /** Delivers jobs: reads the current settings and the records of each, makes its body, sends it, and reports the result. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Batch, type DeliveryTarget, type EndedAttempt, type Job, type JobResult, type LogRecord } from '../domain/batch.ts';
+import type { Batch, DeliveryTarget, EndedAttempt, Job, JobResult, LogRecord } from '../domain/batch.ts';
 import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
-import { type Clock, type Ids } from '../kernel/ids.ts';
-import { type Log } from '../kernel/log.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import { LARGE_BODY_BYTES } from '../outbound/connections.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import { type DispatchVerbs } from '../store/port/dispatch.ts';
-import { type WebhookVerbs } from '../store/port/webhooks.ts';
-import { type BatchBody, type BodyOrFailure, type BodyRequest, bodyRequest, makeBatchBody, makeBody, ownMemory } from './body.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import {
+  type BatchBody,
+  type BodyOrFailure,
+  type BodyRequest,
+  bodyRequest,
+  makeBatchBody,
+  makeBody,
+  ownMemory,
+} from './body.ts';
 import { stopByService, stopReason } from './claim.ts';
-import { type FormatOf } from './format.ts';
-import { type LargeBodies } from './large-bodies.ts';
-import { CALLED_LATELY_MS, CALLED_PAUSE_MS, CALLS_QUEUED, DELIVERY_BYTES_PER_CALLED_TURN, DELIVERY_BYTES_PER_TURN, MESSAGE_OVERHEAD_BYTES } from './limits.ts';
-import { type Scheduler } from './scheduler.ts';
-import { type Send } from './send.ts';
+import type { FormatOf } from './format.ts';
+import type { LargeBodies } from './large-bodies.ts';
+import {
+  CALLED_LATELY_MS,
+  CALLED_PAUSE_MS,
+  CALLS_QUEUED,
+  DELIVERY_BYTES_PER_CALLED_TURN,
+  DELIVERY_BYTES_PER_TURN,
+  MESSAGE_OVERHEAD_BYTES,
+} from './limits.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { Send } from './send.ts';
 
 type Deliveries = {
   /** Never throws. */

@@ -155,7 +155,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return { again: nextAt !== null && nextAt <= now, nextAt };
   };
 
-  /** Reads where webhooks are in their logs, of those that this process begins to send for, or that changed. */
+  /** Reads where webhooks are in their logs, of webhooks that this process begins to send for, or that changed. */
   const readChanges = async (): Promise<void> => {
     for (const webhookNumber of await store.dispatch.changed()) unread.add(webhookNumber);
     while (unread.size > 0) {

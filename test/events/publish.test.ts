@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SCHEMA_EVENT_MS } from '../../src/events/event-types.ts';
+import { SCHEMA_EVENT_MS } from '../../src/events/data-schemas.ts';
 import { EVENT_DATA_BYTES } from '../../src/events/limits.ts';
 import { JSON_DEPTH_MAX } from '../../src/kernel/validation.ts';
 import { logs } from '../support/events.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { curlCommand } from '../../src/portal/webhooks/request-preview.ts';
+import { previewCommand } from '../../src/portal/webhooks/request-preview.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
@@ -89,7 +89,7 @@ it('the curl command has every header and the body, whatever they hold, for a PO
   const text = fc.string({ unit: fc.constantFrom(...'a\'"$`\\ !;&|\n{}é') });
   fc.assert(
     fc.property(text, text, (value, clear) => {
-      const command = curlCommand({ url: "https://receiver.example/it's", headers: { 'x-a': value }, clear });
+      const command = previewCommand({ url: "https://receiver.example/it's", headers: { 'x-a': value }, clear });
       // The shell calls a function named curl that prints its arguments, each followed by a mark.
       const script = `curl() { printf '%s\\001' "$@"; }\n${command}\n`;
       const args = execFileSync('sh', { input: script, encoding: 'utf8' }).split('\u0001').slice(0, -1);

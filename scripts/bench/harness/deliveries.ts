@@ -129,9 +129,10 @@ async function startInstances(
 /** What the database says about the records. */
 type DeliveryLog = { waiting(): Promise<number>; delivered(): Promise<number>; close(): Promise<void> };
 
-// Nothing is deleted meanwhile. These tables are the same in every version that is compared.
+// Nothing is deleted during a run. These tables are the same in every version that is compared.
 const WAITING = `
-  SELECT (SELECT count(*) FROM outbox) - (SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state <> 'pending') AS number`;
+  SELECT (SELECT count(*) FROM outbox) -
+    (SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state <> 'pending') AS number`;
 const DELIVERED = `SELECT coalesce(sum(last_offset - first_offset + 1), 0) AS number FROM batch WHERE state = 'delivered'`;
 
 function openLog(file: string): DeliveryLog {

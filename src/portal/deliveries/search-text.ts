@@ -53,7 +53,7 @@ function wordsOf(text: string): Word[] {
   });
 }
 
-/** `fields`: those that may be named. */
+/** `fields`: the fields that may be named. */
 export function parseSearch(text: string, fields: readonly SearchField[] = SEARCH_FIELDS): ParsedSearch {
   const words = wordsOf(text);
   const found = new Map<SearchField, string>();

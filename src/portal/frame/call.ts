@@ -7,14 +7,12 @@ import { type Html, html } from '../../http/html.ts';
 import type { Reply } from '../../http/route.ts';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
 import { sentence } from '../parts/text.ts';
+import type { Flash, ReadCookie } from './cookie-values.ts';
 import type { CurrentSession } from './current-session.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
 /** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
-
-/** The value of a cookie of one request, by its name without the prefix. */
-export type ReadCookie = (name: string) => string | null;
 
 /** A request to a public page. */
 export type OpenCall = {
@@ -75,8 +73,6 @@ export type Redirect = { readonly redirect: string; readonly flash?: Flash; read
 /** Anything else: a download, JSON, a stream (`eventStream`). */
 export type Raw = { readonly reply: Reply };
 export type PageResult = View | Redirect | Raw;
-
-export type Flash = { readonly tone: 'positive' | 'negative'; readonly text: string };
 
 export function redirectTo(path: string, done?: string): Redirect {
   return { redirect: path, ...(done !== undefined && { flash: { tone: 'positive', text: done } }) };

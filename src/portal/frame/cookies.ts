@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { THEME_SECONDS } from '../parts/limits.ts';
 import { isPlainLoopback } from './browser.ts';
-import type { Flash, ReadCookie } from './call.ts';
+import type { Flash, ReadCookie } from './cookie-values.ts';
 import { seal, unseal } from './forgery.ts';
 
 /** How long the message of a redirect waits for its page. */

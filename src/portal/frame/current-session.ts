@@ -4,7 +4,7 @@
  */
 import type { Sessions } from '../../access/sessions.ts';
 import type { SignedIn } from '../../domain/user.ts';
-import type { ReadCookie } from './call.ts';
+import type { ReadCookie } from './cookie-values.ts';
 import { SESSION_COOKIE, VISITED_COOKIE } from './cookies.ts';
 
 export type CurrentSession = {

@@ -7,7 +7,8 @@ import { VERSION } from '../../kernel/version.ts';
 import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
 import type { AssetUrls } from './asset-routes.ts';
-import type { Flash, Theme, View } from './call.ts';
+import type { Theme, View } from './call.ts';
+import type { Flash } from './cookie-values.ts';
 import type { CurrentSession } from './current-session.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 

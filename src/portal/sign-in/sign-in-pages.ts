@@ -7,7 +7,8 @@ import { networkOf } from '../../http/request.ts';
 import type { SignInInvited } from '../../http/routes/invitations.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isTrustworthy, originOf } from '../frame/browser.ts';
-import { type OpenCall, ownPath, type ReadCookie, type Redirect, redirectTo, type View } from '../frame/call.ts';
+import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../frame/call.ts';
+import type { ReadCookie } from '../frame/cookie-values.ts';
 import {
   clearCookie,
   clearedCustomerVisit,

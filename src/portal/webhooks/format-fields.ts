@@ -42,7 +42,7 @@ export function formatFields(): FieldTable {
 }
 
 /** The waits of a schedule, as a list. Text that is no number stays text, so that the schema refuses it. */
-export const DELAYS: FormField = text(
+export const RETRY_DELAYS: FormField = text(
   {
     label: 'Delays of a schedule (seconds)',
     title: 'Delays',

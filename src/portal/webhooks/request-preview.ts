@@ -130,7 +130,7 @@ function requestView(request: PreviewedRequest): Html {
       ${
         isEncoded
           ? html`<p class="hint">A compressed or encrypted body cannot be part of a curl command.</p>`
-          : html`<div class="buttons">${copyButton(curlCommand(request), 'Copy as curl', 'Copy as curl')}</div>`
+          : html`<div class="buttons">${copyButton(previewCommand(request), 'Copy as curl', 'Copy as curl')}</div>`
       }
       <p class="hint">Secrets are not shown. The signature is valid for this moment only.</p>
     </div>
@@ -138,7 +138,7 @@ function requestView(request: PreviewedRequest): Html {
 }
 
 /** The request as a command for a POSIX shell. Headers that curl sets itself are left out. */
-export function curlCommand({ url, headers, clear }: Pick<PreviewedRequest, 'url' | 'headers' | 'clear'>): string {
+export function previewCommand({ url, headers, clear }: Pick<PreviewedRequest, 'url' | 'headers' | 'clear'>): string {
   const lines = Object.entries(headers).map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)}`);
   return [`curl -X POST ${quoted(url)}`, ...lines, `  --data-binary ${quoted(clear)}`].join(' \\\n');
 }

@@ -16,7 +16,7 @@ import { notice } from '../parts/mark.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
-import { DELAYS, formatFields } from './format-fields.ts';
+import { formatFields, RETRY_DELAYS } from './format-fields.ts';
 import { REQUEST_PREVIEW } from './request-preview.ts';
 import { signatureFields, signatureLayout } from './signature-fields.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
@@ -139,7 +139,7 @@ function delivery(): FieldTable {
       max: ATTEMPTS_MAX,
       hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can replay it.`,
     }),
-    'retry.delaysSeconds': DELAYS,
+    'retry.delaysSeconds': RETRY_DELAYS,
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
       title: 'Time-out',

@@ -14,7 +14,7 @@ export type DueBatches = {
 /** Reads of the dispatcher. A claim is in its memory only: it writes nothing until an outcome is known. */
 export type DispatchStore = {
   /**
-   * Webhooks whose position to read: those that this process sends for from now on, and those whose settings, state or retries changed since
+   * Webhooks whose position to read: this process sends for them from now on, or their settings, state or retries changed since
    * the last call. The first call after `releaseAll` returns all that it sends for.
    */
   changed(): Promise<readonly number[]>;
@@ -28,9 +28,9 @@ export type DispatchStore = {
   stoppedAmong(webhookNumbers: readonly number[]): Promise<number[]>;
   /** The webhook with its endpoint and key, or null if it does not exist. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
-  /** Pending batches that are due, except those that begin at `held`, the longest waiting first. */
+  /** Pending batches that are due, except the ones that begin at `held`, the longest waiting first. */
   dueBatches(webhookNumber: number, now: number, limit: number, held: readonly number[]): Promise<DueBatches>;
-  /** The pending batch with the lowest offset, except those that begin at `held`: the only one that an ordered webhook may send. */
+  /** The pending batch with the lowest offset, except the ones that begin at `held`: the only one that an ordered webhook may send. */
   firstPending(
     webhookNumber: number,
     held: readonly number[],

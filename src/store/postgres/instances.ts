@@ -80,7 +80,7 @@ export type Leases = {
   readonly instances: InstanceStore;
   /** Whether no other instance is alive. */
   isAlone(): Promise<boolean>;
-  /** Webhooks that this instance has just taken, because nobody held them, and those that it holds and that have changed. */
+  /** Webhooks that this instance has just taken, because nobody held them, and webhooks that it holds and that have changed. */
   changed(): Promise<readonly number[]>;
   /** The next `changed` returns all that this instance holds. */
   begin(): void;

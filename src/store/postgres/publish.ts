@@ -4,16 +4,16 @@
  */
 import { type Accepted, EVENTS_PER_REQUEST, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import { type Row } from '../port/database.ts';
+import type { Row } from '../port/database.ts';
 import { ConstraintViolation, DatabaseUnavailable, KeyConflict } from '../port/errors.ts';
-import { type EventStore } from '../port/events.ts';
+import type { EventStore } from '../port/events.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../port/limits.ts';
 import { latestEvents, publishedEvent } from '../shared/events.ts';
 import { type Addressed, type Filtered, filteredWebhooks, judge } from '../shared/judging.ts';
-import { READS, together } from './together.ts';
 import { columnsOf, numberArray } from './arrays.ts';
-import { type PostgresDatabase } from './driver/postgres.ts';
-import { type PostgresStatement } from './driver/transaction.ts';
+import type { PostgresDatabase } from './driver/postgres.ts';
+import type { PostgresStatement } from './driver/transaction.ts';
+import { READS, together } from './together.ts';
 
 /** Requests that are published together. */
 const REQUESTS_MAX = 1000;
@@ -206,8 +206,20 @@ function oneStatement({ dataJson: data, idempotency, excluded, ...event }: NewEv
     sql: PUBLISH_ONE,
     again: PUBLISH_ONE_AGAIN,
     params: {
-      ...{ key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt },
-      ...{ publisher, idempotencyKey, expiresAt, contentHash, excluded: numberArray(excluded) },
+      key: rowKeyOf(id),
+      id,
+      type,
+      data,
+      subject,
+      audience,
+      correlationId,
+      actorId,
+      createdAt,
+      publisher,
+      idempotencyKey,
+      expiresAt,
+      contentHash,
+      excluded: numberArray(excluded),
     },
     appends: true,
   };

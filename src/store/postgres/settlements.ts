@@ -1,6 +1,6 @@
 /**
  * Settlements on PostgreSQL: concurrent ones share a transaction. Its first statement locks the holds of the webhooks, so that no other
- * instance takes one of them meanwhile, and keeps only webhooks that this instance still holds. If a row of one settlement has changed,
+ * instance takes one of them before the commit, and keeps only webhooks that this instance still holds. If a row of one settlement has changed,
  * each of them is written in its own transaction.
  */
 

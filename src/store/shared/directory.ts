@@ -2,11 +2,21 @@
  * The reads of the portal's lists: webhooks, endpoints, applications and users, and the webhooks that use an endpoint, a key or an event
  * type.
  */
-import { type WebhookState } from '../../domain/webhook.ts';
-import { type Vault } from '../../kernel/vault.ts';
-import { type Database, type Parameters, type Row } from '../port/database.ts';
-import { type DirectoryStore, type EndpointName, type EndpointWebhook, type RegistryStore, type Subscriber, type Use, type UseStore, type Uses, type WebhookListing } from '../port/directory.ts';
-import { type ApplicationTable } from './access/applications.ts';
+import type { WebhookState } from '../../domain/webhook.ts';
+import type { Vault } from '../../kernel/vault.ts';
+import type { Database, Parameters, Row } from '../port/database.ts';
+import type {
+  DirectoryStore,
+  EndpointName,
+  EndpointWebhook,
+  RegistryStore,
+  Subscriber,
+  Use,
+  UseStore,
+  Uses,
+  WebhookListing,
+} from '../port/directory.ts';
+import type { ApplicationTable } from './access/applications.ts';
 import { USER } from './access/users.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { categoryPattern } from './judging.ts';

@@ -2,8 +2,8 @@
 import { EMPLOYEE_CATEGORY, EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
-import { type Database, type Statement, type Parameters } from '../port/database.ts';
-import { type EventSample, type EventStore, type EventTypeStore, type PastEvent, type PublishedEvent } from '../port/events.ts';
+import type { Database, Parameters, Statement } from '../port/database.ts';
+import type { EventSample, EventStore, EventTypeStore, PastEvent, PublishedEvent } from '../port/events.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';

@@ -3,10 +3,17 @@
  */
 import { EVERYONE, type Idempotency, type NewEvent } from '../../domain/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import { type Database, type Statement } from '../port/database.ts';
+import type { Database, Statement } from '../port/database.ts';
 import { KeyConflict, StaleWrite } from '../port/errors.ts';
-import { type EventStore, type EventTypeStore } from '../port/events.ts';
-import { EVENT_TYPE, insertStatement, latestEvents, publishedEvent, reachedBy, appendStatement } from '../shared/events.ts';
+import type { EventStore, EventTypeStore } from '../port/events.ts';
+import {
+  appendStatement,
+  EVENT_TYPE,
+  insertStatement,
+  latestEvents,
+  publishedEvent,
+  reachedBy,
+} from '../shared/events.ts';
 import { filteredWebhooks, hasFilters, judge } from '../shared/judging.ts';
 import { readOne, resultsByStatement } from '../shared/table.ts';
 

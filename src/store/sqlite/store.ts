@@ -23,7 +23,7 @@ import { stateHistoryStore } from './state-history.ts';
 
 export function createSqliteStore(database: SqliteDatabase, vault: Vault, ids: Ids): Store {
   const { db, appended } = watchAppends(database);
-  const access = watchAccess(db);
+  const access = watchAccess(database);
   const shared = createSharedStore(db, vault, ids, access);
   return {
     ...shared,
@@ -35,7 +35,7 @@ export function createSqliteStore(database: SqliteDatabase, vault: Vault, ids: I
         return shared.pulls.ends(webhookNumbers);
       },
     },
-    tokens: tokenStore(db, access),
+    tokens: tokenStore(database, access),
     failures: { throttle: (_, remembered) => createThrottle(remembered) },
     allowances: createMemoryAllowances(),
     shortLived: { values: (_, remembered) => createMemoryValues(remembered) },

@@ -29,8 +29,19 @@ describe('the curl command of an attempt', () => {
     assert.doesNotMatch(command, /\[secret\]/);
     assert.deepEqual(wordsOf([command], { X_API_KEY: 'k 1', AUTHORIZATION: 't' }), [
       [
-        ...['--request', 'POST', URL, '--header', 'content-type: application/json', '--header', 'x-api-key: k 1'],
-        ...['--header', 'authorization: Bearer t', '--header', "x-note: it's", '--data-binary', '{"a":"$HOME"}'],
+        '--request',
+        'POST',
+        URL,
+        '--header',
+        'content-type: application/json',
+        '--header',
+        'x-api-key: k 1',
+        '--header',
+        'authorization: Bearer t',
+        '--header',
+        "x-note: it's",
+        '--data-binary',
+        '{"a":"$HOME"}',
       ],
     ]);
   });

@@ -6,7 +6,7 @@ import type { Webhook } from '../../../src/domain/webhook.ts';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
-import { eventTypeFields } from '../../../src/portal/event-types/event-type-pages.ts';
+import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readCompared, readForm, readPatch, withoutSecrets } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';

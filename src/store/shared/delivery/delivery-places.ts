@@ -268,7 +268,7 @@ function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Pl
 }
 
 /** Event times in epoch milliseconds: `since` inclusive, `until` exclusive. */
-export type Stretch = { readonly since?: number | undefined; readonly until?: number | undefined };
+export type EventTimes = { readonly since?: number | undefined; readonly until?: number | undefined };
 
 // A binary search. Where housekeeping has deleted records, the next existing record is used as the middle.
 const SPLIT = `
@@ -299,7 +299,11 @@ async function splitAt(db: Database, webhookNumber: number, key: number): Promis
 }
 
 /** Offsets that include every record of the stretch, and at both ends possibly some others. */
-export async function offsetsAround(db: Database, webhookNumber: number, { since, until }: Stretch): Promise<Offsets> {
+export async function offsetsAround(
+  db: Database,
+  webhookNumber: number,
+  { since, until }: EventTimes,
+): Promise<Offsets> {
   return {
     from: since === undefined ? 0 : (await splitAt(db, webhookNumber, firstRowKeyAt(since))) - LOG_DISORDER_RECORDS,
     below:

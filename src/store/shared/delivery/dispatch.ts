@@ -1,13 +1,13 @@
 /** What the dispatcher reads: the positions of webhooks in their logs, what a delivery needs, due batches, and the records in them. */
-import { type Batch, type DeliveryTarget, type LogRecord, type LogPosition, type Stretch } from '../../../domain/batch.ts';
-import { type Endpoint } from '../../../domain/endpoint.ts';
-import { type PgpKey, type Webhook, type WebhookConfiguration } from '../../../domain/webhook.ts';
+import type { Batch, DeliveryTarget, LogPosition, LogRecord, Stretch } from '../../../domain/batch.ts';
+import type { Endpoint } from '../../../domain/endpoint.ts';
+import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webhook.ts';
 import { createLru } from '../../../kernel/lru.ts';
-import { type Vault } from '../../../kernel/vault.ts';
-import { type Answer, type Database, type Row } from '../../port/database.ts';
-import { type DispatchStore, type ReadRecords, NEVER } from '../../port/dispatch.ts';
-import { customer, readOne, readRow } from '../table.ts';
+import type { Vault } from '../../../kernel/vault.ts';
+import type { Answer, Database, Row } from '../../port/database.ts';
+import { type DispatchStore, NEVER, type ReadRecords } from '../../port/dispatch.ts';
 import { IS_RUNNABLE } from '../changes.ts';
+import { customer, readOne, readRow } from '../table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';

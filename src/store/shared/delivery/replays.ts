@@ -3,17 +3,17 @@
  * records keep their state, because there is nothing to send.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type AuditEntry } from '../../../domain/audit.ts';
+import type { AuditEntry } from '../../../domain/audit.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
-import { type Database, type Statement } from '../../port/database.ts';
-import { type Replay, type ReplayRange, type ReplayStore } from '../../port/deliveries.ts';
+import type { Database, Statement } from '../../port/database.ts';
+import type { Replay, ReplayRange, ReplayStore } from '../../port/deliveries.ts';
 import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
+import { dueNowStatements } from '../changes.ts';
 import { resultsByStatement } from '../table.ts';
 import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
 import { tryNow } from './try-now.ts';
-import { dueNowStatements } from '../changes.ts';
 
 /** Batches counted per turn of the event loop before a replay. */
 const REPLAY_COUNTED_AT_ONCE = 2000;

@@ -1,7 +1,7 @@
 /** How a person in a shell calls this program, for commands that it prints. */
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
-import type { Config } from '../config/names.ts';
+import type { Config } from '../../config/names.ts';
 
 const NAME = 'sallyport';
 

@@ -1,0 +1,185 @@
+/** Checks the data of events with the JSON Schemas of their types, each within a bound in time. */
+
+import { createContext, Script } from 'node:vm';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { EventType } from '../domain/event.ts';
+import { LARGE_JSON_BYTES, parsing } from '../kernel/json-parts.ts';
+import { createLru } from '../kernel/lru.ts';
+import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
+import { id } from '../kernel/schemas.ts';
+import { SLICE_MS, type Work } from '../kernel/slices.ts';
+import { fieldName } from '../kernel/validation.ts';
+import { EVENT_TYPE_SCHEMAS_CACHED } from './limits.ts';
+
+/**
+ * Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop.
+ */
+const SCHEMA_COMPILE_MS = 2000;
+
+const SCHEMA_CHECK_MS = 500;
+
+export const SCHEMA_EVENT_MS = 75;
+
+/** Checks of an event that take too long before it is refused. */
+const SCHEMA_TRIES = 3;
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** The JSON Schemas of event types. */
+export type DataSchemas = {
+  /** Throws a refusal of `dataSchema` that gives the reason. */
+  refuseInvalid(schema: JsonSchema): void;
+  /** The first problem of `data`, or null, by a schema of no stored event type. */
+  problemOf(schema: JsonSchema, data: unknown): FieldProblem | null;
+  /**
+   * The first problem of each, or null. A check that takes too long is a problem too, because the size of a schema does not bound its
+   * work: one check, or all of them together. The checks after it are skipped.
+   */
+  problemsOf(checks: readonly DataCheck[]): Work<(FieldProblem | null)[]>;
+};
+
+export type DataCheck = {
+  readonly eventType: Pick<EventType, 'id' | 'updatedAt'>;
+  readonly schema: JsonSchema;
+  readonly dataJson: string;
+};
+
+/** By `$schema`; the first without it. Most schemas in use are of the second. */
+const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
+  ['https://json-schema.org/draft/2020-12/schema', Ajv2020],
+  ['http://json-schema.org/draft-07/schema', Ajv],
+]);
+
+/** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
+export function createDataSchemas(): DataSchemas {
+  const compiled = createLru<string, ValidateFunction>({ max: EVENT_TYPE_SCHEMAS_CACHED });
+  const validatorOf = ({ id, updatedAt }: DataCheck['eventType'], schema: JsonSchema): ValidateFunction => {
+    const version = `${id} ${updatedAt}`;
+    const validator = compiled.get(version) ?? compile(schema);
+    compiled.set(version, validator);
+    return validator;
+  };
+  return {
+    refuseInvalid: (schema) => {
+      // The library's own extension: such a validator answers with a promise, which would pass for yes.
+      if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
+      if (dialectOf(schema) === undefined)
+        throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
+      let inTime: boolean;
+      try {
+        inTime = endsInTries(SCHEMA_COMPILE_MS, () => void compile(schema));
+      } catch (error) {
+        const why = error instanceof Error ? error.message.slice(0, 300) : '';
+        throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
+      }
+      if (!inTime) throw refuseField('dataSchema', `takes more than ${SCHEMA_COMPILE_MS} ms to be compiled`);
+    },
+    problemOf: (schema, data) => {
+      let problem: FieldProblem | null = tooSlow(SCHEMA_CHECK_MS);
+      endsInTries(SCHEMA_CHECK_MS, () => {
+        problem = dataProblem(compile(schema), data);
+      });
+      return problem;
+    },
+    problemsOf: function* (checks) {
+      const validators: ValidateFunction[] = [];
+      for (const { eventType, schema } of checks) {
+        validators.push(validatorOf(eventType, schema));
+        yield;
+      }
+      const problems: (FieldProblem | null)[] = [];
+      let leftMs = SCHEMA_CHECK_MS;
+      let tries = 0;
+      for (let next = checks[0]; next !== undefined; next = checks[problems.length]) {
+        let data = yield* parsing(next.dataJson);
+        const beganAt = performance.now();
+        const inTime = endsWithin(SCHEMA_EVENT_MS, () => {
+          for (;;) {
+            problems.push(dataProblem(validators[problems.length], data));
+            const json = checks[problems.length]?.dataJson;
+            if (json === undefined || json.length > LARGE_JSON_BYTES || performance.now() - beganAt >= SLICE_MS) return;
+            data = JSON.parse(json);
+          }
+        });
+        leftMs -= performance.now() - beganAt;
+        const isLast = problems.length === checks.length;
+        // The limit is of time that passes. On a busy machine, the check may not have run at all.
+        tries = inTime ? 0 : tries + 1;
+        if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
+          const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;
+          return [...problems, tooSlow(limit), ...checks.slice(problems.length + 1).map(() => null)];
+        }
+        yield;
+      }
+      return problems;
+    },
+  };
+}
+
+/**
+ * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes,
+ * and only work may be refused for being slow.
+ */
+function endsInTries(limitMs: number, work: () => void): boolean {
+  for (let tries = 1; ; tries += 1) {
+    const before = process.cpuUsage();
+    if (endsWithin(limitMs, work)) return true;
+    const { user, system } = process.cpuUsage(before);
+    if (tries === SCHEMA_TRIES || (user + system) / 1000 > limitMs / 2) return false;
+  }
+}
+
+function tooSlow(limitMs: number): FieldProblem {
+  return { field: 'data', problem: `takes more than ${limitMs} ms to be checked against the event type's schema` };
+}
+
+function dataProblem(validator: ValidateFunction | undefined, data: unknown): FieldProblem | null {
+  if (validator === undefined || validator(data)) return null;
+  const [error] = validator.errors ?? [];
+  return {
+    field: fieldName(['data', ...stepsOf(error?.instancePath ?? '')]),
+    problem: error?.message ?? "does not satisfy the event type's schema",
+  };
+}
+
+function dialectOf({ $schema }: JsonSchema): typeof Ajv | typeof Ajv2020 | undefined {
+  // The empty fragment that draft-07's own name ends in says nothing.
+  return $schema === undefined ? Ajv2020 : DIALECTS.get(String($schema).replace(/#$/, ''));
+}
+
+function compile(schema: JsonSchema): ValidateFunction {
+  const Dialect = dialectOf(schema) ?? Ajv2020;
+  return new Dialect({ strict: false, validateFormats: false }).compile(schema);
+}
+
+/** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
+function stepsOf(pointer: string): (string | number)[] {
+  const names = pointer.split('/').slice(1);
+  return names.map((name) =>
+    /^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~'),
+  );
+}
+
+// The context only carries the time limit. `work` is the caller's own function and sees the caller's own globals.
+const context: { work: (() => void) | null } = { work: null };
+createContext(context);
+
+const script = new Script('work()');
+
+/**
+ * Runs `work` and tells whether it ended within the limit. This bounds a regular expression that backtracks, for example. It costs 0.1 to
+ * 0.3 ms, because a thread keeps the time.
+ */
+function endsWithin(limitMs: number, work: () => void): boolean {
+  context.work = work;
+  try {
+    script.runInContext(context, { timeout: limitMs });
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return false;
+    throw error;
+  } finally {
+    context.work = null;
+  }
+}
