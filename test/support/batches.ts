@@ -31,8 +31,10 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
 }
 
 /** Makes this process the holder of all webhooks, as a look of the dispatcher does. */
-export async function hold({ store }: TestStore): Promise<void> {
-  if (onPostgres) await store.dispatch.changed();
+export async function hold(s: TestStore): Promise<void> {
+  if (!onPostgres) return;
+  await execute(s, 'INSERT INTO webhook_change (webhook_number) SELECT webhook_number FROM webhook_progress');
+  await s.store.dispatch.changed();
 }
 
 /** Makes the next `size` records a batch with an attempt in progress. */
