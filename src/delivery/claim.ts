@@ -49,10 +49,9 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
   const now = clock();
   const reason = stopReason(target, now);
-  if (reason !== null) {
-    await stopByService(dependencies, target, reason, now);
-    return null;
-  }
+  // If it changed since it was read, the reason may be gone.
+  if (reason !== null)
+    return (await stopByService(dependencies, target, reason, now)) ? null : claimWork(dependencies, log);
   const { webhook, endpoint } = target;
   const { ordered, customerId } = webhook;
   const { webhookNumber } = log;
@@ -250,14 +249,14 @@ export function cutBatches(
 
 /**
  * Stops a webhook for a reason that the service found. Its records stay pending. Writes the event and the audit entry too. Does nothing
- * if the webhook changed since `target` was read.
+ * and returns false if the webhook changed since `target` was read.
  */
 export async function stopByService(
   { store, ids, log }: Pick<Dependencies, 'store' | 'ids' | 'log'>,
   { webhook, endpoint }: DeliveryTarget,
   reason: StopReason,
   now: number,
-): Promise<void> {
+): Promise<boolean> {
   const after = stoppedProgress(webhook.progress, 'stop', reason, now);
   try {
     const change = stateChange(webhook, after, ids);
@@ -265,8 +264,9 @@ export async function stopByService(
     if (reason === 'endpoint_disabled') await store.webhooks.stopWithEndpoint(change, entry, endpoint.id);
     else await store.webhooks.setState(change, entry);
   } catch (error) {
-    if (error instanceof StaleWrite) return;
+    if (error instanceof StaleWrite) return false;
     throw error;
   }
   log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
+  return true;
 }

@@ -46,10 +46,8 @@ describe('a webhook that the service stops', () => {
       reason: 'endpoint_disabled',
       at: new Date(d.clock()).toISOString(),
     });
-    await until(
-      'all is given back',
-      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
-    );
+    const ofWebhook = `SELECT 1 FROM batch WHERE webhook_number = ${number}`;
+    await until('all is given back', async () => (await d.rows(ofWebhook)).length === 60);
     assert.equal(at.deliveries.length, 8);
     assert.deepEqual(
       await d.rows(
@@ -162,39 +160,33 @@ describe('a webhook that the service stops', () => {
     assert.equal((await d.webhooks.get(other.webhook.id)).progress.state, 'running', 'that of another endpoint');
     // A stopped webhook stays as it is.
     await d.endpoints.patch(webhook.endpointId, { name: 'still off' }, ACTOR);
-    assert.equal((await d.webhooks.get(webhook.id)).progress.wakeAt, null);
+    assert.deepEqual(await d.rows('SELECT 1 FROM webhook_change'), []);
   });
 
   it('stays stopped if it was stopped during the claim: nothing is sent, and no error is logged', async (t) => {
     const d = await openDispatching(t);
-    const { at, webhook } = await d.connect();
+    const { at, webhook, number } = await d.connect();
     const other = await d.connect();
     await d.publishMany(1);
+    const { dispatch } = d.store;
     let claims = 0;
-    let refused = 0;
-    const store = {
-      ...d.store,
-      dispatch: {
-        ...d.store.dispatch,
-        claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
-          if (claim.webhookNumber !== webhook.progress.webhookNumber) return d.store.dispatch.claim(claim);
-          claims += 1;
-          await d.webhooks.stop(webhook.id, ACTOR);
-          return d.store.dispatch.claim(claim).catch((error: unknown) => {
-            refused += 1;
-            throw error;
-          });
-        },
-      },
+    const waiting: typeof dispatch.waiting = async (webhookNumber, ...asked) => {
+      const found = await dispatch.waiting(webhookNumber, ...asked);
+      if (webhookNumber !== number) return found;
+      claims += 1;
+      await d.webhooks.stop(webhook.id, ACTOR);
+      return found;
     };
-    await d.start({ store });
+    const dispatcher = await d.start({ store: { ...d.store, dispatch: { ...dispatch, waiting } } });
     await other.at.next();
     await until('it is settled', async () => (await attempts(d.rows, other.number, 'delivery')) === 1);
-    await until('the claim is refused', () => refused === 1);
+    await dispatcher.stop();
     assert.equal(claims, 1);
     assert.equal(at.deliveries.length, 0);
-    const { state, wakeAt, cursorOffset } = (await d.webhooks.get(webhook.id)).progress;
-    assert.deepEqual([state, wakeAt, cursorOffset], ['stopped', null, 0]);
+    const { state, nextOffset } = (await d.webhooks.get(webhook.id)).progress;
+    assert.deepEqual([state, nextOffset], ['stopped', 1]);
+    const waits = `SELECT waiting_records + pending_records AS n FROM webhook_status WHERE webhook_number = ${number}`;
+    assert.deepEqual(await d.rows(waits), [{ n: 1 }]);
     assert.deepEqual(
       d.log.lines().filter(({ level }) => Number(level) >= 50),
       [],
@@ -207,26 +199,17 @@ describe('a webhook that the service stops', () => {
     const { at, webhook } = await d.connect({ webhook: { encryptionKeyName: name, maxBatchRecords: 1 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
     await d.publishMany(20);
-    const asked = deferred();
-    const store = {
-      ...d.store,
-      dispatch: {
-        ...d.store.dispatch,
-        claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
-          await d.store.dispatch.claim(claim);
-          await execute(d, `UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
-          asked.resolve();
-        },
-      },
+    const { dispatch } = d.store;
+    const waiting: typeof dispatch.waiting = async (...asked) => {
+      const found = await dispatch.waiting(...asked);
+      await execute(d, `UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
+      return found;
     };
-    await d.start({ store });
-    await asked.promise;
+    await d.start({ store: { ...d.store, dispatch: { ...dispatch, waiting } } });
     await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
     assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'encryption_key_expired');
-    await until(
-      'all is given back',
-      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 0,
-    );
+    const given = "SELECT 1 FROM batch WHERE state = 'pending' AND attempt_count = 0";
+    await until('all is given back', async () => (await d.rows(given)).length === 20);
     assert.equal(d.receiver.requests.length, 0);
     assert.equal(at.deliveries.length, 0);
   });
@@ -309,15 +292,19 @@ describe('a heartbeat', () => {
       return { status: 200 };
     });
     await d.publishMany(1);
-    const dispatcher = await d.start();
+    let looks = 0;
+    const { dispatch } = d.store;
+    const changed: typeof dispatch.changed = async () => {
+      looks += 1;
+      return dispatch.changed();
+    };
+    const dispatcher = await d.start({ store: { ...d.store, dispatch: { ...dispatch, changed } } });
     await at.next();
     for (let minutes = 0; minutes < 5; minutes += 1) {
+      const before = looks;
       d.advance(60_000);
       dispatcher.wake();
-      await until(
-        'a look',
-        async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) > d.clock(),
-      );
+      await until('two looks', () => looks > before + 1);
     }
     assert.equal(d.receiver.requests.length, 1);
     open.resolve();

@@ -131,7 +131,7 @@ it('a 413 counts although the connection breaks within its head: the batch goes 
   ]);
 });
 
-it('updatedAt of a delivery moves when an attempt begins and ends, and with a replay', async (t) => {
+it('updatedAt of a delivery moves when an attempt ends, and with a replay', async (t) => {
   const d = await openDispatching(t);
   const { at } = await d.connect({ webhook: { retry: { policy: 'linear', maxAttempts: 2 } } });
   const [eventId = ''] = await d.publishMany(1);
@@ -143,8 +143,6 @@ it('updatedAt of a delivery moves when an attempt begins and ends, and with a re
   const now = (): string => new Date(d.clock()).toISOString();
   assert.equal(await shown(), now());
   at.answer(async () => {
-    // The attempt has begun.
-    assert.equal(await shown(), now());
     d.advance(5);
     return { status: 503 };
   });
