@@ -17,6 +17,7 @@ import {
   until,
 } from '../support/dispatching.ts';
 import { repeats } from '../support/repeats.ts';
+import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 
 repeats('postgres');
@@ -232,6 +233,32 @@ describe('a process that dies', () => {
         await checkLog(d, number);
       },
     );
+
+  onSqlite('leaves gaps, which are sent before a retry behind them if the webhook is ordered by then', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: SINGLE });
+    await runAll(d);
+    const hanging = deferred();
+    let hangs = true;
+    at.answer(async ({ records }) => {
+      const [{ offset } = { offset: 0 }] = records;
+      if (hangs && [1, 3, 4].includes(offset)) await hanging.promise;
+      return { status: hangs && offset === 2 ? 500 : 200 };
+    });
+    await d.publishMany(5);
+    const process = await mortal(d);
+    await takeRecords(at, 5);
+    await until('two outcomes', async () => (await d.rows('SELECT 1 FROM batch')).length === 2);
+    process.dies();
+    hangs = false;
+    await d.webhooks.patch(webhook.id, { ordered: true }, ACTOR);
+    d.advance(60_000);
+    await d.start();
+    await until('the end', () => isDrained(d));
+    hanging.resolve();
+    process.buried();
+    assert.deepEqual(offsets(at).slice(5), [1, 2, 3, 4]);
+  });
 
   onSqlite('after its attempts got rows had them counted', async (t) => {
     const d = await openDispatching(t);
