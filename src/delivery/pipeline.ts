@@ -202,7 +202,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     try {
       const claimed = await claimWork({ store, clock, ids, log, scheduler, logs }, ofLog);
       const now = clock();
-      if (claimed === null) return logs.close(webhookNumber);
+      if (claimed === null) return await close(webhookNumber);
       scheduler.admit(claimed);
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);

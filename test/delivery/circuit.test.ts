@@ -44,17 +44,12 @@ describe('while an endpoint fails', () => {
       d.advance(waitMs - 1);
       dispatcher.wake();
       // A retry and a new record are due now. Neither is sent before the probe.
-      await until(
-        'a look',
-        async () => Number((await d.rows('SELECT wake_at FROM webhook_progress'))[0]?.wake_at) === d.clock() + 1,
-      );
+      await d.looked();
       assert.equal(ill.at.deliveries.length, failures + 1);
       d.advance(1);
       dispatcher.wake();
     }
-    // Batches claimed ahead were given back: nothing is leased while the webhook waits for its probe.
     await until('the last failure', async () => (await settled(d, ill.number)) === PROBES_UNPACED + 6);
-    assert.deepEqual(await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });
 
   it('it gets no record before the Retry-After of a 429 or 503, and all of them after it', async (t) => {
@@ -69,13 +64,7 @@ describe('while an endpoint fails', () => {
     for (const waitMs of [6000, 113_999]) {
       d.advance(waitMs);
       dispatcher.wake();
-      await until(
-        'a look',
-        async () =>
-          Number(
-            (await d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${busy.number}`))[0]?.wake_at,
-          ) > d.clock(),
-      );
+      await d.looked();
       assert.equal(busy.at.deliveries.length, 1);
     }
     busy.at.answer(() => ({ status: 204 }));

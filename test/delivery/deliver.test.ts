@@ -45,9 +45,9 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
       return { startedAt: now, outcome: { ...OUTCOME, timings: TIMINGS }, requestHeaders: {}, bodyBytes: 0 };
     },
   });
-  const large = { bytes: LARGE_BODY_BYTES, attemptNumber: 1, contentRefusals: 0 };
+  const large = { bytes: LARGE_BODY_BYTES, attemptNumber: 1, contentRefusals: 0, isStored: false };
   const batch = { webhookNumber, id, firstOffset: 0, lastOffset: 0, ...large };
-  const job = { webhookNumber, endpointId: id, batch, ordered: false, leaseExpiresAt: s.clock() + 3_600_000 };
+  const job = { webhookNumber, endpointId: id, batch, ordered: false };
   assert.equal((await deliver(job)).kind, 'sent');
   return [lengthSent, made.byteLength];
 }

@@ -67,7 +67,7 @@ async function toEndOfPause(
   await until('the pause', async () => (await progress()).probeAt === d.clock() + FAULT_PAUSE_MS);
   d.advance(FAULT_PAUSE_MS - 1);
   dispatcher.wake();
-  await until('a look', async () => (await progress()).wakeAt === d.clock() + 1);
+  await d.looked();
   assert.equal((await attemptsOf(d, connected)).length, attempts);
   d.advance(1);
   dispatcher.wake();

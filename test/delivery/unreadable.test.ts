@@ -37,7 +37,7 @@ async function onlyBadIsDead(d: Dispatching, message: RegExp): Promise<void> {
   );
   assert.match(String(told[0]?.error_message), message);
   const [progress] = await d.rows(
-    'SELECT state, failing_since_at, failure_streak, dead_streak, pending_records FROM webhook_progress',
+    'SELECT state, failing_since_at, failure_streak, dead_streak, pending_records FROM webhook_status',
   );
   assert.deepEqual(progress, {
     state: 'running',
@@ -143,7 +143,8 @@ describe('a record that cannot be read', () => {
     await execute(
       d,
       `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock()} WHERE state = 'dead'`,
-      `UPDATE webhook_progress SET pending_records = 1, wake_at = ${d.clock()} WHERE webhook_number = ${number}`,
+      `UPDATE webhook_position SET pending_records = 1 WHERE webhook_number = ${number}`,
+      `INSERT INTO webhook_change (webhook_number) VALUES (${number})`,
     );
     dispatcher.wake();
     await until('the last one', () => offsets(at).includes(BAD));

@@ -10,6 +10,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { IS_RUNNABLE } from '../../src/store/shared/changes.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
@@ -47,6 +48,8 @@ export type Dispatching = TestServices & {
   }): Promise<Connected>;
   /** Sets the wall clock forward, or back with a negative number, without time passing, as an administrator does. */
   setClock(byMs: number): void;
+  /** Resolves after a whole look of a dispatcher that began after this call: it has claimed all that may be sent now. */
+  looked(): Promise<void>;
   /** Publishes `count` events of `TYPE` and returns their ids. */
   publishMany(count: number, data?: Fields): Promise<string[]>;
 };
@@ -90,12 +93,28 @@ export async function openDispatching(
   const { make: makeLargeBody } = largeBodies;
   let setByMs = 0;
   let paths = 0;
+  let looks = 0;
+  /** Counts the looks of a dispatcher with this store: each begins with this verb. */
+  const counting = (watched: Store): Store => {
+    const changed: Store['dispatch']['changed'] = async () => {
+      looks += 1;
+      return watched.dispatch.changed();
+    };
+    return { ...watched, dispatch: { ...watched.dispatch, changed } };
+  };
   return {
     ...services,
     receiver,
     log,
     send,
-    start: async (options = {}) => {
+    looked: async () => {
+      const second = looks + 2;
+      await until('a look', () => {
+        for (const dispatcher of started) dispatcher.wake();
+        return looks >= second;
+      });
+    },
+    start: async ({ store: ownStore = store, ...options } = {}) => {
       const checkClock = createClockWatch({
         clockLead: store.clockLead,
         clock,
@@ -103,7 +122,7 @@ export async function openDispatching(
         log: createLog('debug', { write: log.take }),
       });
       const dispatcher = createDispatcher({
-        store,
+        store: counting(ownStore),
         clock,
         checkClock,
         ids,

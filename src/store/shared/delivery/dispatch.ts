@@ -51,8 +51,7 @@ const POSITIONS = `
 const COVERING = `
   SELECT b.webhook_number, b.first_offset, b.last_offset
   FROM tuples(@covered) AS asked CROSS JOIN batch AS b
-  WHERE b.webhook_number = CAST(asked.value ->> 0 AS BIGINT) AND b.first_offset >= CAST(asked.value ->> 1 AS BIGINT)
-  ORDER BY b.webhook_number, b.first_offset`;
+  WHERE b.webhook_number = CAST(asked.value ->> 0 AS BIGINT) AND b.first_offset >= CAST(asked.value ->> 1 AS BIGINT)`;
 
 /** The reads that both databases do in the same way. */
 export function dispatchStore(
@@ -93,7 +92,11 @@ async function positions(db: Database, webhookNumbers: readonly number[]): Promi
   }
   return rows.map((row) => {
     const position = readRow<Omit<LogPosition, 'next' | 'gaps'>>(row);
-    const { next, gaps } = beyond(position.coveredOffset, batches.get(position.webhookNumber) ?? []);
+    const found = batches.get(position.webhookNumber) ?? [];
+    const { next, gaps } = beyond(
+      position.coveredOffset,
+      found.toSorted((one, other) => one.first - other.first),
+    );
     return { ...position, next, end: Math.max(position.end, next), gaps };
   });
 }
