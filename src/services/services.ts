@@ -9,6 +9,7 @@ import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsers, type Users } from '../access/users.ts';
 import { type Customers, createCustomers } from '../customers/customers.ts';
 import { createPortalLinks, type PortalLinks } from '../customers/portal-links.ts';
+import { createPortalTokens, type PortalTokens } from '../customers/portal-tokens.ts';
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
 import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
 import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
@@ -32,6 +33,7 @@ import { createWebhooks, type Webhooks } from '../webhooks/webhooks.ts';
 export type Services = {
   readonly customers: Customers;
   readonly portalLinks: PortalLinks;
+  readonly portalTokens: PortalTokens;
   readonly usage: UsageReads;
   readonly users: Users;
   readonly invitations: Invitations;
@@ -91,6 +93,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
   return {
     customers,
     portalLinks: createPortalLinks({ ...dependencies, customers }),
+    portalTokens: createPortalTokens({ ...dependencies, customers }),
     usage: createUsageReads({ ...dependencies, customers }),
     users: createUsers(dependencies),
     invitations: createInvitations(dependencies),
