@@ -11,6 +11,7 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
+import { GUIDE_PATH } from './guide-text.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
@@ -24,7 +25,13 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
     return {
       title,
       content: html`
-        ${pageHeader({ title, crumbs })}
+        ${pageHeader({
+          title,
+          crumbs,
+          actions: [
+            linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'The whole guide', icon: 'book' }),
+          ],
+        })}
         ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
         ${codeSection(endpoint)}
       `,
