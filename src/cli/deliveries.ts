@@ -9,8 +9,7 @@ import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
-import { printPage, recordText, tableText } from './output.ts';
-import { withCustomers } from './owners.ts';
+import { printPage, recordText, tableText, withCustomers } from './output.ts';
 import { recordId } from './resource.ts';
 import { WEBHOOK } from './webhook.ts';
 

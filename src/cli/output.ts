@@ -1,4 +1,5 @@
 /** How commands print data: JSON for programs, aligned text for people. */
+import type { Store } from '../store/port/store.ts';
 import type { Invocation } from './command.ts';
 
 export type Shown = Readonly<Record<string, unknown>>;
@@ -18,6 +19,24 @@ export async function printPage({ terminal, json }: Invocation, page: Page, colu
   if (json) return void (await terminal.out(`${JSON.stringify(page)}\n`));
   const more = page.nextCursor === null ? '' : `\nMore items: --cursor ${page.nextCursor}\n`;
   await terminal.out(page.items.length === 0 ? 'None.\n' : tableText(page.items, columns) + more);
+}
+
+type Table = { readonly items: readonly Shown[]; readonly columns: readonly string[] };
+
+/** The table with the column `customer` behind the name, if a record belongs to a customer. JSON has the id instead. */
+export async function withCustomers(
+  { customers }: Pick<Store, 'customers'>,
+  records: readonly object[],
+  { items, columns }: Table,
+): Promise<Table> {
+  const ids = records.map((record) => (record as { readonly customerId?: string | null }).customerId ?? null);
+  if (ids.every((id) => id === null)) return { items, columns };
+  const names = await customers.names(ids.filter((id) => id !== null));
+  const behind = Math.max(1, columns.findIndex((column) => /name$/i.test(column)) + 1);
+  return {
+    items: items.map((item, at) => ({ ...item, customer: names.get(ids[at] ?? '') ?? null })),
+    columns: columns.toSpliced(behind, 0, 'customer'),
+  };
 }
 
 /** Aligned `name  value` lines. Leaves out fields without a value. */

@@ -14,8 +14,7 @@ import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, didYouMean, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord, type Shown } from './output.ts';
-import { withCustomers } from './owners.ts';
+import { printPage, printRecord, type Shown, withCustomers } from './output.ts';
 
 export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */

@@ -127,8 +127,8 @@ const DIGITS = new Int8Array(128).fill(FOREIGN);
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 
 /**
- * `spc` client id (16 bytes), `sps` client secret, `spi` invitation and `spp` portal token (32 bytes), `spt` access token (8-byte row key, then 32 random
- * bytes).
+ * `spc` client id (16 bytes), `sps` client secret, `spi` invitation and `spp` portal token (32 bytes), `spt` access token (8-byte row
+ * key, then 32 random bytes).
  */
 export type CredentialPrefix = 'spc' | 'sps' | 'spi' | 'spp' | 'spt';
 

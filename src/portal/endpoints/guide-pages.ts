@@ -110,7 +110,7 @@ function values(endpoint: Endpoint, apiKey: string, webhooks: readonly Webhook[]
   });
 }
 
-/** The form of a request: its body, how it is signed, and what is done to the body. */
+/** The form of a request: its records, its signature, and the encoding of its body. */
 export function whatArrives(
   {
     standardWebhooks,

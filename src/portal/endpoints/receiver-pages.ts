@@ -32,7 +32,7 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
             linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'The whole guide', icon: 'book' }),
           ],
         })}
-        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${handOver(call, endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
         ${codeSection(endpoint)}
       `,
     };
@@ -43,10 +43,12 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
 export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
   const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
+  // The people of a customer write the receiver themselves.
+  const isOwn = call.session.customerId !== null;
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: 'Hand over the secret, verify ownership, then choose the events.',
+    lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}, verify ownership, then choose the events.`,
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
   const webhook = section({
@@ -68,8 +70,8 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
   });
   const verify = verifyStep(call, endpoint, isMade);
   return resultOf(title, (showing) => {
-    const values = handOver(endpoint, {
-      title: '1. Hand over the secret and the address',
+    const values = handOver(call, endpoint, {
+      title: isOwn ? '1. Put the secret into your program' : '1. Hand over the secret and the address',
       apiKey:
         showing === 'first'
           ? apiKeyOf(call, endpoint)
@@ -130,10 +132,17 @@ type HandedOver = {
   readonly secret: Html | null;
 };
 
-function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Html {
+function handOver(
+  { session: { customerId } }: PageCall,
+  endpoint: Endpoint,
+  { title, apiKey, secret }: HandedOver,
+): Html {
   return section({
     title,
-    lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
+    lead:
+      customerId === null
+        ? 'The receiver needs these values. Pass the secret on separately, and never by email.'
+        : 'Put these values into your program. Keep the secret out of source code and email.',
     content: html`
       <div class="stack">
         ${secret}
@@ -212,7 +221,7 @@ export function firstExample(markdown: string): string {
 }
 
 /** The example in JavaScript. */
-export function withoutTypes(code: string): string {
+function withoutTypes(code: string): string {
   return code
     .replaceAll(/^import type .*\n/gm, '')
     .replace(/\/\*\* The event types [^\n]*\n/, '')

@@ -105,7 +105,8 @@ function gotIt(id: string, deliveries: readonly Delivery[], ownerIn: OwnerIn): H
 
 function waits({ state, webhookState }: Delivery): Html | null {
   if (state !== 'pending' || isRunnable(webhookState)) return null;
-  return html`<span class="cell-hint">It waits until the webhook is started: it ${webhookState === 'failed' ? 'failed' : 'is stopped'}.</span>`;
+  const why = webhookState === 'failed' ? 'it failed' : 'it is stopped';
+  return html`<span class="cell-hint">It waits until the webhook is started: ${why}.</span>`;
 }
 
 function nobody(type: string, audience: string, { total, ofCustomers }: MissedBy): Html {

@@ -4,15 +4,14 @@
  */
 import type { Sessions } from '../../access/sessions.ts';
 import type { SignedIn } from '../../domain/user.ts';
-import type { ReadCookie } from './call.ts';
+import type { Opener, ReadCookie } from './call.ts';
 import { SESSION_COOKIE, VISITED_COOKIE } from './cookies.ts';
 
-export type CurrentSession = {
+type CurrentSession = {
   /** In the cookie of the session. */
   readonly token: string;
   readonly session: SignedIn;
-  /** The operator's user who looks at a customer's portal, and the token of this user's session; null otherwise. */
-  readonly opener: { readonly name: string; readonly token: string } | null;
+  readonly opener: Opener | null;
 };
 
 /** Null without a session. */

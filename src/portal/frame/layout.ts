@@ -7,15 +7,14 @@ import { VERSION } from '../../kernel/version.ts';
 import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
 import type { AssetUrls } from './asset-routes.ts';
-import type { Flash, Theme, View } from './call.ts';
-import type { CurrentSession } from './current-session.ts';
+import type { Flash, Opener, Theme, View } from './call.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
 export type Surroundings = {
   readonly session: SignedIn | null;
   /** The operator's user who looks at the customer's portal; null otherwise. */
-  readonly opener: CurrentSession['opener'];
+  readonly opener: Opener | null;
   /** The look of the customers' portal; null in the operator's. */
   readonly brand: PortalTheme | null;
   /** The origins of the pages around the portal if it is in a frame; else none. */

@@ -106,7 +106,7 @@ function userTable(
 function noUsers(call: PageCall): Html {
   return emptyState({
     title: 'No users yet',
-    text: 'Only you, by link. Add colleagues so that they can sign in by themselves.',
+    text: 'Only you, by link. Add colleagues, so that they have accounts of their own.',
     action: call.may('administrator') ? linkButton({ href: `${PATH}/new`, label: 'Add a user', icon: 'plus' }) : null,
   });
 }

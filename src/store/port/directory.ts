@@ -100,11 +100,11 @@ export type Use = { readonly id: string; readonly name: string; readonly state: 
 /** The number of webhooks and the first few in order of creation. */
 export type Uses = { readonly count: number; readonly first: readonly Use[] };
 
-/** A webhook that subscribes to an event type, whoever gets the event. */
+/** A webhook that subscribes to an event type. */
 export type Subscriber = Pick<Webhook, 'id' | 'name' | 'customerId' | 'filter' | 'createdAt' | 'updatedAt'>;
 
-/** `total` and `ofCustomers` count them all, also those that are not listed. */
-export type Subscribers = {
+/** `total` and `ofCustomers` count unlisted ones too. */
+type Subscribers = {
   readonly first: readonly Subscriber[];
   readonly total: number;
   readonly ofCustomers: number;
