@@ -74,18 +74,18 @@ CREATE TABLE invitation (
 -- account's role at sign-in: if it changes, the account must sign in again.
 CREATE TABLE session (
   id         TEXT PRIMARY KEY,
-  user_id    TEXT REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link
+  user_id    TEXT REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link, or is a portal token
   customer_id TEXT NOT NULL DEFAULT '' REFERENCES customer (id) ON DELETE CASCADE,
   token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
   role       TEXT NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
-  method     TEXT NOT NULL CHECK (method IN ('password', 'passkey', 'link')),
+  method     TEXT NOT NULL CHECK (method IN ('password', 'passkey', 'link', 'token')),
   address    TEXT NOT NULL,
   user_agent TEXT NOT NULL,
   return_url TEXT,  -- where the operator's product goes on, if a portal link named it
   created_at INTEGER NOT NULL,
   seen_at    INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  CHECK ((user_id IS NULL) = (method = 'link'))
+  CHECK ((user_id IS NULL) = (method IN ('link', 'token')))
 ) STRICT;
 CREATE INDEX session_user ON session (user_id);
 CREATE INDEX session_expiry ON session (expires_at);

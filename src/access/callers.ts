@@ -16,12 +16,14 @@ export const CALLERS_SHARED_BYTES: number = 16 * 1024 * 1024;
 /** An application that called with a valid token, and the user it acts as. */
 export type Caller = {
   readonly actor: Actor;
+  /** For a portal token its own id. */
   readonly applicationId: string;
   readonly clientId: string;
   /** The customer whose resources it reaches; null: all. */
   readonly customerId: string | null;
   readonly scope: readonly string[];
-  readonly userId: string;
+  /** Null for a portal token. */
+  readonly userId: string | null;
   readonly userName: string;
   readonly role: Role;
   readonly permissions: readonly string[];
@@ -30,10 +32,13 @@ export type Caller = {
 };
 
 /** The caller's authority: the scopes of its token and the rights of its user. */
-export function actingOf({ actor, customerId, scope, userName, role, permissions, constraints }: Caller): Acting {
+export function actingOf(caller: Caller): Acting {
+  const { actor, userId, customerId, scope, userName, role, permissions, constraints } = caller;
+  // A portal token acts by its role in the portal of its customer.
+  const through = userId === null ? 'session' : 'token';
   return {
     actor,
-    authority: { through: 'token', customerId, userName, role, permissions, constraints, scopes: scope },
+    authority: { through, customerId, userName, role, permissions, constraints, scopes: scope },
   };
 }
 

@@ -13,6 +13,7 @@ import type { Clock } from '../kernel/ids.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import { type Caller, createCallers } from './callers.ts';
+import { findPortalCaller, isPortalToken } from './portal-tokens.ts';
 
 export type { Caller } from './callers.ts';
 
@@ -38,6 +39,11 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
   return {
     authenticate: async (values) => {
       const token = bearerToken(values);
+      if (isPortalToken(token)) {
+        const caller = await findPortalCaller(store, token, clock());
+        if (caller === null) throw invalidToken('the portal token is unknown or expired');
+        return caller;
+      }
       const digest = hash('sha256', token, 'base64');
       const answer = store.tokens.version();
       const version = typeof answer === 'number' ? answer : await answer;

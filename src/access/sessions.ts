@@ -129,7 +129,8 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     find: async (token, isBackground) => {
       if (!TOKEN.test(token)) return null;
       const now = clock();
-      const session = await store.sessions.find(hashCredential(token), now);
+      const found = await store.sessions.find(hashCredential(token), now);
+      const session = found?.method === 'token' ? null : found;
       if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
         await store.sessions.touch(session.id, now).catch((error: unknown) => {
           // The page can still be shown. The next request extends the session.

@@ -11,6 +11,12 @@ import {
   PORTAL_LINKS_PATH,
   portalLinkInput,
 } from '../customers/portal-links.ts';
+import {
+  PORTAL_TOKEN_DEFAULT_SECONDS,
+  PORTAL_TOKEN_MAX_SECONDS,
+  PORTAL_TOKEN_MIN_SECONDS,
+  portalTokenInput,
+} from '../customers/portal-tokens.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Customer, LinkRole } from '../domain/customer.ts';
@@ -162,6 +168,37 @@ export const customerCommands: CommandGroup = [
         record: { url: `${address}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) },
         note: 'The link is shown only once.',
       };
+    },
+  }),
+  recordCommand({
+    name: 'customer token',
+    summary: 'Print a short-lived token of a customer',
+    examples: [
+      'sallyport customer token Acme --role viewer',
+      'sallyport customer token Acme --expires-in-seconds 3600',
+    ],
+    explanation:
+      'Your own pages call the API with it for the customer, as with an access token. It reaches nothing of anybody else.',
+    operands: [NAMED],
+    options: {
+      role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },
+      'expires-in-seconds': {
+        value: '<number>',
+        integer: true,
+        description:
+          `How long it is valid, ${PORTAL_TOKEN_MIN_SECONDS} to ${PORTAL_TOKEN_MAX_SECONDS} (default: ` +
+          `${PORTAL_TOKEN_DEFAULT_SECONDS})`,
+      },
+    },
+    run: async (composed, { operand, text, integer }) => {
+      const input = definedFields({
+        role: text('role') ?? 'administrator',
+        expiresInSeconds: integer('expires-in-seconds'),
+      });
+      const id = await recordId(CUSTOMER, composed, operand('customer'));
+      const asked = validate(portalTokenInput, input);
+      const { token, expiresAt } = await composed.services.portalTokens.create(id, asked, COMMAND_LINE);
+      return { record: { token, expiresAt: isoInstant(expiresAt) }, note: 'The token is shown only once.' };
     },
   }),
   {

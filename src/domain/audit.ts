@@ -2,7 +2,7 @@
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Secret } from '../kernel/secret.ts';
 
-/** Who acts: `application:<id>`, `user:<id>`, `portal-link:<id>`, `command-line`, `embedding-program` or `service`. */
+/** Who acts: `application:<id>`, `user:<id>`, `portal-link:<id>`, `portal-token:<id>`, `command-line`, `embedding-program` or `service`. */
 export type Actor = string;
 
 /** The resources that are created, changed and deleted. */
@@ -24,7 +24,7 @@ export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
   | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey'}`
   | `user.${'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
-  | `customer.${'create-link' | 'open-link'}`
+  | `customer.${'create-link' | 'open-link' | 'create-token'}`
   | 'portal.update'
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
   | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key' | 'rotate-authentication'}`

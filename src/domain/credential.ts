@@ -127,13 +127,13 @@ const DIGITS = new Int8Array(128).fill(FOREIGN);
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
 
 /**
- * `spc` client id (16 bytes), `sps` client secret and `spi` invitation (32 bytes), `spt` access token (8-byte row key, then 32 random
- * bytes).
+ * `spc` client id (16 bytes), `sps` client secret, `spi` invitation and `spp` portal token (32 bytes), `spt` access token (8-byte row
+ * key, then 32 random bytes).
  */
-export type CredentialPrefix = 'spc' | 'sps' | 'spi' | 'spt';
+export type CredentialPrefix = 'spc' | 'sps' | 'spi' | 'spp' | 'spt';
 
 /** A new client id (32 characters), client secret or invitation (53 characters). `random(size)` returns unpredictable bytes. */
-export function mintCredential(prefix: 'spc' | 'sps' | 'spi', random: (size: number) => Uint8Array): string {
+export function mintCredential(prefix: 'spc' | 'sps' | 'spi' | 'spp', random: (size: number) => Uint8Array): string {
   return format(prefix, randomOfSize(random, SIZE_BYTES[prefix]));
 }
 
@@ -180,7 +180,7 @@ export function hashCredential(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'binary'), 'binary');
 }
 
-const SIZE_BYTES: Readonly<Record<CredentialPrefix, number>> = { spc: 16, sps: 32, spi: 32, spt: 40 };
+const SIZE_BYTES: Readonly<Record<CredentialPrefix, number>> = { spc: 16, sps: 32, spi: 32, spp: 32, spt: 40 };
 const ROW_KEY_BYTES = 8;
 const WORD = 2 ** 32;
 const CHECKSUM_WIDTH = base62Width(4);
@@ -188,6 +188,7 @@ const LENGTH: Readonly<Record<CredentialPrefix, number>> = {
   spc: lengthOf('spc'),
   sps: lengthOf('sps'),
   spi: lengthOf('spi'),
+  spp: lengthOf('spp'),
   spt: lengthOf('spt'),
 };
 

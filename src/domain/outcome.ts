@@ -91,8 +91,8 @@ function keptText(text: string): string {
 }
 
 /**
- * What to check or change, for everybody: it names no setting of the operator. For `http_status` by the status of the answer, for `tls_untrusted` by the code at the end of
- * the failure's message, if they are given.
+ * What to check or change, for everybody: it names no setting of the operator. For `http_status` by the status of the answer, for
+ * `tls_untrusted` by the code at the end of the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
   if (errorClass === 'tls_untrusted') return untrustedAdvice(message ?? '');

@@ -52,8 +52,11 @@ function givesRights({ permissions }: User): boolean {
 /** The role of a signed-in account. `service` accounts cannot sign in. */
 export type PortalRole = Exclude<Role, 'service'>;
 
-/** `link`: a link that the operator made for a customer. It belongs to no user. */
-export type SignInMethod = 'password' | 'passkey' | 'link';
+/**
+ * `link`: a link that the operator made for a customer. `token`: a token for programs of the operator that act for a customer, which no
+ * cookie has. Both belong to no user.
+ */
+export type SignInMethod = 'password' | 'passkey' | 'link' | 'token';
 
 /** A session of the portal. */
 export type Session = {

@@ -180,8 +180,8 @@ function sharedRef(status: number, reply: ReplyDescription | undefined): JsonObj
 }
 
 function replyResponse(status: number, reply: ReplyDescription, schemas: SchemaCollection): JsonObject {
-  const { description, schema, mediaType = 'application/json', headers = {} } = reply;
-  const all = status === 201 ? { Location: 'The address of the new resource.', ...headers } : headers;
+  const { description, schema, mediaType = 'application/json', headers = {}, hasNoAddress = false } = reply;
+  const all = status === 201 && !hasNoAddress ? { Location: 'The address of the new resource.', ...headers } : headers;
   return {
     description,
     ...headersOf(all, true),

@@ -70,6 +70,8 @@ export type ReplyDescription = {
   readonly mediaType?: string;
   /** The headers of every such reply, with descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A 201 for something that has no address of its own, and so no `Location`. */
+  readonly hasNoAddress?: boolean;
 };
 
 /** How callers of an open route authenticate, and the scope that they need. */

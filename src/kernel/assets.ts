@@ -32,6 +32,7 @@ export const ASSETS = {
   'portal/frame.js': 'src/portal/assets/frame.js',
   'portal/embed.js': 'src/portal/assets/embed.js',
   'portal/customers.css': 'src/portal/assets/customers.css',
+  'hand-out': 'docs/hand-out.md',
   'receivers/javascript': 'docs/how-to/receive-in-javascript.md',
   'receivers/python': 'docs/receivers/receiver.py',
   'receivers/go': 'docs/receivers/receiver.go',

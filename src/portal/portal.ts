@@ -25,6 +25,7 @@ import { deliveryReplayPages } from './deliveries/replay-pages.ts';
 import { documentationPages } from './documentation/documentation-pages.ts';
 import { downloadPages } from './documentation/download-pages.ts';
 import { endpointPages } from './endpoints/endpoint-pages.ts';
+import { guidePages } from './endpoints/guide-pages.ts';
 import { cataloguePages } from './event-types/event-catalogue-pages.ts';
 import { eventTypePages } from './event-types/event-type-pages.ts';
 import { publishPages } from './event-types/publish-pages.ts';
@@ -97,6 +98,7 @@ function customerPages(dependencies: SharedPageDependencies<ServedTo>): Customer
   return [
     ...sharedPages(dependencies),
     ...customerCataloguePages(dependencies),
+
     ...ownUsagePages(dependencies),
     ...missingPages(dependencies),
   ];
@@ -111,6 +113,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
     ...themePages(dependencies),
     ...overviewPages(dependencies),
     ...endpointPages(dependencies),
+    ...guidePages(dependencies),
     ...webhookPages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),

@@ -8,6 +8,7 @@ import { productReader, viewProduct } from '../access/products.ts';
 import { USER_LIST, userReader, viewUser } from '../access/users.ts';
 import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/customers.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
+import { portalTokenInput } from '../customers/portal-tokens.ts';
 import { readUsagePeriod } from '../customers/usage.ts';
 import { readEventInput } from '../delivery/read-event.ts';
 import { recordsInput } from '../delivery/records.ts';
@@ -69,7 +70,10 @@ type OwnServices = Pick<
 };
 
 /** The use cases that reach further than one customer. */
-type OperatorServices = Pick<Services, 'customers' | 'portalLinks' | 'products' | 'eventTypes' | 'erasures'>;
+type OperatorServices = Pick<
+  Services,
+  'customers' | 'portalLinks' | 'portalTokens' | 'products' | 'eventTypes' | 'erasures'
+>;
 
 export type ProgramDependencies = {
   readonly own: OwnServices;
@@ -111,13 +115,13 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   };
   if (operator === null) {
     return {
-      customers: { ...REFUSED, createPortalLink: refuseCustomer, usage },
+      customers: { ...REFUSED, createPortalLink: refuseCustomer, createPortalToken: refuseCustomer, usage },
       products: REFUSED,
       eventTypes: { ...REFUSED, ...reading(own.eventTypes, eventTypeParts) },
       erasures: { create: refuseCustomer, get: refuseCustomer },
     };
   }
-  const { customers, portalLinks, products, eventTypes, erasures } = operator;
+  const { customers, portalLinks, portalTokens, products, eventTypes, erasures } = operator;
   return {
     customers: {
       ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting }),
@@ -126,6 +130,11 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
         const address = publicUrl();
         const { token, expiresAt } = await portalLinks.create(readId(customer), asked, acting);
         return { url: `${address}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) };
+      },
+      createPortalToken: async (customer, input) => {
+        const asked = validate(portalTokenInput, input);
+        const { token, expiresAt } = await portalTokens.create(readId(customer), asked, acting);
+        return { token, expiresAt: isoInstant(expiresAt) };
       },
       usage,
     },

@@ -33,7 +33,15 @@ export type PortalLinkInput = {
   readonly sessionSeconds?: number | undefined;
   /** Where the portal leads back to: a page of your product. */
   readonly returnUrl?: string | null | undefined;
+  /** Where a browser goes when its session has ended: a page of your product that makes a new link and opens it. */
   readonly renewUrl?: string | null | undefined;
+};
+
+/** What a token may do for a customer, and for how long. */
+export type PortalTokenInput = {
+  readonly role: 'administrator' | 'viewer';
+  /** How long it is valid: 60 to 3600, default 900. */
+  readonly expiresInSeconds?: number | undefined;
 };
 
 /** Days in UTC, such as `2026-11-21`. Both are part of the period. By default the last 30 days. */

@@ -17,6 +17,7 @@ import type {
   KeyInput,
   PageQuery,
   PortalLinkInput,
+  PortalTokenInput,
   ProductInput,
   RecordsQuery,
   RegenerateSecretInput,
@@ -48,6 +49,7 @@ import type {
   Key,
   Page,
   PortalLink,
+  PortalToken,
   Product,
   Published,
   RecordsBody,
@@ -77,6 +79,8 @@ export type Program = {
   readonly customers: Resource<Customer, CustomerInput, CustomerQuery> & {
     /** Makes a link that opens the customer's portal once. Rejects with 409 for an inactive customer, 503 without a public URL. */
     createPortalLink(customer: string, input: PortalLinkInput): Promise<PortalLink>;
+    /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for an inactive customer. */
+    createPortalToken(customer: string, input: PortalTokenInput): Promise<PortalToken>;
     usage(customer: string, period?: UsagePeriod): Promise<CustomerUsage>;
   };
   readonly users: Resource<User, UserInput, UserQuery> & {

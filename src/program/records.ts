@@ -26,6 +26,9 @@ export type Customer = Stored & {
 /** Good once. Anyone who opens it acts for the customer. */
 export type PortalLink = { readonly url: string; readonly expiresAt: string };
 
+/** A short-lived token of a customer, for the HTTP API. */
+export type PortalToken = { readonly token: string; readonly expiresAt: string };
+
 /** Counts of a day or a period. */
 export type Usage = {
   readonly events: number;

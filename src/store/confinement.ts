@@ -19,7 +19,7 @@ export const CONFINEMENT = {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
     ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf', 'health'),
   },
-  portalLinks: none('add', 'find', 'use'),
+  portalLinks: none('add', 'addToken', 'find', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
     // What this process has counted, of everybody: it tells nothing.

@@ -325,7 +325,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
 
 /** The actors that customers know besides their own users and applications: the holders of their links, and the service itself. */
 function isNamed(actor: string): boolean {
-  return actor === 'service' || actor.startsWith('portal-link:');
+  return actor === 'service' || actor.startsWith('portal-link:') || actor.startsWith('portal-token:');
 }
 
 /**

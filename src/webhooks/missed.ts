@@ -14,7 +14,7 @@ const SUBSCRIBERS_EXAMINED = 100;
 const REASONS_MAX = 5;
 
 /** A webhook that did not get the event, and the reason in one sentence. */
-export type Missed = Pick<Subscriber, 'id' | 'name' | 'customerId'> & { readonly reason: string };
+type Missed = Pick<Subscriber, 'id' | 'name' | 'customerId'> & { readonly reason: string };
 
 /** `more`: subscribed webhooks that were not examined. */
 export type MissedBy = {

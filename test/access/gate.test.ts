@@ -135,7 +135,7 @@ describe('the gate’s authentication', () => {
       'is of a user that was switched off',
       async (s, token) => {
         const { userId } = await s.gate.authenticate([`Bearer ${token}`]);
-        await s.users.patch(userId, { active: false }, ACTOR);
+        await s.users.patch(userId ?? '', { active: false }, ACTOR);
         return token;
       },
     ],

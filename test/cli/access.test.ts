@@ -218,3 +218,20 @@ test('names cannot contain terminal control characters in the output', async (t)
   const { stdout } = await run(['event-type', 'list']);
   assert(stdout.includes('plain \\u{1b}[2J\\u{202e}esrever'), stdout);
 });
+
+test('customer: prints links and tokens, and tables name the customer', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const { id } = await json(['customer', 'create', '--name', 'Acme Works']);
+  await json(['user', 'create', '--user-name', 'grace', '--customer', String(id)]);
+  const token = await json(['customer', 'token', 'Acme Works', '--role', 'viewer', '--expires-in-seconds', '60']);
+  assert.match(String(token.token), /^spp_/);
+  assert.match(await failure(['customer', 'token', 'Acme Works', '--expires-in-seconds', '59']), /60/);
+  const renew = ['--renew-url', 'https://shop.example/webhooks'];
+  assert.match(String((await json(['customer', 'link', 'Acme Works', ...renew])).url), /portal-links/);
+  assert.match(await failure(['customer', 'link', 'Acme Works', '--renew-url', 'ftp://x']), /renewUrl/);
+  const { stdout } = await run(['user', 'list']);
+  assert.match(stdout, /^\S.*\bcustomer\b/m);
+  assert.match(stdout, /grace .*Acme Works/);
+  const { items } = await json<{ items: Json[] }>(['user', 'list']);
+  assert.ok(items.every((item) => !('customer' in item)));
+});

@@ -328,3 +328,76 @@ describe('rights of a customer', () => {
     await succeeded(admin.patch(`users/${customer.userId}`, { active: false }));
   });
 });
+
+describe('a portal token', () => {
+  const tokensOf = ({ id }: Pick<TestCustomer, 'id'>) => `customers/${id}/portal-tokens`;
+
+  it('reaches what is the customer’s, by its role, until it expires', async (t) => {
+    const { service, customer } = await open(t);
+    const { admin } = service;
+    const mine = await created(admin, 'endpoints', { name: 'own', url: 'https://in.example/', enabled: false });
+    const theirs = { name: 'theirs', url: 'https://in.example/', enabled: false, customerId: customer.id };
+    const endpoint = await created(admin, 'endpoints', theirs);
+    const before = service.clock();
+    const made = await created<{ token: string; expiresAt: string }>(admin, tokensOf(customer), {
+      role: 'administrator',
+    });
+    assert.match(made.token, /^spp_[0-9A-Za-z]{49}$/);
+    const expiresAt = Date.parse(made.expiresAt);
+    assert.ok(expiresAt >= before + 900_000 && expiresAt <= service.clock() + 900_000);
+    const viewing = await created<{ token: string }>(admin, tokensOf(customer), {
+      role: 'viewer',
+      expiresInSeconds: 60,
+    });
+    const [administrator, viewer] = [admin.as(made.token), admin.as(viewing.token)];
+    for (const api of [administrator, viewer]) {
+      const { items } = await succeeded<{ items: { id: string }[] }>(api.get('endpoints'));
+      assert.deepEqual(
+        items.map(({ id }) => id),
+        [endpoint.id],
+      );
+      await refusalOf(api.get(`endpoints/${mine.id}`), 404);
+      for (const path of ['customers', 'products', 'erasures/none']) await refusalOf(api.get(path), 401);
+      await refusalOf(api.post(tokensOf(customer), { role: 'viewer' }), 401);
+    }
+    assert.equal(
+      (await refusalOf(viewer.patch(`endpoints/${endpoint.id}`, { name: 'x' }), 401)).code,
+      'insufficient_scope',
+    );
+    await succeeded(administrator.patch(`endpoints/${endpoint.id}`, { name: 'renamed' }));
+    const { items } = await succeeded<{ items: { actor: string; action: string }[] }>(administrator.get('audit'));
+    assert.match(items.find(({ action }) => action === 'endpoint.update')?.actor ?? '', /^portal-token:/);
+    // Neither a cookie nor a portal link, and nothing that introspection knows.
+    assert.equal((await request(`${service.url}/`, { token: made.token })).status, 303);
+    assert.equal((await request(`${service.url}/portal-links/${made.token}`)).status, 404);
+    service.advance(60_000);
+    assert.equal((await refusalOf(viewer.get('endpoints'), 401)).code, 'invalid_token');
+    await succeeded(administrator.get('endpoints'));
+    service.advance(840_000);
+    assert.equal((await refusalOf(administrator.get('endpoints'), 401)).code, 'invalid_token');
+  });
+
+  it('ends with the customer, and is made within bounds, for a known, active customer, by who may', async (t) => {
+    const { service, customer } = await open(t);
+    const { admin } = service;
+    for (const body of [
+      {},
+      { role: 'operator' },
+      { role: 'viewer', expiresInSeconds: 59 },
+      { role: 'viewer', expiresInSeconds: 3601 },
+      { role: 'viewer', sessionSeconds: 300 },
+    ])
+      assert.equal((await refusalOf(admin.post(tokensOf(customer), body), 400)).code, 'validation_failed');
+    await refusalOf(admin.post(`customers/${customer.userId}/portal-tokens`, { role: 'viewer' }), 404);
+    await refusalOf(customer.api.post(tokensOf(customer), { role: 'viewer' }), 401);
+    const { token } = await created<{ token: string }>(admin, tokensOf(customer), { role: 'viewer' });
+    const api = admin.as(token);
+    await succeeded(api.get('webhooks'));
+    assert.ok(!service.log.text().includes(token));
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
+    await refusalOf(api.get('webhooks'), 401);
+    assert.equal((await refusalOf(admin.post(tokensOf(customer), { role: 'viewer' }), 409)).code, 'invalid_state');
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+    await refusalOf(api.get('webhooks'), 401);
+  });
+});

@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/credential.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spi', 'spt'];
+const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spi', 'spp', 'spt'];
 
 /** Bytes 0, 1, 2, …, from which other code computed the known answers. */
 const counting = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => i);
@@ -44,10 +44,10 @@ test('known bytes give known credentials', () => {
 test('a minted credential parses to its bytes, only with its own prefix', () => {
   fc.assert(
     fc.property(minted, ({ prefix, rowKey, random, text }) => {
-      assert.match(text, /^sp[cist]_[0-9A-Za-z]+$/);
+      assert.match(text, /^sp[cipst]_[0-9A-Za-z]+$/);
       const bytes = credentialBytes(prefix, text);
       assert.ok(bytes);
-      const expected = { spc: random(16), sps: random(32), spi: random(32), spt: random(32) }[prefix];
+      const expected = { spc: random(16), sps: random(32), spi: random(32), spp: random(32), spt: random(32) }[prefix];
       assert.deepEqual(prefix === 'spt' ? bytes.slice(8) : bytes, expected);
       assert.equal(tokenRowKey(text), prefix === 'spt' ? rowKey : null);
       for (const other of PREFIXES) if (other !== prefix) assert.equal(credentialBytes(other, text), null);

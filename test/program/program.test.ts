@@ -110,6 +110,15 @@ describe('a program', () => {
     const { customer, user, application, endpoint } = await makeCustomer(sallyport, 'acme', []);
     const link = await sallyport.customers.createPortalLink(customer.id, { role: 'administrator' });
     assert.equal((await fetch(link.url, { redirect: 'manual' })).status < 400, true);
+    const { token } = await sallyport.customers.createPortalToken(customer.id, {
+      role: 'viewer',
+      expiresInSeconds: 60,
+    });
+    const program = sallyport.as(await sallyport.authenticate(`Bearer ${token}`, 'endpoints:view'));
+    assert.deepEqual(
+      (await program.endpoints.list()).items.map((one) => one.id),
+      [endpoint.id],
+    );
     const { id } = await sallyport.users.create({ userName: 'ada', role: 'viewer' });
     assert.ok((await sallyport.users.invite(id)).url.startsWith(`${url}/invitations/spi_`));
     const regenerated = await sallyport.applications.regenerateSecret(application.id, { overlapSeconds: 60 });
@@ -272,6 +281,7 @@ describe('sallyport.as(caller)', () => {
       () => program.customers.get(acme.customer.id),
       () => program.customers.update(acme.customer.id, { limits: { webhooks: 100 } }),
       () => program.customers.createPortalLink(acme.customer.id, { role: 'viewer' }),
+      () => program.customers.createPortalToken(acme.customer.id, { role: 'viewer' }),
       () => program.products.list(),
       () => program.eventTypes.create({ name: 'order.paid' }),
       () => program.erasures.create({ subject: 'jane' }),

@@ -1,6 +1,7 @@
 /** Verbs and filters of the store that pages and few requests use, on both databases. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { hashCredential } from '../../src/domain/credential.ts';
 import { NO_THEME } from '../../src/domain/portal-theme.ts';
 import type { Session } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
@@ -208,6 +209,18 @@ describe('sessions', () => {
     assert.equal(await s.store.sessions.find(session.tokenHash, NOW), null);
     await assert.rejects(end(), StaleWrite);
   });
+});
+
+it('a portal token is a session that no user has, of an active customer, until it expires', async (t) => {
+  const s = await openTestServices(t);
+  const { id } = await s.customers.create({ name: 'Acme' }, ACTOR);
+  const { token } = await s.portalTokens.create(id, { role: 'viewer', expiresInSeconds: 60 }, ACTOR);
+  const find = (now: number) => s.store.sessions.find(hashCredential(token), now);
+  const found = await find(NOW);
+  assert.deepEqual([found?.method, found?.customerId, found?.role, found?.userId], ['token', id, 'viewer', null]);
+  assert.equal(await find(NOW + 60_000), null);
+  await s.customers.patch(id, { active: false }, ACTOR);
+  assert.equal(await find(NOW), null);
 });
 
 it('the look of the portal is replaced only if it is the one that was read', async (t) => {

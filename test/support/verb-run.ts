@@ -75,6 +75,7 @@ async function writeResources(s: TestServices) {
   await s.store.eventTypes.replaceBuiltIn(types.filter(({ builtIn }) => builtIn));
   const { id: customerId } = await s.customers.create({ name: 'Acme', externalId: 'acme-1' }, ACTOR);
   await s.portalLinks.create(customerId, { role: 'viewer' }, ACTOR);
+  await s.portalTokens.create(customerId, { role: 'viewer', expiresInSeconds: 60 }, ACTOR);
   const user = await makeUser(s, { customerId, userName: 'grace', displayName: 'Grace', role: 'administrator' });
   await makeUser(s, { userName: 'ada', role: 'administrator' });
   const { token: invitation } = await s.invitations.invite(user.id, ACTOR);

@@ -13,6 +13,12 @@ import {
   portalLinkInput,
   portalLinkView,
 } from '../../customers/portal-links.ts';
+import {
+  type NewPortalToken,
+  type PortalTokens,
+  portalTokenInput,
+  portalTokenView,
+} from '../../customers/portal-tokens.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
@@ -20,14 +26,18 @@ import { actionRoute, resourceRoutes } from '../resource-routes.ts';
 import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
-  readonly services: { readonly customers: Customers; readonly portalLinks: PortalLinks };
+  readonly services: {
+    readonly customers: Customers;
+    readonly portalLinks: PortalLinks;
+    readonly portalTokens: PortalTokens;
+  };
   readonly once: Once;
   /** The public address of the service. Throws `unavailable` if it is unknown. */
   readonly publicUrl: () => string;
 };
 
 export function customerRoutes({
-  services: { customers, portalLinks },
+  services: { customers, portalLinks, portalTokens },
   once,
   publicUrl,
 }: Dependencies): Route<'operator'>[] {
@@ -60,6 +70,21 @@ export function customerRoutes({
             return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
           },
           (beside) => portalLinks.create(id, input, acting, beside),
+        );
+      },
+    }),
+    actionRoute('customers', 'portal-tokens', 'Make a short-lived token of the customer', {
+      for: 'operator',
+      operationId: 'createPortalToken',
+      headers: IDEMPOTENCY_KEY,
+      body: jsonBody(portalTokenInput),
+      replies: { 201: { description: 'The token, shown this once', schema: portalTokenView, hasNoAddress: true } },
+      respond: async (call, id, acting) => {
+        const input = validate(portalTokenInput, call.body);
+        return once<NewPortalToken>(
+          call,
+          ({ token, expiresAt }) => ({ status: 201, body: { token, expiresAt: isoInstant(expiresAt) } }),
+          (beside) => portalTokens.create(id, input, acting, beside),
         );
       },
     }),

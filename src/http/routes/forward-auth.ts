@@ -17,7 +17,7 @@ const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
 const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
   'X-Auth-Client-Id': (caller) => caller.clientId,
   'X-Auth-Customer-Id': (caller) => caller.customerId ?? '',
-  'X-Auth-User-Id': (caller) => caller.userId,
+  'X-Auth-User-Id': (caller) => caller.userId ?? '',
   'X-Auth-User-Name': (caller) => headerSafe(caller.userName),
   'X-Auth-Scope': (caller) => caller.scope.join(' '),
   'X-Auth-Permissions': (caller) => caller.permissions.join(' '),

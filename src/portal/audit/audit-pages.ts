@@ -103,6 +103,7 @@ function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string
   return (actor) => {
     const [kind = ''] = split(actor);
     if (kind === 'portal-link') return { ...nobody, name: 'a portal link' };
+    if (kind === 'portal-token') return { ...nobody, name: 'a portal token' };
     if (actor === 'service') return { ...nobody, name: 'the service itself' };
     return actor === OPERATOR_ACTOR ? { ...nobody, name: operator } : linkOf(actor);
   };
@@ -150,6 +151,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'customer.delete': 'Deleted the customer',
   'customer.create-link': 'Created a portal link',
   'customer.open-link': 'Opened a portal link',
+  'customer.create-token': 'Created a portal token',
   'portal.update': 'Changed the look of the customers’ portal',
   'user.create': 'Created the user',
   'user.update': 'Changed the user',

@@ -5,6 +5,7 @@
 import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
+import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
 import { type NavigationGroup, sideNavigation, tabNavigation } from '../frame/navigation.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
@@ -64,6 +65,7 @@ export const CUSTOMER_NAVIGATION: readonly NavigationGroup[] = [
       { path: '/webhooks', label: 'Webhooks', icon: 'webhook', key: 'w' },
       { path: '/deliveries', label: 'Deliveries', icon: 'delivery', key: 'd' },
       { path: '/keys', label: 'Keys', icon: 'key', key: 'k' },
+      { path: GUIDE_PATH, label: 'Guide', icon: 'book', key: 'h' },
     ],
   },
   {

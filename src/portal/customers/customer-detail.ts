@@ -162,7 +162,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
       ${account(customer)}
     </div>
     ${usageSection(page.usage, `/customers/${id}/usage`)}
-    ${deliverySection(id, page.deliveries, call.now)}
+    ${deliverySection(call, id, page.deliveries)}
     ${auditSection(id, page)}
     ${manages ? removal(id, counts) : null}
   `;
@@ -276,11 +276,16 @@ function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
   });
 }
 
-function deliverySection(id: string, deliveries: readonly Delivery[], now: number): Html {
+function deliverySection({ now, may }: PageCall, id: string, deliveries: readonly Delivery[]): Html {
   return section({
     title: 'Recent deliveries',
     isPlain: true,
-    actions: [linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' })],
+    actions: [
+      may('operator')
+        ? linkButton({ href: `/publish?customer=${id}`, label: 'Publish an event', icon: 'send', kind: 'quiet' })
+        : null,
+      linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' }),
+    ],
     content: table({
       caption: 'Recent deliveries',
       columns: [{ label: 'Event', kind: 'main' }, { label: 'Webhook' }, { label: 'State' }, { label: 'Published' }],

@@ -12,6 +12,7 @@ import { notice } from '../parts/mark.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
+import { GUIDE_PATH } from './guide-text.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
@@ -25,8 +26,14 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
     return {
       title,
       content: html`
-        ${pageHeader({ title, crumbs })}
-        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${pageHeader({
+          title,
+          crumbs,
+          actions: [
+            linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'The whole guide', icon: 'book' }),
+          ],
+        })}
+        ${handOver(call, endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
         ${codeSection(endpoint)}
       `,
     };
@@ -37,10 +44,12 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
 export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
   const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
+  // The people of a customer write the receiver themselves.
+  const isOwn = call.session.customerId !== null;
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: 'Hand over the secret, verify ownership, then choose the events.',
+    lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}, verify ownership, then choose the events.`,
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
   const webhook = section({
@@ -62,8 +71,8 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
   });
   const verify = verifyStep(call, endpoint, isMade);
   return resultOf(title, (showing) => {
-    const values = handOver(endpoint, {
-      title: '1. Hand over the secret and the address',
+    const values = handOver(call, endpoint, {
+      title: isOwn ? '1. Put the secret into your program' : '1. Hand over the secret and the address',
       apiKey:
         showing === 'first'
           ? apiKeyOf(call, endpoint)
@@ -124,10 +133,17 @@ type HandedOver = {
   readonly secret: Html | null;
 };
 
-function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Html {
+function handOver(
+  { session: { customerId } }: PageCall,
+  endpoint: Endpoint,
+  { title, apiKey, secret }: HandedOver,
+): Html {
   return section({
     title,
-    lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
+    lead:
+      customerId === null
+        ? 'The receiver needs these values. Pass the secret on separately, and never by email.'
+        : 'Put these values into your program. Keep the secret out of source code and email.',
     content: html`
       <div class="stack">
         ${secret}
@@ -203,7 +219,7 @@ export function firstExample(markdown: string): string {
 }
 
 /** The example in JavaScript. */
-export function withoutTypes(code: string): string {
+function withoutTypes(code: string): string {
   return code
     .replaceAll(/^import type .*\n/gm, '')
     .replace(/\/\*\* The event types [^\n]*\n/, '')

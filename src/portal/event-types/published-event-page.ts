@@ -1,14 +1,13 @@
 /** `/events/{id}`: a published event, who got it, and why every other subscribed webhook did not. */
-
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
-import type { Delivery } from '../../domain/webhook.ts';
+import { type Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { PublishedEvent } from '../../store/port/events.ts';
+import { type PublishedEvent } from '../../store/port/events.ts';
 import { type MissedBy, missedBy } from '../../webhooks/missed.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { type PageDependencies, type PageRoute } from '../frame/page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
@@ -105,8 +104,8 @@ function gotIt(id: string, deliveries: readonly Delivery[], ownerIn: OwnerIn): H
 
 function waits({ state, webhookState }: Delivery): Html | null {
   if (state !== 'pending' || isRunnable(webhookState)) return null;
-  const reason = webhookState === 'failed' ? 'failed' : 'is stopped';
-  return html`<span class="cell-hint">It waits until the webhook is started: it ${reason}.</span>`;
+  const why = webhookState === 'failed' ? 'it failed' : 'it is stopped';
+  return html`<span class="cell-hint">It waits until the webhook is started: ${why}.</span>`;
 }
 
 function nobody(type: string, audience: string, { total, ofCustomers }: MissedBy): Html {

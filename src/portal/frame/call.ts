@@ -1,18 +1,20 @@
 /** The request to a page, and its result. */
-import type { IncomingMessage } from 'node:http';
-import type { Acting } from '../../domain/acting.ts';
-import type { PortalTheme } from '../../domain/portal-theme.ts';
-import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import { type IncomingMessage } from 'node:http';
+import { type Acting } from '../../domain/acting.ts';
+import { type PortalTheme } from '../../domain/portal-theme.ts';
+import { type PortalRole, type SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Reply } from '../../http/route.ts';
+import { type Reply } from '../../http/route.ts';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
 import { sentence } from '../parts/text.ts';
-import type { Flash, ReadCookie } from './cookie-values.ts';
-import type { CurrentSession } from './current-session.ts';
+import { type Flash, type ReadCookie } from './cookie-values.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
 /** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
+
+/** An operator's user who looks at a customer's portal, and the token of this user's own session. */
+export type Opener = { readonly name: string; readonly token: string };
 
 /** A request to a public page. */
 export type OpenCall = {
@@ -38,7 +40,7 @@ export type OpenCall = {
   /** The session, or null if nobody is signed in. */
   readonly session: SignedIn | null;
   /** The operator's user who looks at the customer's portal; null otherwise. */
-  readonly opener: CurrentSession['opener'];
+  readonly opener: Opener | null;
   /** The look of the customers' portal; null in the operator's. */
   readonly brand: PortalTheme | null;
   /** Whether the portal is shown inside a page of the operator's product. */

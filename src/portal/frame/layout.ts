@@ -1,22 +1,20 @@
 /** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
-
-import type { PortalTheme } from '../../domain/portal-theme.ts';
-import type { SignedIn } from '../../domain/user.ts';
+import { type PortalTheme } from '../../domain/portal-theme.ts';
+import { type SignedIn } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { VERSION } from '../../kernel/version.ts';
 import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
-import type { AssetUrls } from './asset-routes.ts';
-import type { Theme, View } from './call.ts';
-import type { Flash } from './cookie-values.ts';
-import type { CurrentSession } from './current-session.ts';
+import { type AssetUrls } from './asset-routes.ts';
+import { type Theme, type View, type Opener } from './call.ts';
+import { type Flash } from './cookie-values.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
 export type Surroundings = {
   readonly session: SignedIn | null;
   /** The operator's user who looks at the customer's portal; null otherwise. */
-  readonly opener: CurrentSession['opener'];
+  readonly opener: Opener | null;
   /** The look of the customers' portal; null in the operator's. */
   readonly brand: PortalTheme | null;
   /** The origins of the pages around the portal if it is in a frame; else none. */

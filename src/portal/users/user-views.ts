@@ -1,11 +1,11 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
-import type { Application } from '../../domain/application.ts';
-import type { Role, User } from '../../domain/user.ts';
+import { type Application } from '../../domain/application.ts';
+import { type Role, type User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { UserListing } from '../../store/port/directory.ts';
-import type { PageCall, View } from '../frame/call.ts';
-import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type UserListing } from '../../store/port/directory.ts';
+import { type PageCall, type View } from '../frame/call.ts';
+import { type PageRoute, type SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
@@ -106,7 +106,7 @@ function userTable(
 function noUsers(call: PageCall): Html {
   return emptyState({
     title: 'No users yet',
-    text: 'Only you, by link. Add colleagues so that they can sign in.',
+    text: 'Only you, by link. Add colleagues, so that they have accounts of their own.',
     action: call.may('administrator') ? linkButton({ href: `${PATH}/new`, label: 'Add a user', icon: 'plus' }) : null,
   });
 }

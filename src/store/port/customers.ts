@@ -68,6 +68,8 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
 export type PortalLinkStore = {
   /** Keeps a link and deletes some expired ones. Throws `StaleWrite` if the customer is not active. */
   add(link: PortalLink, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Keeps a portal token, which is a session of the method `token`. Throws `StaleWrite` if the customer is not active. */
+  addToken(session: Session, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The link with this token if it can be used: not used, not expired, of an active customer. */
   find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
   /** Uses the link and begins the session. Throws `StaleWrite` if the link has already been used. */

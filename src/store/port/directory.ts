@@ -2,12 +2,11 @@
  * Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a
  * row.
  */
-
-import type { Application } from '../../domain/application.ts';
-import type { Endpoint } from '../../domain/endpoint.ts';
-import type { Audience } from '../../domain/event.ts';
-import type { Role, User } from '../../domain/user.ts';
-import type { Webhook, WebhookState } from '../../domain/webhook.ts';
+import { type Application } from '../../domain/application.ts';
+import { type Endpoint } from '../../domain/endpoint.ts';
+import { type Audience } from '../../domain/event.ts';
+import { type Role, type User } from '../../domain/user.ts';
+import { type Webhook, type WebhookState } from '../../domain/webhook.ts';
 
 /** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
 /** `customerId`, here and below: of this customer. */
@@ -100,11 +99,11 @@ export type Use = { readonly id: string; readonly name: string; readonly state: 
 /** The number of webhooks and the first few in order of creation. */
 export type Uses = { readonly count: number; readonly first: readonly Use[] };
 
-/** A webhook that subscribes to an event type, even if it does not get every event. */
+/** A webhook that subscribes to an event type. */
 export type Subscriber = Pick<Webhook, 'id' | 'name' | 'customerId' | 'filter' | 'createdAt' | 'updatedAt'>;
 
-/** `total` and `ofCustomers` count all of them, listed or not. */
-export type Subscribers = {
+/** `total` and `ofCustomers` count unlisted ones too. */
+type Subscribers = {
   readonly first: readonly Subscriber[];
   readonly total: number;
   readonly ofCustomers: number;

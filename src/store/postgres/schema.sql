@@ -98,18 +98,18 @@ CREATE TABLE invitation (
 -- account's role at sign-in: if it changes, the account must sign in again.
 CREATE TABLE session (
   id         text COLLATE "C" PRIMARY KEY,
-  user_id    text COLLATE "C" REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link
+  user_id    text COLLATE "C" REFERENCES user_account (id) ON DELETE CASCADE,  -- null: it began with a portal link, or is a portal token
   customer_id text COLLATE "C" NOT NULL DEFAULT '' REFERENCES customer (id) ON DELETE CASCADE,
   token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
   role       text COLLATE "C" NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
-  method     text COLLATE "C" NOT NULL CHECK (method IN ('password', 'passkey', 'link')),
+  method     text COLLATE "C" NOT NULL CHECK (method IN ('password', 'passkey', 'link', 'token')),
   address    text COLLATE "C" NOT NULL,
   user_agent text COLLATE "C" NOT NULL,
   return_url text COLLATE "C",  -- where the operator's product goes on, if a portal link named it
   created_at bigint NOT NULL,
   seen_at    bigint NOT NULL,
   expires_at bigint NOT NULL,
-  CHECK ((user_id IS NULL) = (method = 'link'))
+  CHECK ((user_id IS NULL) = (method IN ('link', 'token')))
 );
 CREATE INDEX session_of_user ON session (user_id);
 CREATE INDEX session_expiry ON session (expires_at);

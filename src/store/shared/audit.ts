@@ -29,7 +29,8 @@ const OF_CUSTOMER = `SELECT wanted.value AS actor FROM texts(@actors) AS wanted 
 /** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
-  notBy: `actor <> 'service' AND substr(actor, 1, 12) <> 'portal-link:' AND NOT ${isOf('audit.actor', '@notBy')}`,
+  notBy: `actor <> 'service' AND substr(actor, 1, 12) <> 'portal-link:'
+    AND substr(actor, 1, 13) <> 'portal-token:' AND NOT ${isOf('audit.actor', '@notBy')}`,
   action: 'substr(action, 1, length(@action)) = @action',
   target: 'target >= @target AND target < @targetEnd',
   // The second condition lets the planner use the index.

@@ -216,6 +216,13 @@ export function portalLinkStore(db: Database): PortalLinkStore {
         LINK.insert(link),
         auditStatement(audit),
       ])),
+    addToken: async (session, audit, first = []) =>
+      void (await db.commit([
+        ...first,
+        ...requireActive(session.customerId),
+        ...sessionStatements(session),
+        auditStatement(audit),
+      ])),
     find: async (tokenHash, now) => readOne(LINK, await db.get(FIND, { tokenHash, now })),
     use: async ({ id, customerId }, session, audit) =>
       void (await db.commit([

@@ -46,7 +46,7 @@ const SESSION: Table<Session> = table<Session>('session', 'id', {
 
 // A session that began with a link lasts as long as the link says, also while nobody uses it.
 const IN_FORCE = `s.expires_at > @now AND c.active
-  AND CASE WHEN s.user_id IS NULL THEN s.method = 'link' ELSE s.seen_at > @idleSince AND u.active AND u.role = s.role END`;
+  AND CASE WHEN s.user_id IS NULL THEN s.method IN ('link', 'token') ELSE s.seen_at > @idleSince AND u.active AND u.role = s.role END`;
 const FIND = `
   SELECT ${SESSION.columns('s')}, c.name AS customer_name, u.user_name, u.display_name, u.permissions, u.constraints
   FROM session AS s JOIN customer AS c ON c.id = s.customer_id LEFT JOIN user_account AS u ON u.id = s.user_id

@@ -1,0 +1,106 @@
+/** Portal tokens (contract §8): short-lived tokens of a customer, for a host that draws pages of its own. */
+import { z } from 'zod';
+import { requireRightsOfLink } from '../access/containment.ts';
+import type { Acting } from '../domain/acting.ts';
+import { offeredScopes } from '../domain/catalogue.ts';
+import { hashCredential, mintCredential } from '../domain/credential.ts';
+import type { Session } from '../domain/user.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { instant } from '../kernel/schemas.ts';
+import { refuseChanged } from '../resources/entity-tag.ts';
+import type { AccessVerbs } from '../store/port/access.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
+import { retryStale } from '../store/port/errors.ts';
+import type { Beside } from '../store/port/resource.ts';
+import { type Customers, viewCustomer } from './customers.ts';
+
+/** How long a portal token is valid. */
+export const PORTAL_TOKEN_DEFAULT_SECONDS = 900;
+export const PORTAL_TOKEN_MIN_SECONDS = 60;
+export const PORTAL_TOKEN_MAX_SECONDS = 3600;
+
+export const portalTokenInput = z
+  .strictObject({
+    role: z.enum(['administrator', 'viewer']),
+    expiresInSeconds: z
+      .int()
+      .min(PORTAL_TOKEN_MIN_SECONDS)
+      .max(PORTAL_TOKEN_MAX_SECONDS)
+      .default(PORTAL_TOKEN_DEFAULT_SECONDS)
+      .meta({ description: 'How long the token is valid.' }),
+  })
+  .meta({ id: 'PortalTokenInput', description: 'What the token may do for the customer, and for how long.' });
+type PortalTokenInput = z.output<typeof portalTokenInput>;
+
+export const portalTokenView = z
+  .object({
+    token: z.string().meta({ description: 'For `Authorization: Bearer`. Anyone who has it acts for the customer.' }),
+    expiresAt: instant,
+  })
+  .meta({ id: 'PortalToken', description: 'A short-lived token of a customer.' });
+
+/** The token is never shown again. */
+export type NewPortalToken = { readonly token: string; readonly expiresAt: number };
+
+export type PortalTokens = {
+  /**
+   * Makes a token. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights
+   * that the caller lacks.
+   */
+  create(
+    customer: string,
+    input: PortalTokenInput,
+    acting: Acting,
+    beside?: Beside<NewPortalToken>,
+  ): Promise<NewPortalToken>;
+};
+
+type Dependencies = {
+  readonly store: AccessVerbs & CustomerVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly customers: Customers;
+};
+
+export function createPortalTokens({ store, clock, ids, random, customers }: Dependencies): PortalTokens {
+  return {
+    create: (named, { role, expiresInSeconds }, acting, beside = () => []) =>
+      retryStale(async () => {
+        const customer = await customers.get(named);
+        refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
+        requireRightsOfLink(acting, role, offeredScopes(await store.products.all()));
+        if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        const token = mintCredential('spp', random);
+        const now = clock();
+        const session: Session = {
+          id: ids.uuid(),
+          userId: null,
+          customerId: customer.id,
+          tokenHash: hashCredential(token),
+          role,
+          method: 'token',
+          address: '',
+          userAgent: '',
+          returnUrl: null,
+          createdAt: now,
+          seenAt: now,
+          expiresAt: now + expiresInSeconds * 1000,
+        };
+        const { id, expiresAt } = session;
+        const audit = {
+          id: ids.uuid(),
+          at: now,
+          actor: acting.actor,
+          action: 'customer.create-token' as const,
+          target: `customer:${customer.id}`,
+          customerId: customer.id,
+          changes: { token: { from: null, to: { id, role, expiresInSeconds } } },
+        };
+        const made = { token, expiresAt };
+        await store.portalLinks.addToken(session, audit, beside(made));
+        return made;
+      }),
+  };
+}
