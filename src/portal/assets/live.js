@@ -52,7 +52,7 @@
     if (target.matches('[data-select-all-boxes]')) for (const box of boxesOf(form)) box.checked = target.checked;
     showChosen(form);
   });
-  // The markup that came knows nothing of what is selected.
+  // New markup has no selection.
   document.addEventListener('htmx:after:swap', () => {
     for (const form of document.querySelectorAll('[data-selection]')) showChosen(form);
   });
@@ -92,7 +92,7 @@
     pill.hidden = text === null;
     pill.querySelector('button').textContent = text ?? '';
   };
-  // Puts the rows that are shown in the place of those that came. Returns whether something else came.
+  // Puts the present rows in the place of the new ones. Returns whether this leaves a difference.
   const hold = (list, came) => {
     const shown = rowsOf(list);
     const rows = new Map(rowsOf(came).map((row) => [row.id, row]));

@@ -13,8 +13,8 @@ import { icon, notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
-import { deliveryTable, isDue, type Rows } from './delivery-rows.ts';
-import { lookedUp, readListed, type Searched } from './delivery-search.ts';
+import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
+import { lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
@@ -32,7 +32,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const place = given.id === null ? null : await placeOf(dependencies, given.id);
       if (place !== null) return redirectTo(place);
       const asked = await lookedUp(dependencies, given);
-      const listed = await readListed(dependencies, asked, query);
+      const listed = await readDeliveries(dependencies, asked, query);
       const story = await openStory(dependencies, call);
       return listPage(call, { asked, listed, query }, story, await searchSuggestions(store));
     }),
@@ -43,7 +43,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       return liveContent(feed, first.one?.id ?? null, call.signal, async () => {
         const now = clock();
         const asked = await lookedUp(dependencies, readAsked(query, now, isOfOperator));
-        const listed = await readListed(dependencies, asked, query);
+        const listed = await readDeliveries(dependencies, asked, query);
         const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
         return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, query })) };
       });
@@ -74,8 +74,9 @@ const SELECTED_MAX = 200;
 function addedTo(query: URLSearchParams, now: number, isOfOperator: boolean): string | null {
   const kept = query.get('kept');
   if (kept === null) return null;
-  const typed = readAsked(new URLSearchParams({ q: query.get('q') ?? '' }), now, isOfOperator);
-  const before = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator).terms;
+  const { terms: before, webhook } = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator);
+  const added = new URLSearchParams({ q: query.get('q') ?? '', ...(webhook !== null && { webhook }) });
+  const typed = readAsked(added, now, isOfOperator);
   const path = searchHref(DELIVERIES_PATH, without(query, ['kept']), withTerms(before, typed.terms));
   const wrong = typed.problems.map(({ word }) => word).join(' ');
   if (wrong === '') return path;
@@ -113,7 +114,7 @@ async function openStory(dependencies: SharedPageDependencies, call: PageCall): 
   });
 }
 
-function listPage(call: PageCall, rows: Rows, story: Story | null, suggestions: readonly string[]): View {
+function listPage(call: PageCall, rows: DeliveryRows, story: Story | null, suggestions: readonly string[]): View {
   const { asked, query } = rows;
   const { terms, problems, names } = asked;
   const line = searchLine({ path: DELIVERIES_PATH, query, terms, problems, names, suggestions });
@@ -156,7 +157,7 @@ function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[
   return [may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null];
 }
 
-function resultsOf(call: PageCall, rows: Rows) {
+function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
   const results = html`${hint(asked)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
@@ -170,7 +171,7 @@ function hint({ offsets, one }: Searched): Html | null {
   return notice({ tone: 'info', text });
 }
 
-function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next } }: Rows): Html {
+function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next } }: DeliveryRows): Html {
   if (next !== null) return GO_ON;
   if (terms.length === 0) return brand === null ? NOTHING_YET : NOTHING_YET_FOR_CUSTOMERS;
   if (id === null) return nothingFound(DELIVERIES_PATH, 'deliveries');

@@ -51,7 +51,7 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
   };
 }
 
-/** With the names of those who sent it again, as the reader may know them. */
+/** With the names of the actors, as the reader may know them. */
 async function named(
   { store, hasPage }: SharedPageDependencies,
   { brand }: PageCall,

@@ -11,15 +11,19 @@ import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, relativeTime, shortTime, spanText } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import type { Listed, Searched } from './delivery-search.ts';
+import type { FoundDeliveries, Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { searchHref } from './search-line.ts';
 import { withTerms } from './search-text.ts';
 
-export type Rows = { readonly asked: Searched; readonly listed: Listed; readonly query: URLSearchParams };
+export type DeliveryRows = {
+  readonly asked: Searched;
+  readonly listed: FoundDeliveries;
+  readonly query: URLSearchParams;
+};
 
 /** `back`: where to go on after selected deliveries were sent again. */
-export function deliveryTable(call: PageCall, rows: Rows, back: string, empty: Html): Html {
+export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, empty: Html): Html {
   const { items, attempts } = rows.listed;
   const mayReplay = call.may('operator');
   const shown = table({
@@ -66,7 +70,12 @@ function selection(delivery: Delivery): Html | null {
   `;
 }
 
-function row(delivery: Delivery, attempt: LastAttempt | null, now: number, { asked, listed, query }: Rows): Html[] {
+function row(
+  delivery: Delivery,
+  attempt: LastAttempt | null,
+  now: number,
+  { asked, listed, query }: DeliveryRows,
+): Html[] {
   const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt, customerId } = delivery;
   const ofWebhook = searchHref(
     DELIVERIES_PATH,

@@ -84,18 +84,18 @@ async function webhooksNamed(
 }
 
 /** A page of deliveries, each with its last attempt. */
-export type Listed = DeliveryPage & {
+export type FoundDeliveries = DeliveryPage & {
   readonly attempts: readonly (LastAttempt | null)[];
   readonly ownerIn: (customerId: string | null) => Html | null;
 };
 
-const NONE: Listed = { items: [], next: null, attempts: [], ownerIn: () => null };
+const NONE: FoundDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null };
 
-export async function readListed(
+export async function readDeliveries(
   { services, store }: SharedPageDependencies,
   { filter, one, numbers, offsets, problems }: Searched,
   query: URLSearchParams,
-): Promise<Listed> {
+): Promise<FoundDeliveries> {
   const { cursor, limit } = readPageQuery(query);
   if (problems.length > 0 || numbers?.length === 0) return NONE;
   const scope: Pick<DeliveryFilter, 'webhookNumbers' | 'offsets'> & { readonly webhookId?: string } =

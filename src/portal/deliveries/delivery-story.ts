@@ -1,4 +1,4 @@
-/** What happened to a delivery: its state with the reason and what comes next, and its timeline. */
+/** The story of a delivery: its state with the reason and the next step, and its timeline. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';

@@ -54,7 +54,7 @@ export function resendsOf(
   return [...known, ...unknown].sort((a, b) => a.at - b.at);
 }
 
-/** Whether a replay of many records at this time sent the delivery: it was one of them, in a state that was asked for, and started again. */
+/** Whether a replay of many records at this time included the delivery: in the range, in a state that was asked for, and started again. */
 function isAmong(
   { offset, createdAt, attemptCount }: Pick<Delivery, 'offset' | 'createdAt' | 'attemptCount'>,
   attempts: readonly Tried[],
