@@ -64,7 +64,8 @@
       (list) => !list.parentElement?.closest('[data-live-list]'),
     );
   const rowsOf = (list) => [...list.querySelectorAll(':is(tbody, .tail) > [id]')];
-  const nameOf = (list) => (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.ariaLabel;
+  const nameOf = (list) =>
+    (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.getAttribute('aria-label');
   const isFirstScreen = (list) => list.getBoundingClientRect().top + scrollY < innerHeight;
   const isScrolled = (list) => {
     if (!list.matches('[data-live-list]')) return false;
