@@ -104,7 +104,7 @@ async function openDelivery(page: Page, offset: number, state = ''): Promise<voi
     if (text.includes(state) && !text.includes('no attempt')) break;
     await page.waitForTimeout(500);
   }
-  await row.first().getByRole('link').first().click();
+  await page.goto((await row.first().getByRole('link').first().getAttribute('href')) ?? '/');
   await page.getByRole('heading', { name: 'Timeline' }).waitFor();
 }
 

@@ -29,7 +29,7 @@ type Reference = { readonly id: string; readonly prefix?: string } | { readonly 
  * What the parameters of pages refer to; empty: nothing of anybody's. Links that people cut are not refused, so any page gets any of them.
  */
 const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
-  webhook: [{ id: 'webhooks' }],
+  webhook: [{ id: 'webhooks' }, { name: 'webhook' }],
   customer: [{ id: 'customers' }],
   event: [{ id: 'events' }],
   endpoint: [{ id: 'endpoints' }],
@@ -50,13 +50,17 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
     { name: 'endpoint' },
     { name: 'user' },
     { name: 'clientId' },
+    { id: 'webhooks', prefix: 'webhook:' },
   ],
+  kept: [{ id: 'webhooks', prefix: 'webhook:' }],
+  open: [{ id: 'deliveries' }],
   ...Object.fromEntries(
     [
       'action',
       'method',
       'next',
       'outcome',
+      'panel',
       'path',
       'period',
       'response',

@@ -289,6 +289,25 @@ describe('the overview', () => {
     await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
     await unchanged();
   });
+
+  it('keeps a table as it is while it is hovered, and changes the rest', async (t) => {
+    const { admin, at, webhook, sendOne, openAs } = await dock(t);
+    at.answer(() => ({ status: 503 }));
+    await sendOne();
+    const { page } = await openAs('viewer', '/');
+    const problem = page.getByRole('row').filter({ hasText: 'Dock' }).first();
+    await problem.getByText('failing').waitFor();
+    await problem.hover();
+    await sendOne();
+    await page.locator('.figure', { hasText: 'Dead' }).getByText('2', { exact: true }).waitFor();
+    const came = page.evaluate(`new Promise((resolve) =>
+      document.addEventListener('htmx:sse:before:message', () => setTimeout(resolve), { once: true }))`);
+    await stopWebhook(admin, webhook);
+    await came;
+    assert.match(await problem.innerText(), /failing/);
+    await page.mouse.move(1, 1);
+    await page.getByRole('row').filter({ hasText: 'Dock' }).getByText('failing').waitFor({ state: 'detached' });
+  });
 });
 
 describe('the page of an endpoint', () => {

@@ -52,7 +52,7 @@
     if (target.matches('[data-select-all-boxes]')) for (const box of boxesOf(form)) box.checked = target.checked;
     showChosen(form);
   });
-  // The markup that came does not say which rows are selected.
+  // New markup has no selection.
   document.addEventListener('htmx:after:swap', () => {
     for (const form of document.querySelectorAll('[data-selection]')) showChosen(form);
   });
@@ -64,7 +64,8 @@
       (list) => !list.parentElement?.closest('[data-live-list]'),
     );
   const rowsOf = (list) => [...list.querySelectorAll(':is(tbody, .tail) > [id]')];
-  const nameOf = (list) => (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.ariaLabel;
+  const nameOf = (list) =>
+    (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.getAttribute('aria-label');
   const isFirstScreen = (list) => list.getBoundingClientRect().top + scrollY < innerHeight;
   const isScrolled = (list) => {
     if (!list.matches('[data-live-list]')) return false;
@@ -92,7 +93,7 @@
     pill.hidden = text === null;
     pill.querySelector('button').textContent = text ?? '';
   };
-  // Puts the rows that are shown in the place of the rows that came. Returns whether something else came.
+  // Puts the present rows in the place of the new ones. Returns whether this leaves a difference.
   const hold = (list, came) => {
     const shown = rowsOf(list);
     const rows = new Map(rowsOf(came).map((row) => [row.id, row]));

@@ -41,7 +41,7 @@
       if (!signal.aborted) location.assign(link.href);
       return;
     }
-    // The page names the problem, or asks for the password.
+    // The page shows the problem, or asks for the password.
     if (!response.ok || response.headers.has('HX-Redirect')) return location.assign(link.href);
     const target = document.getElementById('panel-content');
     await htmx.swap({ sourceElement: target, target, swap: 'innerHTML', text });

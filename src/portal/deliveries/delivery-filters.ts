@@ -47,13 +47,14 @@ export const SEARCH_PARAMETERS: readonly string[] = ['q', ...Object.keys(PARAMET
 /** `isOfOperator`: customers cannot name other customers. */
 export function readAsked(query: URLSearchParams, now: number, isOfOperator = true): Asked {
   const fields = SEARCH_FIELDS.filter((field) => isOfOperator || field !== 'customer');
-  const typed = parseSearch(query.get('q') ?? '', fields);
+  const hasLog = readText(query, 'webhook') !== null;
+  const typed = parseSearch(query.get('q') ?? '', { fields, hasLog });
   const problems = [...typed.problems];
   const terms = [...typed.terms];
   for (const [name, field] of Object.entries(PARAMETERS)) {
     const value = readText(query, name);
     if (value === null || !fields.includes(field) || terms.some((term) => term.field === field)) continue;
-    const read = parseSearch(`${field}:"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`, fields);
+    const read = parseSearch(`${field}:"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`, { fields });
     terms.push(...read.terms);
     problems.push(...read.problems);
   }

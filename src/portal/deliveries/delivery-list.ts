@@ -74,8 +74,9 @@ const SELECTED_MAX = 200;
 function addedTo(query: URLSearchParams, now: number, isOfOperator: boolean): string | null {
   const kept = query.get('kept');
   if (kept === null) return null;
-  const typed = readAsked(new URLSearchParams({ q: query.get('q') ?? '' }), now, isOfOperator);
-  const before = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator).terms;
+  const { terms: before, webhook } = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator);
+  const added = new URLSearchParams({ q: query.get('q') ?? '', ...(webhook !== null && { webhook }) });
+  const typed = readAsked(added, now, isOfOperator);
   const path = searchHref(DELIVERIES_PATH, without(query, ['kept']), withTerms(before, typed.terms));
   const wrong = typed.problems.map(({ word }) => word).join(' ');
   if (wrong === '') return path;

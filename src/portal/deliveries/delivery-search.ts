@@ -1,13 +1,13 @@
 /** Looks up what the search line names, and reads a page of the list. */
-import type { Webhook } from '../../domain/webhook.ts';
-import type { Html } from '../../http/html.ts';
+import { type Webhook } from '../../domain/webhook.ts';
+import { type Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearestName } from '../../kernel/suggestion.ts';
-import type { DeliveryFilter, DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
-import type { SharedPageDependencies } from '../frame/page.ts';
+import { type DeliveryFilter, type DeliveryPage, type LastAttempt } from '../../store/port/deliveries.ts';
+import { type SharedPageDependencies } from '../frame/page.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import type { Asked } from './delivery-filters.ts';
+import { type Asked } from './delivery-filters.ts';
 import { type SearchProblem, searchText, termText, withTerms } from './search-text.ts';
 
 /** Webhooks among which a name is looked up. */
@@ -84,18 +84,18 @@ async function webhooksNamed(
 }
 
 /** A page of deliveries, each with its last attempt. */
-export type ListedDeliveries = DeliveryPage & {
+export type FoundDeliveries = DeliveryPage & {
   readonly attempts: readonly (LastAttempt | null)[];
   readonly ownerIn: (customerId: string | null) => Html | null;
 };
 
-const NONE: ListedDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null };
+const NONE: FoundDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null };
 
 export async function readDeliveries(
   { services, store }: SharedPageDependencies,
   { filter, one, numbers, offsets, problems }: Searched,
   query: URLSearchParams,
-): Promise<ListedDeliveries> {
+): Promise<FoundDeliveries> {
   const { cursor, limit } = readPageQuery(query);
   if (problems.length > 0 || numbers?.length === 0) return NONE;
   const scope: Pick<DeliveryFilter, 'webhookNumbers' | 'offsets'> & { readonly webhookId?: string } =

@@ -2,12 +2,11 @@
  * The text of the search line, such as `state:dead customer:acct_2 5xx since:1h`: words that each name a field and a value, or only a value
  * whose form tells its field. Quotes keep a value together: `webhook:"Shop Berlin"`. A word of no other form is a part of the subject.
  */
-
 import { ERROR_CLASSES, type ErrorClass } from '../../domain/outcome.ts';
-import type { DeliveryState } from '../../domain/webhook.ts';
+import { type DeliveryState } from '../../domain/webhook.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearestName } from '../../kernel/suggestion.ts';
-import type { ResponseFilter } from '../../store/port/deliveries.ts';
+import { type ResponseFilter } from '../../store/port/deliveries.ts';
 import { instantOf } from '../frame/query.ts';
 
 /** `customer` only in the operator's portal. */
@@ -53,13 +52,23 @@ function wordsOf(text: string): Word[] {
   });
 }
 
-/** `fields`: the fields that may be named. */
-export function parseSearch(text: string, fields: readonly SearchField[] = SEARCH_FIELDS): ParsedSearch {
+/**
+ * `fields`: the fields that may be named. `hasLog`: a webhook is chosen elsewhere. Bare digits are an offset of a chosen webhook; without
+ * one they are a part of the subject, such as an order number.
+ */
+export function parseSearch(
+  text: string,
+  {
+    fields = SEARCH_FIELDS,
+    hasLog = false,
+  }: { readonly fields?: readonly SearchField[]; readonly hasLog?: boolean } = {},
+): ParsedSearch {
   const words = wordsOf(text);
+  const reading = { fields, hasLog: hasLog || words.some(({ field }) => field?.toLowerCase() === 'webhook') };
   const found = new Map<SearchField, string>();
   const problems: SearchProblem[] = [];
   for (const [at, word] of words.entries()) {
-    const read = readWord(word, fields);
+    const read = readWord(word, reading);
     if ('problem' in read) {
       const meant = words.map((one, index) => (index === at ? read.meant : one.text)).join(' ');
       problems.push({ text: read.problem, word: word.text, suggestion: read.meant === null ? null : meant });
@@ -76,8 +85,10 @@ export function parseSearch(text: string, fields: readonly SearchField[] = SEARC
 
 type Read = SearchTerm | { readonly problem: string; readonly meant: string | null };
 
-function readWord({ field: named, value, isQuoted, text }: Word, fields: readonly SearchField[]): Read {
-  if (named === null) return isQuoted ? { field: 'subject', value } : bareTerm(value);
+type Reading = { readonly fields: readonly SearchField[]; readonly hasLog: boolean };
+
+function readWord({ field: named, value, isQuoted, text }: Word, { fields, hasLog }: Reading): Read {
+  if (named === null) return isQuoted ? { field: 'subject', value } : bareTerm(value, hasLog);
   const field = fields.find((one) => one === named.toLowerCase());
   if (field === undefined) {
     const near = nearestName(named.toLowerCase(), fields);
@@ -123,8 +134,9 @@ function problemOf(field: SearchField, value: string): string {
 }
 
 /** The field of a word that names none, by its form. */
-function bareTerm(value: string): SearchTerm {
+function bareTerm(value: string, hasLog: boolean): SearchTerm {
   for (const field of ['id', 'response', 'offset', 'state'] as const) {
+    if (field === 'offset' && !hasLog && /^\d+$/.test(value)) continue;
     const canonical = field === 'response' && !isBareResponse(value) ? null : canonicalValue(field, value);
     if (canonical !== null) return { field, value: canonical };
   }
@@ -207,7 +219,8 @@ export function searchText(terms: readonly SearchTerm[]): string {
 
 /** One term: `state:dead`, `5xx`, `#7-12`, `person-7`. */
 export function termText({ field, value }: SearchTerm): string {
-  const bare = wordsOf(value).length === 1 && !/^[A-Za-z][A-Za-z-]*:|["\\\s]/u.test(value) ? bareTerm(value) : null;
+  const bare =
+    wordsOf(value).length === 1 && !/^[A-Za-z][A-Za-z-]*:|["\\\s]/u.test(value) ? bareTerm(value, true) : null;
   if (bare?.field === field && bare.value === value && field !== 'state') return value;
   return field === 'subject' ? quotedText(value) : `${field}:${quotedIfNeeded(value)}`;
 }

@@ -1,10 +1,9 @@
 /** When and by whom a delivery was sent again, from the audit log, and how its attempts are numbered on. */
-
-import type { AttemptRecord } from '../../domain/batch.ts';
-import type { Delivery } from '../../domain/webhook.ts';
+import { type AttemptRecord } from '../../domain/batch.ts';
+import { type Delivery } from '../../domain/webhook.ts';
 import { isObject } from '../../kernel/validation.ts';
-import type { AuditRecord } from '../../store/port/audit.ts';
-import type { Store } from '../../store/port/store.ts';
+import { type AuditRecord } from '../../store/port/audit.ts';
+import { type Store } from '../../store/port/store.ts';
 
 /** Replays of a webhook that are read for one delivery. */
 const REPLAYS_READ = 200;
@@ -54,9 +53,7 @@ export function resendsOf(
   return [...known, ...unknown].sort((a, b) => a.at - b.at);
 }
 
-/**
- * Whether a replay of many records at this time sent the delivery: it was one of them, in a state that was asked for, and started again.
- */
+/** Whether a replay of many records at this time included the delivery: in the range, in a state that was asked for, and started again. */
 function isAmong(
   { offset, createdAt, attemptCount }: Pick<Delivery, 'offset' | 'createdAt' | 'attemptCount'>,
   attempts: readonly Tried[],

@@ -1,9 +1,9 @@
 /** The request of an attempt as a command that a shell reads back. */
-import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { curlCommand } from '../../../src/portal/deliveries/curl.ts';
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
 
 const URL = 'https://shop.example/in?a=1';
 
@@ -27,22 +27,14 @@ describe('the curl command of an attempt', () => {
     };
     const command = curlCommand({ url: URL, headers, body: '{"a":"$HOME"}' });
     assert.doesNotMatch(command, /\[secret\]/);
+    const values = [
+      'content-type: application/json',
+      'x-api-key: k 1',
+      'authorization: Bearer t',
+      "x-note: it's",
+    ].flatMap((value) => ['--header', value]);
     assert.deepEqual(wordsOf([command], { X_API_KEY: 'k 1', AUTHORIZATION: 't' }), [
-      [
-        '--request',
-        'POST',
-        URL,
-        '--header',
-        'content-type: application/json',
-        '--header',
-        'x-api-key: k 1',
-        '--header',
-        'authorization: Bearer t',
-        '--header',
-        "x-note: it's",
-        '--data-binary',
-        '{"a":"$HOME"}',
-      ],
+      ['--request', 'POST', URL].concat(values, '--data-binary', '{"a":"$HOME"}'),
     ]);
   });
 

@@ -33,20 +33,22 @@ describe('the search line', () => {
     ['Timeout', { response: 'timeout' }, 'timeout'],
     ['response:"tls wrong host"', { response: 'tls_wrong_host' }, 'tls_wrong_host'],
     [` MSG_${ID.toUpperCase()} `, { id: ID }, ID],
-    ['7', { offset: '#7' }, '#7'],
+    ['7', { subject: '7' }, '"7"'],
+    ['7 webhook:Orders', { offset: '#7', webhook: 'Orders' }, '#7 webhook:Orders'],
     ['#7', { offset: '#7' }],
     ['#7-12', { offset: '#7-12' }],
     ['7–#12', { offset: '#7-12' }, '#7-12'],
     ['offset:"7 - 12"', { offset: '#7-12' }, '#7-12'],
     ['7-', { subject: '7-' }],
     ['1234567890123456', { subject: '1234567890123456' }],
+    ['10421', { subject: '10421' }, '"10421"'],
     ['anna@example.com', { subject: 'anna@example.com' }],
     ['anna <b>', { subject: 'anna <b>' }, '"anna <b>"'],
     ['"dead"', { subject: 'dead' }],
     ['subject:dead', { subject: 'dead' }, '"dead"'],
     ['subject:urn:person:7', { subject: 'urn:person:7' }, '"urn:person:7"'],
     ['10:30', { subject: '10:30' }],
-    ['600', { offset: '#600' }, '#600'],
+    ['600', { subject: '600' }, '"600"'],
     ['constructor', { subject: 'constructor' }],
   ];
   for (const [text, terms, written = text] of cases) {
@@ -173,6 +175,7 @@ describe('the filters of the list of deliveries', () => {
     }
     assert.match(asked({ since: 'yesterday' }).problems[0]?.text ?? '', /not a time/);
     assert.match(asked({ state: 'odd' }).problems[0]?.text ?? '', /no state “odd”/);
+    assert.deepEqual(asked({ webhook: 'w', q: '7' }).offsets, { first: 7, last: 7 });
   });
 
   const TLS = ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host'];
