@@ -1,18 +1,18 @@
-/** Installs the npm packages of test/tools/openapi-typescript, which the project does not depend on. */
+/** Installs npm packages of test/tools, which the project does not depend on. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolFolder } from './tool-folder.ts';
 
-const tools = fileURLToPath(new URL('../tools/openapi-typescript', import.meta.url));
+/** `openapi-typescript`: with openapi-fetch and a TypeScript for them. `receiver-libraries`: cloudevents and svix. */
+type Tools = 'openapi-typescript' | 'receiver-libraries';
 
-/**
- * Returns the `node_modules` with openapi-typescript, openapi-fetch and a TypeScript for them. The first call in a checkout installs them.
- */
-export function openapiTypescriptModules(): string {
-  const folder = toolFolder('openapi-typescript', join(tools, 'package-lock.json'), (fresh) => {
-    for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(tools, name), join(fresh, name));
+/** Returns the `node_modules` with these packages. The first call in a checkout installs them. */
+export function npmModules(name: Tools): string {
+  const tools = fileURLToPath(new URL(`../tools/${name}`, import.meta.url));
+  const folder = toolFolder(name, join(tools, 'package-lock.json'), (fresh) => {
+    for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(tools, file), join(fresh, file));
     execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: fresh });
   });
   return join(folder, 'node_modules');
