@@ -6,7 +6,7 @@ import type { Clock } from '../kernel/ids.ts';
 import type { EventVerbs } from '../store/port/events.ts';
 
 /** How long the sources of event types are kept. A changed source counts after this at the latest. */
-export const SOURCES_KEPT_MS = 1000;
+const SOURCES_KEPT_MS = 1000;
 
 const EVENTS_PATH = '/services/api/x/edge/v1/events/';
 

@@ -59,6 +59,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
  * (contract §5.2). `format`: of the webhook that gets them (contract §12.1).
  */
 export function asyncApiDocument(eventTypes: readonly EventType[], format: WebhookFormat = 'records'): JsonObject {
+  const carried = format === 'records' ? 'one or more records' : 'one event';
   const refs = (of: string): JsonObject[] => eventTypes.map(({ name }) => ({ $ref: `#/${of}/${name}` }));
   return {
     asyncapi: '3.0.0',
@@ -68,7 +69,7 @@ export function asyncApiDocument(eventTypes: readonly EventType[], format: Webho
       endpoint: {
         address: null,
         title: 'An endpoint',
-        description: `The HTTPS address of a receiver. Every request is a POST with ${format === 'records' ? 'one or more records' : 'one event'}.`,
+        description: `The HTTPS address of a receiver. Every request is a POST with ${carried}.`,
         messages: Object.fromEntries(eventTypes.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
         bindings: { http: {} },
       },

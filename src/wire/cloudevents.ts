@@ -47,7 +47,7 @@ export function binaryHeaders(record: FormattedRecord, context: EventContext): R
 }
 
 /** Percent-encodes what a header cannot carry: all but visible ASCII, and space, `"` and `%` (HTTP protocol binding §3.1.3.2). */
-export function encodeHeaderValue(text: string): string {
+function encodeHeaderValue(text: string): string {
   return text.replace(/[^\x21\x23\x24\x26-\x7e]+/gu, percentEncoded);
 }
 

@@ -43,6 +43,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
     pages: [
       'docs/how-to/register-an-endpoint.md',
       'docs/how-to/create-a-webhook.md',
+      'docs/how-to/deliver-in-other-formats.md',
       'docs/how-to/order-and-batches.md',
       'docs/how-to/encrypt-payloads.md',
       'docs/how-to/retries-and-failures.md',

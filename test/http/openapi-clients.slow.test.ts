@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { succeeded } from '../support/client.ts';
-import { openapiTypescriptModules } from '../support/npm-tools.ts';
+import { npmModules } from '../support/npm-tools.ts';
 import { pythonWithTools } from '../support/python-tools.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
 
@@ -24,7 +24,7 @@ async function startSeeded(t: TestContext): Promise<{ readonly described: string
 
 describe('a generated client gets a token, lists webhooks, and creates an endpoint and a customer', () => {
   it('in TypeScript, with openapi-typescript and openapi-fetch', async (t) => {
-    const modules = openapiTypescriptModules();
+    const modules = npmModules('openapi-typescript');
     const { described, args } = await startSeeded(t);
     const folder = temporaryFolder(t);
     symlinkSync(modules, join(folder, 'node_modules'));

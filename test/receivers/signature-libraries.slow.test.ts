@@ -6,7 +6,7 @@ import { it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
-import { signatureLibraryModules } from '../support/npm-tools.ts';
+import { npmModules } from '../support/npm-tools.ts';
 
 const TYPE = 'order.placed';
 
@@ -35,7 +35,7 @@ async function rotated(t: TestContext, preset: string) {
 }
 
 it('stripe constructs the event with either secret of a rotation, and not from a changed body', async (t) => {
-  const require = createRequire(join(signatureLibraryModules(), 'index.js'));
+  const require = createRequire(join(npmModules('signature-libraries'), 'index.js'));
   const Stripe = require('stripe') as new (key: string) => StripeLibrary;
   const { webhooks } = new Stripe('sk_test_unused');
   const { body, headers, secret, next } = await rotated(t, 'stripe');
@@ -48,7 +48,7 @@ it('stripe constructs the event with either secret of a rotation, and not from a
 });
 
 it('@octokit/webhooks-methods verifies the active secret, and not a changed body', async (t) => {
-  const index = join(signatureLibraryModules(), '@octokit/webhooks-methods/dist-node/index.js');
+  const index = join(npmModules('signature-libraries'), '@octokit/webhooks-methods/dist-node/index.js');
   const { verify } = (await import(pathToFileURL(index).href)) as OctokitLibrary;
   const { body, headers, secret, next } = await rotated(t, 'github');
   const signature = String(headers['x-hub-signature-256']);

@@ -208,7 +208,10 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
   return html`
-    ${fieldGroup('What does your receiver expect?', null, [field('format'), isPulled ? null : REQUEST_PREVIEW])}
+    ${fieldGroup('What does your receiver expect?', null, [
+      field('format'),
+      isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,
+    ])}
     ${fieldGroup('1. Destination', null, [
       field('name'),
       field('mode'),
