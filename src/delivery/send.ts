@@ -7,6 +7,7 @@ import {
   currentApiKey,
   type Endpoint,
   hasOwnHeaders,
+  signingKeys,
   signingSecret,
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
@@ -17,6 +18,7 @@ import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
+import { asymmetricSignatures, ed25519Key } from '../wire/ed25519.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
 import {
   compileTemplate,
@@ -153,8 +155,11 @@ function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, heade
   };
   for (const { name, value } of customHeaders) headers[name] = value;
   if (webhook.standardWebhooks) {
-    const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
-    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
+    const isAsymmetric = endpoint.signatureType === 'ed25519';
+    const secrets = isAsymmetric ? [] : standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
+    const standard = standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets });
+    if (isAsymmetric) standard['webhook-signature'] = asymmetricSignature(endpoint, standard, bytes, now);
+    Object.assign(headers, standard);
   }
   if (webhook.signature !== null) {
     const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
@@ -189,6 +194,24 @@ export function signByTemplate(
   const [active, ...others] = standardWebhookSecrets(endpoint, message.at);
   const keyFor = template.key === 'decoded' ? keyOf : textKeyOf;
   return sign(message, [keyFor(active), ...others.map(keyFor)]);
+}
+
+/** One key object for each cached private key. */
+const PRIVATE_KEYS = new WeakMap<Secret, KeyObject>();
+
+/** `standard`: the other headers of Standard Webhooks. */
+function asymmetricSignature(
+  endpoint: Endpoint,
+  { 'webhook-id': id, 'webhook-timestamp': timestamp }: ReturnType<typeof standardWebhookHeaders>,
+  body: Uint8Array,
+  now: number,
+): string {
+  const keys = signingKeys(endpoint, now).map((secret) => {
+    const key = PRIVATE_KEYS.get(secret) ?? ed25519Key(secret.reveal());
+    PRIVATE_KEYS.set(secret, key);
+    return key;
+  });
+  return asymmetricSignatures({ id, timestamp, body }, keys);
 }
 
 function textKeyOf(secret: Secret): KeyObject {

@@ -25,6 +25,7 @@ import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
+import { webhookKeyRoutes } from './routes/webhook-keys.ts';
 import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
 
 /** Every route besides those of the portal. */
@@ -58,6 +59,7 @@ function authorizationServer({
     ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer: knownAddress }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
+    ...webhookKeyRoutes({ store, clock }),
     ...forwardAuthRoutes({ gate }),
     ...invitationRoutes({ invitations, ...page }),
   ];

@@ -127,6 +127,8 @@ export type EndpointInput = OfCustomer & {
       }
     | null
     | undefined;
+  /** How `webhook-signature` of Standard Webhooks is made. Default: `hmac`. */
+  readonly signatureType?: 'hmac' | 'ed25519' | undefined;
   /** Whether requests have `X-Api-Key`. Default: true. */
   readonly sendApiKey?: boolean | undefined;
   /** What the receiver expects in place of the signature, or with `header` beside it. */

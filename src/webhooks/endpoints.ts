@@ -7,6 +7,8 @@ import {
   currentAuthentication,
   type Endpoint,
   howToVerify,
+  publicKeys,
+  signingKeys,
   signingSecret,
   signingSecretCreatedAt,
 } from '../domain/endpoint.ts';
@@ -30,7 +32,9 @@ import {
 import {
   apiKeyColumns,
   certificateColumns,
+  keyColumns,
   madeApiKey,
+  madeSigningKey,
   NO_CERTIFICATE,
   oauthColumns,
   refuseSecretElsewhere,
@@ -139,7 +143,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
         acting,
         async (before, { updatedAt }) => {
           await refuseForStandardWebhooks(store, id, { secret: newSecret.reveal() });
-          return withNewSecret(before, newSecret, input, updatedAt);
+          return withNewKey(withNewSecret(before, newSecret, input, updatedAt), before, random);
         },
         beside && ((changed) => beside({ endpoint: changed, newSecret })),
       );
@@ -215,6 +219,8 @@ function buildWith(
       nextSecret: before?.nextSecret ?? null,
       nextSecretCreatedAt: before?.nextSecretCreatedAt ?? null,
       nextSecretAt: before?.nextSecretAt ?? null,
+      signatureType: input.signatureType,
+      ...keyColumns(input.signatureType, before, random),
       secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
       contentEncoding: input.contentEncoding,
       tokenChallenge: input.tokenChallenge,
@@ -281,6 +287,23 @@ function withNewSecret(
     nextSecretCreatedAt: at,
     nextSecretAt,
     secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
+  };
+}
+
+/** A rotation of the secret replaces the key of `ed25519` too, at the same time. `rotated`: with the new secret. */
+function withNewKey(rotated: Endpoint, before: Endpoint, random: Random): Endpoint {
+  if (before.signingKey === null) return rotated;
+  const { signingKey, publicKey } = madeSigningKey(random);
+  if (rotated.nextSecret === null)
+    return { ...rotated, signingKey, publicKey, nextSigningKey: null, nextPublicKey: null };
+  const [active = signingKey] = signingKeys(before, rotated.updatedAt);
+  const [activePublic = publicKey] = publicKeys(before, rotated.updatedAt);
+  return {
+    ...rotated,
+    signingKey: active,
+    publicKey: activePublic,
+    nextSigningKey: signingKey,
+    nextPublicKey: publicKey,
   };
 }
 
@@ -366,6 +389,7 @@ function writable(endpoint: Endpoint, now: number): EndpointBody {
     contentEncoding,
     tokenChallenge,
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
+    signatureType: endpoint.signatureType,
     sendApiKey: endpoint.sendApiKey,
     authentication: authentication === null ? null : writtenAuthentication(authentication),
     requestHeaders: viewRequestHeaders(endpoint),

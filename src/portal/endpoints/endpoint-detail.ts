@@ -6,6 +6,7 @@ import {
   currentApiKey,
   currentAuthentication,
   type Endpoint,
+  publicKeys,
   type RequestHeader,
   signingSecretCreatedAt,
 } from '../../domain/endpoint.ts';
@@ -13,6 +14,7 @@ import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
@@ -131,6 +133,14 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
               'Until then the receiver should accept both.',
             ] as const,
           ]),
+      ...publicKeys(endpoint, call.now).map(
+        (key, at) =>
+          [
+            at === 0 ? 'Public key' : 'Other public key',
+            copyable(PUBLIC_KEY_PREFIX + key, 'public key'),
+            'Verifies v1a signatures of Standard Webhooks.',
+          ] as const,
+      ),
       ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
       ...(authenticationWaits === null
         ? []
