@@ -8,8 +8,8 @@ const PUBLIC_KEY_BYTES = 32;
 
 /**
  * For the option `standardWebhooks`: accepts signatures of one of the public keys of the endpoint, with or without `whpk_`; during a
- * rotation there are two. With secrets beside it, their signatures too. Throws a TypeError for any other text. Verifying rejects on a runtime
- * whose WebCrypto lacks Ed25519.
+ * rotation there are two. With secrets beside it, their signatures too. Throws a TypeError for any other text. Verifying rejects on a
+ * runtime whose WebCrypto lacks Ed25519.
  */
 export function publicKeyWebhooks(publicKeys: string | readonly string[]): (head: MessageHead) => MessageHeadVerdict {
   const keys = [publicKeys].flat().map(publicKeyOf);

@@ -13,7 +13,11 @@ import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
-export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+export function receiverPage({
+  pages,
+  services: { endpoints },
+  egressAddresses,
+}: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
     const title = 'Receiver set-up';
@@ -25,7 +29,7 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
       title,
       content: html`
         ${pageHeader({ title, crumbs })}
-        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${handOver(endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null, egressAddresses })}
         ${codeSection(endpoint)}
       `,
     };
@@ -33,7 +37,12 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
 }
 
 /** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
-export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
+export function createdResult(
+  call: PageCall,
+  endpoint: Endpoint,
+  isMade: boolean,
+  egressAddresses: readonly string[],
+): Result {
   const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
   const header = pageHeader({
@@ -68,6 +77,7 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
           ? apiKeyOf(call, endpoint)
           : html`<a href="/endpoints/${id}#credentials">on the page of the endpoint</a>`,
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
+      egressAddresses,
     });
     return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
   });
@@ -121,9 +131,10 @@ type HandedOver = {
   readonly apiKey: Html;
   /** Null if it was given by the user, or was shown before on another page. */
   readonly secret: Html | null;
+  readonly egressAddresses: readonly string[];
 };
 
-function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Html {
+function handOver(endpoint: Endpoint, { title, apiKey, secret, egressAddresses }: HandedOver): Html {
   return section({
     title,
     lead: 'The receiver needs these values. Pass the secret on separately, and never by email.',
@@ -139,11 +150,21 @@ function handOver(endpoint: Endpoint, { title, apiKey, secret }: HandedOver): Ht
             ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
             : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
+          ...addressRows(egressAddresses),
           ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
         ])}
       </div>
     `,
   });
+}
+
+/** For the receiver's firewall; none if the operator does not say it. */
+export function addressRows(egressAddresses: readonly string[]) {
+  if (egressAddresses.length === 0) return [];
+  const items = egressAddresses.map((address) => html`<li>${copyable(address, 'source address')}</li>`);
+  return [
+    ['Source addresses', html`<ul>${items}</ul>`, 'Requests come from these: allow them in a firewall.'] as const,
+  ];
 }
 
 function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
