@@ -146,7 +146,7 @@ export type EndpointInput = OfCustomer & {
 };
 
 /** `basic` has `userName` and `password`, `bearer` has `token`, and `header` has `name` and `value`. */
-export type AuthenticationInput = {
+type AuthenticationInput = {
   readonly method: 'basic' | 'bearer' | 'header';
   readonly userName?: string | null | undefined;
   readonly password?: string | null | undefined;
@@ -190,7 +190,7 @@ export type KeyInput = OfCustomer & {
 };
 
 /** A preset, or a template with `{body}`, `{timestamp}`, `{id}`, `{url}`, `{path}` and, once in `value`, `{signature}`. */
-export type SignatureInput = {
+type SignatureInput = {
   readonly preset?: 'github' | 'stripe' | 'shopify' | 'slack' | null | undefined;
   readonly header?: string | null | undefined;
   readonly algorithm?: 'sha256' | 'sha512' | 'sha1' | null | undefined;

@@ -21,6 +21,7 @@ import type { recordsInput } from '../../src/delivery/records.ts';
 import type { ErasedView, eraseInput } from '../../src/events/erase.ts';
 import type { EventTypeBody, EventTypeView } from '../../src/events/event-types.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
+import type { BodyOf } from '../../src/resources/input.ts';
 import type { acknowledgedView, acknowledgeInput } from '../../src/webhooks/acknowledge.ts';
 import type { AttemptView, DeliveryView } from '../../src/webhooks/deliveries.ts';
 import type {
@@ -31,7 +32,6 @@ import type {
   rotateAuthenticationInput,
   rotateInput,
 } from '../../src/webhooks/endpoint-schema.ts';
-import type { BodyOf } from '../../src/resources/input.ts';
 import type { KeyBody, KeyView } from '../../src/webhooks/keys.ts';
 import type { signaturePreviewInput, signaturePreviewView } from '../../src/webhooks/signature-schema.ts';
 import type {

@@ -35,8 +35,10 @@ async function rotated(t: TestContext, preset: string) {
 }
 
 it('stripe constructs the event with either secret of a rotation, and not from a changed body', async (t) => {
-  const require = createRequire(join(signatureLibraryModules(), 'index.js'));
-  const Stripe = require('stripe') as new (key: string) => StripeLibrary;
+  const modules = signatureLibraryModules();
+  const Stripe = createRequire(join(modules, 'index.js'))(join(modules, 'stripe')) as new (
+    key: string,
+  ) => StripeLibrary;
   const { webhooks } = new Stripe('sk_test_unused');
   const { body, headers, secret, next } = await rotated(t, 'stripe');
   const header = String(headers['stripe-signature']);

@@ -159,7 +159,7 @@ function handOver(endpoint: Endpoint, { title, apiKey, secret, egressAddresses }
 }
 
 /** For the receiver's firewall; none if the operator does not say it. */
-export function addressRows(egressAddresses: readonly string[]) {
+function addressRows(egressAddresses: readonly string[]) {
   if (egressAddresses.length === 0) return [];
   const items = egressAddresses.map((address) => html`<li>${copyable(address, 'source address')}</li>`);
   return [
