@@ -201,6 +201,11 @@ CREATE TABLE endpoint (
   next_secret                    BLOB,     -- signs from next_secret_at
   next_secret_created_at         INTEGER,
   next_secret_at                 INTEGER,
+  signature_type                 TEXT NOT NULL DEFAULT 'hmac' CHECK (signature_type IN ('hmac', 'ed25519')),
+  signing_key                    BLOB,     -- the private key of ed25519
+  public_key                     TEXT,
+  next_signing_key               BLOB,     -- signs from next_secret_at
+  next_public_key                TEXT,
   secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   BLOB,     -- sent from next_api_key_at
   next_api_key_at                INTEGER,
@@ -232,6 +237,8 @@ CREATE TABLE endpoint (
   CHECK (token_challenge = 0 OR verification IS NULL),
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
+  CHECK ((signature_type = 'ed25519') = (signing_key IS NOT NULL) AND (signing_key IS NULL) = (public_key IS NULL)),
+  CHECK ((next_signing_key IS NULL) = (next_public_key IS NULL) AND (next_signing_key IS NULL OR next_secret IS NOT NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((next_authentication IS NULL) = (next_authentication_at IS NULL)),
   CHECK (next_authentication IS NULL OR authentication IS NOT NULL),

@@ -170,7 +170,9 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
-  const beside = { config, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: knownAddress };
+  const { egressAddresses } = config;
+  const throttle = store.failures.throttle('sign-in');
+  const beside = { config, egressAddresses, testOauth, throttle, publicUrl: knownAddress };
   const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
   const portal = createPortal({ ...doors, metrics, figures, feed, ofCustomer, offered, ...beside });
   // The portal is not served in the server of an embedding program.
@@ -189,6 +191,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
       log,
       metrics,
       knownAddress,
+      egressAddresses,
       signInPath,
     }),
     // Their paths contain a hash, so no embedding program has the same ones.

@@ -1,6 +1,7 @@
 // Receives Sallyport's webhooks. .NET Core 3.1, .NET 5 or later without packages, behind a proxy that terminates TLS;
 // GnuPG for encrypted deliveries.
 //
+// It does not verify signatures v1a of Standard Webhooks: .NET has no Ed25519.
 // README.md in this folder has the settings and the order of the checks. Write your own Handle.
 using System;
 using System.Collections.Generic;

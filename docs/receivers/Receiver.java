@@ -15,8 +15,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
 import java.security.KeyStore;
 import java.security.MessageDigest;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
 import java.time.Clock;
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -24,6 +27,7 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.time.format.ResolverStyle;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.HexFormat;
@@ -47,6 +51,7 @@ public final class Receiver {
     static final List<String> SECRETS = linesOf("WEBHOOK_SECRETS");
     static final List<String> API_KEYS = linesOf("WEBHOOK_API_KEYS");
     static final List<String> PGP_KEYS = linesOf("WEBHOOK_PGP_KEYS");
+    static final List<String> PUBLIC_KEYS = linesOf("WEBHOOK_PUBLIC_KEYS"); // Ed25519, whpk_ and Base64: for signatures v1a
     static final int MAX_BYTES = 4 << 20; // of a body, as received and once it is decoded
     static final int MESSAGES_REMEMBERED = 50_000;
     static Clock clock = Clock.systemUTC();
@@ -143,6 +148,42 @@ public final class Receiver {
     }
     // verify:end
 
+    /** The DER of an Ed25519 public key up to its 32 bytes (RFC 8410). */
+    static final byte[] PUBLIC_KEY_HEAD = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
+
+    /** Checks that one of the keys signed id, time and body (Standard Webhooks, v1a). Needs no secret. */
+    static void verifyPublic(byte[] body, Map<String, String> headers, List<String> publicKeys, Instant now) {
+        var names = List.of("webhook-id", "webhook-timestamp", "webhook-signature");
+        check(headers.keySet().containsAll(names), 401, "missing_header", "one of " + String.join(", ", names) + " is missing");
+        var timestamp = headers.get("webhook-timestamp");
+        check(timestamp.matches("[0-9]{1,12}"), 401, "malformed_timestamp", "webhook-timestamp is not digits only");
+        var age = Math.abs(now.getEpochSecond() - Long.parseLong(timestamp));
+        check(age <= TOLERANCE_SECONDS, 401, "stale_timestamp",
+                "webhook-timestamp differs by " + age + " s, " + TOLERANCE_SECONDS + " s allowed");
+        var head = bytesOf(headers.get("webhook-id") + "." + timestamp + ".");
+        for (var text : headers.get("webhook-signature").split(" ")) {
+            for (var publicKey : publicKeys) {
+                if (text.startsWith("v1a,") && isSignedBy(publicKey, text.substring(4), head, body)) return;
+            }
+        }
+        throw new Refused(401, "wrong_signature", "none of the " + publicKeys.size() + " public keys signed id, time and body");
+    }
+
+    static boolean isSignedBy(String publicKey, String signature, byte[] head, byte[] body) {
+        try {
+            var key = Base64.getDecoder().decode(publicKey.replaceFirst("^whpk_", ""));
+            var der = Arrays.copyOf(PUBLIC_KEY_HEAD, PUBLIC_KEY_HEAD.length + key.length);
+            System.arraycopy(key, 0, der, PUBLIC_KEY_HEAD.length, key.length);
+            var verifier = Signature.getInstance("Ed25519");
+            verifier.initVerify(KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der)));
+            verifier.update(head);
+            verifier.update(body);
+            return verifier.verify(Base64.getDecoder().decode(signature));
+        } catch (GeneralSecurityException | IllegalArgumentException error) {
+            return false; // no Base64, or no key or signature of Ed25519
+        }
+    }
+
     /** Returns the answer to a token challenge, or null once a delivery is handled. */
     static String receive(HttpExchange exchange) throws Exception {
         var method = exchange.getRequestMethod();
@@ -162,16 +203,18 @@ public final class Receiver {
             // Signs only tokens. Otherwise anybody could have any text signed.
             check(token.matches("[A-Za-z0-9_-]{43}"), 401, "malformed_challenge",
                     "x-challenge-sha256 is not 43 characters of Base64url");
+            check(!SECRETS.isEmpty(), 401, "malformed_challenge", "there is no secret to answer a challenge with");
             return sign(SECRETS.get(0), "POST" + target + token);
         }
-        var contentHash = verify(target, headers, SECRETS, clock.instant());
+        var contentHash = SECRETS.isEmpty() ? null : verify(target, headers, SECRETS, clock.instant());
         var encoding = readEncoding(headers);
         // If the length is announced, refuses without waiting for the body.
         var announced = headers.getOrDefault("content-length", "0");
         var isLarge = !announced.matches("[0-9]{1,9}") || Integer.parseInt(announced) > MAX_BYTES;
         var body = isLarge ? null : exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
         check(body != null && body.length <= MAX_BYTES, 413, "too_large", "the body has more than the " + MAX_BYTES + " bytes allowed");
-        checkHash(body, contentHash);
+        if (contentHash != null) checkHash(body, contentHash);
+        if (!PUBLIC_KEYS.isEmpty()) verifyPublic(body, headers, PUBLIC_KEYS, clock.instant());
         if (encoding.keyName != null) body = decrypt(body, encoding.keyName);
         if (encoding.isZipped) body = gunzip(body);
         check(body.length <= MAX_BYTES, 413, "too_large", "the decoded body has more than the " + MAX_BYTES + " bytes allowed");
@@ -298,7 +341,7 @@ public final class Receiver {
     }
 
     public static void main(String[] args) throws Exception {
-        if (SECRETS.isEmpty() || API_KEYS.isEmpty()) {
+        if (SECRETS.isEmpty() && PUBLIC_KEYS.isEmpty() || API_KEYS.isEmpty()) {
             System.err.println("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed");
             System.exit(1);
         }

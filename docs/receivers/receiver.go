@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -37,7 +38,9 @@ var (
 	secrets = linesOf("WEBHOOK_SECRETS")
 	apiKeys = linesOf("WEBHOOK_API_KEYS")
 	pgpKeys = linesOf("WEBHOOK_PGP_KEYS")
-	now     = time.Now
+	// Ed25519 keys, whpk_ and Base64, which verify signatures v1a.
+	publicKeys = linesOf("WEBHOOK_PUBLIC_KEYS")
+	now        = time.Now
 )
 
 // handle is for you to write. Once it returns nil, the message counts as handled. After an error the sender tries again.
@@ -148,6 +151,37 @@ func checkHash(body []byte, contentHash string) error {
 
 // verify:end
 
+var secondsForm = regexp.MustCompile(`^[0-9]{1,12}$`)
+
+// verifyPublic checks that one of the keys signed id, time and body (Standard Webhooks, v1a). It needs no secret.
+func verifyPublic(body []byte, headers map[string]string, publicKeys []string, now time.Time) error {
+	id, timestamp, signatures := headers["webhook-id"], headers["webhook-timestamp"], headers["webhook-signature"]
+	if id == "" || timestamp == "" || signatures == "" {
+		return refuse(401, "missing_header", "webhook-id, webhook-timestamp or webhook-signature is missing")
+	}
+	if !secondsForm.MatchString(timestamp) {
+		return refuse(401, "malformed_timestamp", "webhook-timestamp is not digits only")
+	}
+	seconds, _ := strconv.ParseInt(timestamp, 10, 64)
+	if age := now.Truncate(time.Second).Sub(time.Unix(seconds, 0)); age > tolerance || age < -tolerance {
+		return refuse(401, "stale_timestamp", "webhook-timestamp differs by %.0f s, %.0f s allowed", age.Seconds(), tolerance.Seconds())
+	}
+	message := append([]byte(id+"."+timestamp+"."), body...)
+	for _, text := range strings.Split(signatures, " ") {
+		signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "v1a,"))
+		if !strings.HasPrefix(text, "v1a,") || err != nil {
+			continue
+		}
+		for _, publicKey := range publicKeys {
+			key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(publicKey, "whpk_"))
+			if err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
+				return nil
+			}
+		}
+	}
+	return refuse(401, "wrong_signature", "none of the %d public keys signed %s, %s and the body", len(publicKeys), id, timestamp)
+}
+
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // receive returns the answer to a token challenge, or "" once a delivery is handled.
@@ -173,11 +207,16 @@ func receive(r *http.Request) (answer string, err error) {
 		if !tokenForm.MatchString(token) {
 			return "", refuse(401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url")
 		}
+		if len(secrets) == 0 {
+			return "", refuse(401, "malformed_challenge", "there is no secret to answer a challenge with")
+		}
 		return sign(secrets[0], "POST"+r.RequestURI+token), nil
 	}
-	contentHash, err := verify(r.RequestURI, headers, secrets, now())
-	if err != nil {
-		return "", err
+	var contentHash string
+	if len(secrets) > 0 {
+		if contentHash, err = verify(r.RequestURI, headers, secrets, now()); err != nil {
+			return "", err
+		}
 	}
 	isEncrypted, isZipped, err := readEncoding(headers)
 	if err != nil {
@@ -192,8 +231,15 @@ func receive(r *http.Request) (answer string, err error) {
 	if len(body) > maxBytes || r.ContentLength > maxBytes {
 		return "", refuse(413, "too_large", "the body has more than the %d bytes allowed", maxBytes)
 	}
-	if err = checkHash(body, contentHash); err != nil {
-		return "", err
+	if len(secrets) > 0 {
+		if err = checkHash(body, contentHash); err != nil {
+			return "", err
+		}
+	}
+	if len(publicKeys) > 0 {
+		if err = verifyPublic(body, headers, publicKeys, now()); err != nil {
+			return "", err
+		}
 	}
 	if isEncrypted {
 		if body, err = decrypt(r.Context(), body, headers["x-pgp-key-name"]); err != nil {
@@ -361,7 +407,7 @@ func respond(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	if len(secrets) == 0 || len(apiKeys) == 0 {
+	if len(secrets)+len(publicKeys) == 0 || len(apiKeys) == 0 {
 		log.Fatal("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed")
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(settingOf("HOST", "127.0.0.1"), settingOf("PORT", "8443")))

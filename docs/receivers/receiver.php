@@ -95,11 +95,37 @@ function checkHash(string $body, string $contentHash): void
 }
 // verify:end
 
+/** Checks that one of the keys signed id, time and body (Standard Webhooks, v1a). Needs no secret, but the extension sodium of PHP. */
+function verifyPublic(string $body, array $headers, array $publicKeys, int $now): void
+{
+    $names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    [$id, $timestamp, $signatures] = array_map(fn (string $name): string => $headers[$name] ?? '', $names);
+    check(!in_array('', [$id, $timestamp, $signatures], true), 401, 'missing_header', 'one of ' . implode(', ', $names) . ' is missing');
+    $isDigits = preg_match('~\A[0-9]{1,12}\z~', $timestamp) === 1;
+    check($isDigits, 401, 'malformed_timestamp', 'webhook-timestamp is not digits only');
+    $age = abs($now - (int) $timestamp);
+    $allowed = TOLERANCE_SECONDS . ' s allowed';
+    check($age <= TOLERANCE_SECONDS, 401, 'stale_timestamp', "webhook-timestamp differs by $age s, $allowed");
+    foreach (explode(' ', $signatures) as $text) {
+        $signature = str_starts_with($text, 'v1a,') ? (string) base64_decode(substr($text, 4), true) : '';
+        foreach ($publicKeys as $publicKey) {
+            $key = (string) base64_decode(preg_replace('~\Awhpk_~', '', $publicKey), true);
+            // Other lengths would throw.
+            $isForm = strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES && strlen($key) === SODIUM_CRYPTO_SIGN_PUBLICKEYBYTES;
+            if ($isForm && sodium_crypto_sign_verify_detached($signature, "$id.$timestamp.$body", $key)) {
+                return;
+            }
+        }
+    }
+    throw new Refused(401, 'wrong_signature', 'none of the ' . count($publicKeys) . ' public keys signed id, time and body');
+}
+
 /** Returns the answer to a token challenge, or null once a delivery is handled. */
 function receive(string $method, string $target, array $headers): ?string
 {
     [$secrets, $apiKeys, $pgpKeys] = array_map(linesOf(...), ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS', 'WEBHOOK_PGP_KEYS']);
-    if ($secrets === [] || $apiKeys === [] || getenv('WEBHOOK_STATE') === false) {
+    $publicKeys = linesOf('WEBHOOK_PUBLIC_KEYS'); // Ed25519, whpk_ and Base64: for signatures v1a
+    if (($secrets === [] && $publicKeys === []) || $apiKeys === [] || getenv('WEBHOOK_STATE') === false) {
         throw new \Exception('WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed, and WEBHOOK_STATE');
     }
     check($method === 'POST', 405, 'wrong_method', "the method is $method, not POST");
@@ -114,13 +140,19 @@ function receive(string $method, string $target, array $headers): ?string
         // Signs only tokens. Otherwise anybody could have any text signed.
         $isToken = preg_match('~\A[A-Za-z0-9_-]{43}\z~', $token) === 1;
         check($isToken, 401, 'malformed_challenge', 'x-challenge-sha256 is not 43 characters of Base64url');
+        check($secrets !== [], 401, 'malformed_challenge', 'there is no secret to answer a challenge with');
         return sign($secrets[0], "POST$target$token");
     }
-    $contentHash = verify($target, $headers, $secrets, time());
+    $contentHash = $secrets === [] ? null : verify($target, $headers, $secrets, time());
     [$keyName, $isZipped] = readEncoding($headers, $pgpKeys);
     $body = stream_get_contents(fopen('php://input', 'rb'), MAX_BYTES + 1);
     check(strlen($body) <= MAX_BYTES, 413, 'too_large', 'the body has more than the ' . MAX_BYTES . ' bytes allowed');
-    checkHash($body, $contentHash);
+    if ($contentHash !== null) {
+        checkHash($body, $contentHash);
+    }
+    if ($publicKeys !== []) {
+        verifyPublic($body, $headers, $publicKeys, time());
+    }
     if ($keyName !== null) {
         check(in_array($keyName, $pgpKeys, true), 500, 'decryption_failed', "no private key has the name $keyName");
         $body = decrypt($body);

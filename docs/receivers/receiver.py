@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Receives Sallyport's webhooks. Python 3.9 or later without packages; GnuPG for encrypted deliveries.
 
+It does not verify signatures v1a of Standard Webhooks: the standard library of Python has no Ed25519.
 README.md in this folder has the settings and the order of the checks. Write your own handle().
 """
 import base64

@@ -14,7 +14,9 @@ require 'webrick'
 require 'webrick/https'
 require 'zlib'
 
-SECRETS, API_KEYS, PGP_KEYS = %w[WEBHOOK_SECRETS WEBHOOK_API_KEYS WEBHOOK_PGP_KEYS].map do |name|
+# The public keys are Ed25519, whpk_ and Base64, and verify signatures v1a.
+SECRETS, API_KEYS, PGP_KEYS, PUBLIC_KEYS = %w[SECRETS API_KEYS PGP_KEYS PUBLIC_KEYS].map do |part|
+  name = "WEBHOOK_#{part}"
   ENV.fetch(name, '').split("\n").reject(&:empty?)
 end
 MAX_BYTES = 4 * 1024 * 1024 # of a body, as received and once it is decoded
@@ -97,6 +99,30 @@ def check_hash(body, content_hash)
 end
 # verify:end
 
+# The DER of an Ed25519 public key up to its 32 bytes (RFC 8410).
+PUBLIC_KEY_HEAD = ['302a300506032b6570032100'].pack('H*')
+
+# Checks that one of the keys signed id, time and body (Standard Webhooks, v1a). Needs no secret.
+def verify_public(body, headers, public_keys, now)
+  id, timestamp, signatures = headers.values_at('webhook-id', 'webhook-timestamp', 'webhook-signature')
+  check(id && timestamp && signatures, 401, 'missing_header', 'webhook-id, webhook-timestamp or webhook-signature is missing')
+  check(timestamp.match?(/\A[0-9]{1,12}\z/), 401, 'malformed_timestamp', 'webhook-timestamp is not digits only')
+  age = (now.to_i - timestamp.to_i).abs
+  check(age <= TOLERANCE_SECONDS, 401, 'stale_timestamp',
+        "webhook-timestamp differs by #{age} s, #{TOLERANCE_SECONDS} s allowed")
+  message = "#{id}.#{timestamp}.".b + body.b
+  given = signatures.split.filter_map { |text| text.delete_prefix('v1a,').unpack1('m') if text.start_with?('v1a,') }
+  is_signed = public_keys.any? { |key| given.any? { |signature| signed_by?(key, signature, message) } }
+  check(is_signed, 401, 'wrong_signature', "none of the #{public_keys.size} public keys signed id, time and body")
+end
+
+def signed_by?(public_key, signature, message)
+  key = OpenSSL::PKey.read(PUBLIC_KEY_HEAD + public_key.delete_prefix('whpk_').unpack1('m'))
+  key.verify(nil, signature, message)
+rescue OpenSSL::PKey::PKeyError
+  false # no key or signature of Ed25519
+end
+
 # Returns the answer to a token challenge, or nil once a delivery is handled.
 def receive(request)
   check(request.request_method == 'POST', 405, 'wrong_method', "the method is #{request.request_method}, not POST")
@@ -107,10 +133,11 @@ def receive(request)
   target = request.request_line.split[1] # unparsed_uri has lost a second slash at its beginning
   return answer_challenge(target, headers['x-challenge-sha256']) if headers.key?('x-challenge-sha256')
 
-  content_hash = verify(target, headers, SECRETS, Time.now)
+  content_hash = SECRETS.empty? ? nil : verify(target, headers, SECRETS, Time.now)
   key_name, is_zipped = read_encoding(headers)
   body = read_body(request)
-  check_hash(body, content_hash)
+  check_hash(body, content_hash) if content_hash
+  verify_public(body, headers, PUBLIC_KEYS, Time.now) unless PUBLIC_KEYS.empty?
   body = decrypt(body, key_name) if key_name
   body = gunzip(body) if is_zipped
   check(body.bytesize <= MAX_BYTES, 413, 'too_large', "the decoded body has more than the #{MAX_BYTES} bytes allowed")
@@ -121,6 +148,7 @@ def answer_challenge(target, token)
   # Signs only tokens. Otherwise anybody could have any text signed.
   check(token.match?(/\A[A-Za-z0-9_-]{43}\z/), 401, 'malformed_challenge',
         'x-challenge-sha256 is not 43 characters of Base64url')
+  check(SECRETS.any?, 401, 'malformed_challenge', 'there is no secret to answer a challenge with')
   sign(SECRETS.first, "POST#{target}#{token}")
 end
 
@@ -241,7 +269,7 @@ def refuse(response, status, text)
   response.keep_alive = false
 end
 
-abort 'WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed' if SECRETS.empty? || API_KEYS.empty?
+abort 'WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed' if (SECRETS + PUBLIC_KEYS).empty? || API_KEYS.empty?
 
 tls = {}
 if ENV.key?('WEBHOOK_TLS_CERT_FILE')

@@ -13,10 +13,12 @@ umask 077
 
 max_bytes=$((4 * 1024 * 1024)) # of a body, as received and once it is decoded
 timeout_seconds=30
-secrets=() api_keys=() pgp_keys=()
+secrets=() api_keys=() pgp_keys=() public_keys=()
 while IFS= read -r line; do [[ -z $line ]] || secrets+=("$line"); done <<<"${WEBHOOK_SECRETS-}"
 while IFS= read -r line; do [[ -z $line ]] || api_keys+=("$line"); done <<<"${WEBHOOK_API_KEYS-}"
 while IFS= read -r line; do [[ -z $line ]] || pgp_keys+=("$line"); done <<<"${WEBHOOK_PGP_KEYS-}"
+# Ed25519 keys, whpk_ and Base64, which verify signatures v1a.
+while IFS= read -r line; do [[ -z $line ]] || public_keys+=("$line"); done <<<"${WEBHOOK_PUBLIC_KEYS-}"
 
 # Write this. Arguments: message id, event type, data in JSON. If it succeeds, the message counts as handled; otherwise the sender tries again.
 handle() {
@@ -115,6 +117,29 @@ check_hash() { # file
     refuse 400 wrong_content_hash "x-content-sha256 does not match the $(wc -c <"$1") bytes received"
 }
 # verify:end
+
+# Checks that one of the public keys signed id, time and body (Standard Webhooks, v1a). Needs no secret.
+verify_public() { # file
+  local id=${headers[webhook-id]-} timestamp=${headers[webhook-timestamp]-} signatures=${headers[webhook-signature]-} age key text texts
+  [[ -n $id && -n $timestamp && -n $signatures ]] ||
+    refuse 401 missing_header 'webhook-id, webhook-timestamp or webhook-signature is missing'
+  [[ $timestamp =~ ^[0-9]{1,12}$ ]] || refuse 401 malformed_timestamp 'webhook-timestamp is not digits only'
+  age=$(($(date +%s) - 10#$timestamp))
+  ((${age#-} <= 300)) || refuse 401 stale_timestamp "webhook-timestamp differs by ${age#-} s, 300 s allowed"
+  { printf '%s.%s.' "$id" "$timestamp" && cat "$1"; } >"$work/message"
+  read -ra texts <<<"$signatures"
+  for text in "${texts[@]}"; do
+    [[ $text =~ ^v1a,[A-Za-z0-9+/]{86}==$ ]] || continue
+    base64 -d <<<"${text#v1a,}" >"$work/signature"
+    for key in "${public_keys[@]}"; do
+      # The DER of an Ed25519 public key up to its 32 bytes (RFC 8410), and these.
+      { printf '\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00' && base64 -d <<<"${key#whpk_}"; } >"$work/key" 2>/dev/null
+      ! openssl pkeyutl -verify -pubin -keyform DER -inkey "$work/key" -rawin -in "$work/message" \
+        -sigfile "$work/signature" >/dev/null 2>&1 || return 0
+    done
+  done
+  refuse 401 wrong_signature "none of the ${#public_keys[@]} public keys signed id, time and body"
+}
 
 read_head() {
   local line name value bytes=0
@@ -215,15 +240,17 @@ receive() {
     # Signs only tokens. Otherwise anybody could have any text signed.
     [[ ${headers[x-challenge-sha256]} =~ ^[A-Za-z0-9_-]{43}$ ]] ||
       refuse 401 malformed_challenge 'x-challenge-sha256 is not 43 characters of Base64url'
+    ((${#secrets[@]} > 0)) || refuse 401 malformed_challenge 'there is no secret to answer a challenge with'
     answer 200 '' "x-challenge-sha256: $(sign "${secrets[0]}" "POST$target${headers[x-challenge-sha256]}")"
   fi
-  verify
+  ((${#secrets[@]} == 0)) || verify
   read_encoding
   length=${headers[content-length]-}
   [[ $length =~ ^[0-9]{1,12}$ ]] || refuse 411 length_required 'Content-Length is missing'
   ((10#$length <= max_bytes)) || refuse 413 too_large "the body has more than the $max_bytes bytes allowed"
   timeout "$timeout_seconds" head -c "$length" >"$work/body"
-  check_hash "$work/body"
+  ((${#secrets[@]} == 0)) || check_hash "$work/body"
+  ((${#public_keys[@]} == 0)) || verify_public "$work/body"
   [[ $media_type == application/json ]] || { decrypt "$work/body" "$work/plain" && mv "$work/plain" "$work/body"; }
   [[ -z ${headers[$here]+given} ]] || { gunzip_bounded "$work/body" "$work/plain" && mv "$work/plain" "$work/body"; }
   (($(wc -c <"$work/body") <= max_bytes)) || refuse 413 too_large "the decoded body has more than the $max_bytes bytes allowed"
@@ -242,7 +269,7 @@ serve() {
   exec socat -d -d -T "$timeout_seconds" "$address" EXEC:"$BASH $(realpath "$0")"
 }
 
-if ((${#secrets[@]} == 0 || ${#api_keys[@]} == 0)) || [[ -z ${WEBHOOK_STATE-} ]]; then
+if ((${#secrets[@]} + ${#public_keys[@]} == 0 || ${#api_keys[@]} == 0)) || [[ -z ${WEBHOOK_STATE-} ]]; then
   echo 'WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed, and WEBHOOK_STATE' >&2
   exit 1
 fi

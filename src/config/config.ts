@@ -9,6 +9,7 @@ import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
   type Reading,
+  readAddresses,
   readCidrs,
   readDatabaseUrl,
   readDays,
@@ -46,6 +47,7 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   egressAllow: { read: readCidrs, fallback: '' },
   customerEgressAllow: { read: readCidrs, fallback: '' },
   egressProxy: { read: readProxy, fallback: null },
+  egressAddresses: { read: readAddresses, fallback: '' },
   trustedProxies: { read: readCidrs, fallback: '' },
   portalFrameAncestors: { read: readFrameAncestors, fallback: '' },
   databaseUrl: { read: readDatabaseUrl, fallback: null },
@@ -117,12 +119,13 @@ function readOption(name: SettingName, value: unknown): unknown {
   if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
   if (Array.isArray(value) && LISTS_OF_BLOCKS.includes(name))
     return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
-  if (Array.isArray(value) && name === 'portalFrameAncestors') return readText(value.map(String).join(','));
+  if (Array.isArray(value) && LISTS_OF_TEXTS.includes(name)) return readText(value.map(String).join(','));
   if (isSecret(value) && SECRETS.includes(name)) return value;
   throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
 }
 
 const LISTS_OF_BLOCKS: readonly SettingName[] = ['egressAllow', 'customerEgressAllow', 'trustedProxies'];
+const LISTS_OF_TEXTS: readonly SettingName[] = ['portalFrameAncestors', 'egressAddresses'];
 const SECRETS: readonly SettingName[] = ['egressProxy', 'databaseUrl', 'databaseListenUrl'];
 
 function isCidr(value: unknown): value is Cidr {

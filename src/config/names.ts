@@ -28,6 +28,8 @@ export type Config = {
   readonly trustedProxies: readonly Cidr[];
   /** Origins whose pages may show a customer's portal in a frame, such as `https://shop.example`. */
   readonly portalFrameAncestors: readonly string[];
+  /** The addresses and CIDR blocks from which this service sends, for the firewalls of receivers. Only shown. */
+  readonly egressAddresses: readonly string[];
   /** A PostgreSQL database; null: an SQLite file in the data folder. The URL may contain a password. */
   readonly databaseUrl: Secret | null;
   /** The database for LISTEN if `databaseUrl` leads through a pooler that gives each transaction another connection. */
@@ -86,6 +88,11 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     'egress-proxy',
     '<url>',
     'An HTTP CONNECT proxy for all outbound requests, as http://[user:password@]host:port',
+  ),
+  egressAddresses: setting(
+    'egress-addresses',
+    '<addresses>',
+    'The addresses from which deliveries come, shown for the firewalls of receivers, comma-separated',
   ),
   trustedProxies: setting(
     'trusted-proxies',

@@ -63,6 +63,17 @@ export function readCidrs(text: string): Reading<readonly Cidr[]> {
   return read(cidrs);
 }
 
+/** Addresses and CIDR blocks as texts, separated by commas or spaces. May be empty. */
+export function readAddresses(text: string): Reading<readonly string[]> {
+  const addresses = text.split(/[\s,]+/).filter((part) => part !== '');
+  for (const address of addresses) {
+    const verdict = parseCidr(address);
+    if (!verdict.ok)
+      return refused(`must be a comma-separated list of IP addresses and CIDR blocks: ${verdict.description}`);
+  }
+  return read(addresses);
+}
+
 /**
  * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anybody on the way
  * could change the page around the portal.

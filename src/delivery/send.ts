@@ -1,31 +1,19 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
-import type { KeyObject } from 'node:crypto';
-import type { EndedAttempt } from '../domain/batch.ts';
-import {
-  clientCertificateOf,
-  currentApiKey,
-  type Endpoint,
-  hasOwnHeaders,
-  signingSecret,
-  standardWebhookSecrets,
-} from '../domain/endpoint.ts';
+import { type KeyObject } from 'node:crypto';
+import { type EndedAttempt } from '../domain/batch.ts';
+import { clientCertificateOf, currentApiKey, type Endpoint, hasOwnHeaders, signingSecret, standardWebhookSecrets, signingKeys } from '../domain/endpoint.ts';
 import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
 import { maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
-import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.ts';
-import type { Secret } from '../kernel/secret.ts';
+import { type SignatureTemplate, type WebhookConfiguration } from '../domain/webhook.ts';
+import { type Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import type { Cancellation, Transport } from '../outbound/transport.ts';
+import { type Cancellation, type Transport } from '../outbound/transport.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
-import {
-  compileTemplate,
-  type SignByTemplate,
-  type TemplateMessage,
-  type TemplateSignature,
-  textKey,
-} from '../wire/signature-template.ts';
-import type { BodyOrFailure, DeliveryBody } from './body.ts';
-import type { BearerToken, OauthTokens } from './oauth.ts';
+import { compileTemplate, type SignByTemplate, type TemplateMessage, type TemplateSignature, textKey } from '../wire/signature-template.ts';
+import { type BodyOrFailure, type DeliveryBody } from './body.ts';
+import { type BearerToken, type OauthTokens } from './oauth.ts';
+import { asymmetricSignatures, ed25519Key } from '../wire/ed25519.ts';
 
 /** One attempt to send. */
 type Parts = {
@@ -158,8 +146,11 @@ function buildMessage(
   };
   for (const { name, value } of customHeaders) headers[name] = value;
   if (webhook.standardWebhooks || webhook.format === 'standard') {
-    const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
-    Object.assign(headers, standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets }));
+    const isAsymmetric = endpoint.signatureType === 'ed25519';
+    const secrets = isAsymmetric ? [] : standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
+    const standard = standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets });
+    if (isAsymmetric) standard['webhook-signature'] = asymmetricSignature(endpoint, standard, bytes, now);
+    Object.assign(headers, standard);
   }
   if (webhook.signature !== null) {
     const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
@@ -194,6 +185,24 @@ export function signByTemplate(
   const [active, ...others] = standardWebhookSecrets(endpoint, message.at);
   const keyFor = template.key === 'decoded' ? keyOf : textKeyOf;
   return sign(message, [keyFor(active), ...others.map(keyFor)]);
+}
+
+/** One key object for each cached private key. */
+const PRIVATE_KEYS = new WeakMap<Secret, KeyObject>();
+
+/** `standard`: the other headers of Standard Webhooks. */
+function asymmetricSignature(
+  endpoint: Endpoint,
+  { 'webhook-id': id, 'webhook-timestamp': timestamp }: ReturnType<typeof standardWebhookHeaders>,
+  body: Uint8Array,
+  now: number,
+): string {
+  const keys = signingKeys(endpoint, now).map((secret) => {
+    const key = PRIVATE_KEYS.get(secret) ?? ed25519Key(secret.reveal());
+    PRIVATE_KEYS.set(secret, key);
+    return key;
+  });
+  return asymmetricSignatures({ id, timestamp, body }, keys);
 }
 
 function textKeyOf(secret: Secret): KeyObject {

@@ -26,6 +26,9 @@ export type Authentication = {
 /** A header that every request to an endpoint carries. `secret`: no read shows its value. */
 export type RequestHeader = { readonly name: string; readonly value: Secret; readonly secret: boolean };
 
+export const SIGNATURE_TYPES = ['hmac', 'ed25519'] as const;
+type SignatureType = (typeof SIGNATURE_TYPES)[number];
+
 export type Endpoint = {
   readonly id: string;
   /** The customer that it belongs to; null: the operator's own. */
@@ -39,6 +42,13 @@ export type Endpoint = {
   readonly nextSecret: Secret | null;
   readonly nextSecretCreatedAt: number | null;
   readonly nextSecretAt: number | null;
+  /** How `webhook-signature` is made: with the secret, or with an Ed25519 key of which receivers get the public part. */
+  readonly signatureType: SignatureType;
+  /** Of `ed25519`: the Base64 of the 32 bytes of each key. Rotated together with the secret. */
+  readonly signingKey: Secret | null;
+  readonly publicKey: string | null;
+  readonly nextSigningKey: Secret | null;
+  readonly nextPublicKey: string | null;
   /** From the rotation until then, `webhook-signature` has the signatures of both secrets. */
   readonly secretOverlapEndsAt: number | null;
   /** Replaces `apiKey` from `nextApiKeyAt` on. */
@@ -104,6 +114,33 @@ export function standardWebhookSecrets(endpoint: Endpoint, now: number): readonl
   const active = signingSecret(endpoint, now);
   if (nextSecret === null || secretOverlapEndsAt === null || secretOverlapEndsAt <= now) return [active];
   return [active, active === nextSecret ? secret : nextSecret];
+}
+
+/** The same of Ed25519: the active private key, then the other one. None without `ed25519`. */
+export function signingKeys(endpoint: Endpoint, now: number): readonly Secret[] {
+  return inUse(endpoint, endpoint.signingKey, endpoint.nextSigningKey, now);
+}
+
+type RotationTimes = Pick<Endpoint, 'nextSecretAt' | 'secretOverlapEndsAt'>;
+
+/** The public keys in use at `now`: the active one, then the other one from the announcement of a rotation to the end of its overlap. */
+export function publicKeys(
+  endpoint: RotationTimes & Pick<Endpoint, 'publicKey' | 'nextPublicKey'>,
+  now: number,
+): readonly string[] {
+  return inUse(endpoint, endpoint.publicKey, endpoint.nextPublicKey, now);
+}
+
+function inUse<T>(
+  { nextSecretAt, secretOverlapEndsAt }: RotationTimes,
+  current: T | null,
+  next: T | null,
+  now: number,
+): readonly T[] {
+  const isActive = next !== null && nextSecretAt !== null && nextSecretAt <= now;
+  const [active, other] = isActive ? [next, current] : [current, next];
+  const overlaps = secretOverlapEndsAt !== null && now < secretOverlapEndsAt;
+  return [active, overlaps ? other : null].filter((one) => one !== null);
 }
 
 /** The API key that is sent at `now`. */

@@ -11,6 +11,7 @@ import type { Route } from './route.ts';
 import { applicationRoutes, productRoutes, userRoutes } from './routes/access.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { discoveryRoutes } from './routes/discovery.ts';
+import { egressAddressRoutes } from './routes/egress-addresses.ts';
 import { employeeRoutes } from './routes/employees.ts';
 import { erasureRoutes } from './routes/erasure.ts';
 import { eventCatalogueRoutes } from './routes/event-catalogue.ts';
@@ -25,17 +26,22 @@ import { recordRoutes } from './routes/records.ts';
 import { revocationRoutes } from './routes/revocation.ts';
 import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { customerUsageRoutes, usageRoutes } from './routes/usage.ts';
+import { webhookKeyRoutes } from './routes/webhook-keys.ts';
 import { eventTypeChangeRoutes, webhookRoutes } from './routes/webhooks.ts';
 
 /** Every route besides those of the portal. */
 export function apiRoutes(
-  parts: AuthorizationServer & Doors & Pick<Parameters<typeof metricsRoutes>[0], 'metrics'>,
+  parts: AuthorizationServer &
+    Doors &
+    Pick<Parameters<typeof metricsRoutes>[0], 'metrics'> &
+    Parameters<typeof egressAddressRoutes>[0],
 ): Route[] {
   const { store, gate, publicUrl } = parts;
   const described = [
     ...authorizationServer(parts),
     ...administration(parts),
     ...metricsRoutes(parts),
+    ...egressAddressRoutes(parts),
     ...eventCatalogueRoutes({ eventTypes: store.eventTypes, gate }),
   ];
   return [...described, ...openApiRoutes({ routes: described, publicUrl })];
@@ -58,6 +64,7 @@ function authorizationServer({
     ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer: knownAddress }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
+    ...webhookKeyRoutes({ store, clock }),
     ...forwardAuthRoutes({ gate }),
     ...invitationRoutes({ invitations, ...page }),
   ];

@@ -132,7 +132,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
 }
 
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, store, clock, random, throttle, publicUrl, offered } = dependencies;
+  const { services, store, clock, random, throttle, publicUrl, egressAddresses, offered } = dependencies;
   const { sessions } = services;
   const assets = createAssets();
   const publicHost = (): string | null => {
@@ -171,7 +171,15 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const pagesOfCustomer = (customerId: string): CustomerPage[] => {
     const { register, ...around } = surroundingsOf(customerId);
     return register(
-      customerPages({ ...dependencies.ofCustomer(customerId), offered, clock, throttle, publicUrl, ...around }),
+      customerPages({
+        ...dependencies.ofCustomer(customerId),
+        offered,
+        clock,
+        throttle,
+        publicUrl,
+        egressAddresses,
+        ...around,
+      }),
     );
   };
   const served = createPageDispatch({ cookies, sessions, registered, routesOf: pagesOfCustomer });

@@ -142,6 +142,8 @@ export type EndpointInput = OfCustomer & {
       }
     | null
     | undefined;
+  /** How `webhook-signature` of Standard Webhooks is made. Default: `hmac`. */
+  readonly signatureType?: 'hmac' | 'ed25519' | undefined;
   /** Whether requests have `X-Api-Key`. Default: true. */
   readonly sendApiKey?: boolean | undefined;
   /** What the receiver expects in place of the signature, or with `header` beside it. */
@@ -159,7 +161,7 @@ export type EndpointInput = OfCustomer & {
 };
 
 /** `basic` has `userName` and `password`, `bearer` has `token`, and `header` has `name` and `value`. */
-export type AuthenticationInput = {
+type AuthenticationInput = {
   readonly method: 'basic' | 'bearer' | 'header';
   readonly userName?: string | null | undefined;
   readonly password?: string | null | undefined;
@@ -203,7 +205,7 @@ export type KeyInput = OfCustomer & {
 };
 
 /** A preset, or a template with `{body}`, `{timestamp}`, `{id}`, `{url}`, `{path}` and, once in `value`, `{signature}`. */
-export type SignatureInput = {
+type SignatureInput = {
   readonly preset?: 'github' | 'stripe' | 'shopify' | 'slack' | null | undefined;
   readonly header?: string | null | undefined;
   readonly algorithm?: 'sha256' | 'sha512' | 'sha1' | null | undefined;

@@ -135,6 +135,10 @@ export type Endpoint = Owned & {
     readonly tokenExpirationMinutes: number;
     readonly scopes: string | null;
   } | null;
+  readonly signatureType: 'hmac' | 'ed25519';
+  /** `whpk_` and Base64. */
+  readonly publicKey: string | null;
+  readonly nextPublicKey: string | null;
   readonly sendApiKey: boolean;
   /** Secrets are null. */
   readonly authentication: {

@@ -23,9 +23,12 @@ export type Delivery<Events> = {
   readonly records: readonly RecordOf<Events>[];
   /** When the attempt was made, from its `date` header: epoch milliseconds in whole seconds. */
   readonly sentAt: number;
-  /** The index of the secret that signed; null for a delivery with a bearer token. */
+  /** The index of the secret that signed; null for a delivery with a bearer token, or if public keys verify. */
   readonly secretIndex: number | null;
-  /** The signed headers, with names in lower case. With a bearer token, which signs nothing: all headers, credentials included. */
+  /**
+   * The signed headers, with names in lower case. With a bearer token, which signs nothing: all headers, credentials included.
+   * Without secrets: none.
+   */
   readonly headers: Readonly<Record<string, string>>;
   /** The decoded body: JSON in UTF-8. */
   readonly body: Uint8Array;

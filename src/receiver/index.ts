@@ -1,6 +1,7 @@
 /** The exports of `sallyport-receiver`. Those of `sallyport-receiver/pgp` are in pgp.ts. */
 export type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
 export type { Decrypt } from '../wire/payload-decoding.ts';
+export { publicKeyWebhooks } from '../wire/public-key-verification.ts';
 export { readStandardWebhook as standardWebhooks } from '../wire/standard-webhooks-verification.ts';
 export { CatchUpError } from './calls.ts';
 export { type CatchUpOptions, catchUp } from './catch-up.ts';

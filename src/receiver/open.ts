@@ -29,7 +29,9 @@ export async function openRequest<Events>(received: ReceivedRequest, settings: S
   if ('answer' in sender) return sender;
   const { ok, contentHash, ...sent } = sender;
   const content = await readContent(request, contentHash);
-  if (!content.ok) return { ...content, verified: true };
+  // Without secrets, only the body is verified.
+  const verified = settings.secrets.length > 0 || (!content.ok && content.code !== 'wrong_signature');
+  if (!content.ok) return { ...content, verified };
   const { body } = content;
   const envelope = content.envelope as Pick<Delivery<Events>, keyof Envelope>;
   return { ok, delivery: { ...envelope, ...sent, body } };
@@ -59,7 +61,9 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
   }
   const token = headers.get(challengeHeader);
   if (token !== undefined) {
-    const answer = await answerChallenge({ pathAndQuery, token, secret: secrets[0] });
+    const [secret] = secrets;
+    if (secret === undefined) return reject('malformed_challenge', 'there is no secret to answer a challenge with');
+    const answer = await answerChallenge({ pathAndQuery, token, secret });
     if (answer !== null) return { ok: true, answer };
     return reject(
       'malformed_challenge',
@@ -73,11 +77,21 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
     if (!(await bearer(bearerToken))) return reject('wrong_token', 'the bearer token is not accepted');
     return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
   }
+  if (secrets.length === 0) return readUnsigned(request);
   const head = await verifyHead(request);
   if (!head.ok) return head;
   const { signedHeaders, ...signed } = head;
   const trusted = signedHeaders.map((name) => [name, headers.get(name)]);
   return { ...signed, headers: Object.fromEntries(trusted) as Record<string, string> };
+}
+
+/** Without secrets, no header is signed but the time of the signature. `readContent` verifies the body. */
+function readUnsigned(request: Openable): Verdict<RefusalCode, Sender> {
+  const content = readContentHeaders(request);
+  if (!content.ok) return content;
+  const message = request.standardWebhooks?.(request);
+  if (message?.ok !== true) return message ?? reject('wrong_signature', 'nothing verifies it');
+  return { ...content, sentAt: message.signedAt, secretIndex: null, headers: {} };
 }
 
 /** Reads and decodes the body. Problems that the headers show are found before the body is read. */

@@ -9,9 +9,14 @@ import type { Refusal } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';
 
+type VerifyMessage = (head: MessageHead) => MessageHeadVerdict;
+
 export type VerifyOptions = {
-  /** The endpoint's secret, with or without `whsec_`; during a rotation, both secrets. The first one answers token challenges. */
-  readonly secrets: string | readonly string[];
+  /**
+   * The endpoint's secret, with or without `whsec_`; during a rotation, both secrets. The first one answers token challenges. Without
+   * secrets, only `publicKeyWebhooks` verifies: headers are not verified, and token challenges are refused.
+   */
+  readonly secrets?: string | readonly string[];
   /** The accepted values of `x-api-key`. Not checked if absent. */
   readonly apiKey?: string | readonly string[];
   /** For endpoints with OAuth, whose deliveries carry a bearer token instead of a signature: says whether the token is valid. */
@@ -20,8 +25,11 @@ export type VerifyOptions = {
   readonly decrypt?: Decrypt;
   /** Custom headers that must be signed, because the program relies on them. */
   readonly requiredHeaders?: readonly string[];
-  /** `standardWebhooks` of this package, to also verify the signature of Standard Webhooks. */
-  readonly standardWebhooks?: (head: MessageHead) => MessageHeadVerdict;
+  /**
+   * `standardWebhooks` of this package, to also verify the signature of Standard Webhooks, or `publicKeyWebhooks` for an endpoint with an
+   * Ed25519 key.
+   */
+  readonly standardWebhooks?: VerifyMessage;
   /** The endpoint's URL as the sender knows it. Needed if a proxy changes the path, because the path is signed. */
   readonly url?: string;
   /**
@@ -32,7 +40,7 @@ export type VerifyOptions = {
   readonly maxBytes?: number;
   /** Returns epoch milliseconds (default: the system's clock). */
   readonly clock?: () => number;
-};
+} & ({ readonly secrets: string | readonly string[] } | { readonly standardWebhooks: VerifyMessage });
 
 export type ReceiverOptions<Events> = VerifyOptions & {
   /**
@@ -51,9 +59,11 @@ export type ReceiverOptions<Events> = VerifyOptions & {
 type AtLeastOne = readonly [string, ...string[]];
 
 /** The options of verification with their defaults. */
-export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
+export type Settings = Omit<VerifyOptions, 'secrets' | 'standardWebhooks' | 'apiKey' | 'url'> &
   Readonly<Required<Pick<VerifyOptions, 'maxBytes'>>> & {
-    readonly secrets: AtLeastOne;
+    readonly standardWebhooks?: VerifyMessage | undefined;
+    /** None: `standardWebhooks` verifies. */
+    readonly secrets: AtLeastOne | readonly [];
     readonly apiKeys: readonly string[];
     /** Used instead of the request's own path and query. */
     readonly pathAndQuery: string | undefined;
@@ -65,10 +75,12 @@ export function readOptions(options: VerifyOptions): Settings {
   const { maxBytes = RECEIVED_BODY_BYTES, url, toleranceSeconds = 0 } = options;
   if (typeof toleranceSeconds !== 'number' || !(toleranceSeconds >= 0))
     throw new TypeError('toleranceSeconds must be a number of at least 0');
+  const isByKey = !('secrets' in options) && options.standardWebhooks !== undefined;
+  if (isByKey && options.requiredHeaders?.length) throw new TypeError('requiredHeaders need secrets');
   return {
     ...options,
     maxBytes,
-    secrets: listOf('secrets', options.secrets).map(withoutPrefix) as unknown as AtLeastOne,
+    secrets: isByKey ? [] : (listOf('secrets', options.secrets ?? '').map(withoutPrefix) as unknown as AtLeastOne),
     apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey ?? '') : [],
     pathAndQuery: url === undefined ? url : pathAndQuery(new URL(url)),
   };

@@ -43,7 +43,7 @@ export const CONFINEMENT = {
   failures: none('throttle'),
   shortLived: none('values'),
   employees: none('get', 'list', 'insert', 'update'),
-  endpoints: own('get', 'list', 'insert', 'update', 'remove'),
+  endpoints: { ...own('get', 'list', 'insert', 'update', 'remove'), ...none('publicKeys') },
   keys: own('get', 'list', 'insert', 'update', 'remove', 'getByName'),
   // By the id of the calling application.
   keptReplies: shared('find', 'keep'),

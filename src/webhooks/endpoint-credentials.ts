@@ -7,6 +7,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { MergePatch } from '../resources/input.ts';
+import { ed25519PublicKey } from '../wire/ed25519.ts';
 import { givenSecret } from '../wire/signature.ts';
 import type { EndpointBody, EndpointInput } from './endpoint-schema.ts';
 
@@ -23,6 +24,24 @@ function madeSecret(random: Random): string {
 /** The secret of a checked request without the prefix of Standard Webhooks, or a new random one. */
 export function secretOf(text: string | undefined, random: Random): Secret {
   return secret(text === undefined ? madeSecret(random) : (givenSecret(text) ?? text));
+}
+
+type KeyColumns = Pick<Endpoint, 'signingKey' | 'publicKey' | 'nextSigningKey' | 'nextPublicKey'>;
+
+const NO_KEYS: KeyColumns = { signingKey: null, publicKey: null, nextSigningKey: null, nextPublicKey: null };
+
+/** A new Ed25519 key. */
+export function madeSigningKey(random: Random): { readonly signingKey: Secret; readonly publicKey: string } {
+  const seed = Buffer.from(random(32)).toString('base64');
+  return { signingKey: secret(seed), publicKey: ed25519PublicKey(seed) };
+}
+
+/** The keys of an endpoint with this signature type: its current ones, or a new one. */
+export function keyColumns(type: Endpoint['signatureType'], before: Endpoint | null, random: Random): KeyColumns {
+  if (type === 'hmac') return NO_KEYS;
+  if (before === null || before.signingKey === null) return { ...NO_KEYS, ...madeSigningKey(random) };
+  const { signingKey, publicKey, nextSigningKey, nextPublicKey } = before;
+  return { signingKey, publicKey, nextSigningKey, nextPublicKey };
 }
 
 type ApiKeyColumns = Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'>;

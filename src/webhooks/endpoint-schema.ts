@@ -6,6 +6,8 @@ import {
   currentApiKey,
   currentAuthentication,
   type Endpoint,
+  publicKeys,
+  SIGNATURE_TYPES,
   signingSecretCreatedAt,
   type Verification,
 } from '../domain/endpoint.ts';
@@ -25,6 +27,7 @@ import {
 } from '../kernel/schemas.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { CUSTOMER_FILTER, choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
+import { PUBLIC_KEY_PREFIX } from '../wire/ed25519.ts';
 import { givenSecret } from '../wire/signature.ts';
 import {
   auditedAuthentication,
@@ -97,6 +100,10 @@ const endpointInput = z
       .nullable()
       .default(null)
       .meta({ description: 'Requests carry a bearer token from this server in place of a signature.' }),
+    signatureType: z.enum(SIGNATURE_TYPES).default('hmac').meta({
+      description:
+        'How `webhook-signature` of Standard Webhooks is made: with the secret (`v1`), or with an Ed25519 key pair (`v1a`).',
+    }),
     sendApiKey: z.boolean().default(true).meta({ description: 'Whether requests have `X-Api-Key`. Default: true.' }),
     authentication: authenticationInput
       .nullable()
@@ -145,6 +152,12 @@ export const endpointView = z
         scopes: z.string().nullable(),
       })
       .nullable(),
+    signatureType: z.enum(SIGNATURE_TYPES),
+    publicKey: z.string().nullable().meta({ description: 'Of `ed25519`: `whpk_` and Base64.' }),
+    nextPublicKey: z
+      .string()
+      .nullable()
+      .meta({ description: 'From a rotation to the end of its overlap: the other public key. Else null.' }),
     sendApiKey: z.boolean(),
     authentication: authenticationView.nullable(),
     authenticationActivatesAt: instant
@@ -228,6 +241,7 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const { id, customerId, name, url, contentEncoding, tokenChallenge, verification, verified, enabled } = endpoint;
   const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
   const authentication = currentAuthentication(endpoint, now);
+  const [key, otherKey] = publicKeys(endpoint, now);
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
@@ -243,6 +257,9 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     verified,
     enabled,
     oauth: viewOauth(endpoint),
+    signatureType: endpoint.signatureType,
+    publicKey: shownKey(key),
+    nextPublicKey: shownKey(otherKey),
     sendApiKey: endpoint.sendApiKey,
     authentication: authentication === null ? null : viewAuthentication(authentication),
     authenticationActivatesAt: ahead(endpoint.nextAuthenticationAt),
@@ -260,6 +277,10 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     createdAt: isoInstant(endpoint.createdAt),
     updatedAt: isoInstant(endpoint.updatedAt),
   };
+}
+
+function shownKey(publicKey: string | undefined): string | null {
+  return publicKey === undefined ? null : PUBLIC_KEY_PREFIX + publicKey;
 }
 
 /** The OAuth settings without the client secret. */

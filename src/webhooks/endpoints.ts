@@ -1,52 +1,19 @@
 /** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
-import type { Acting } from '../domain/acting.ts';
-import {
-  clientCertificateOf,
-  currentApiKey,
-  currentAuthentication,
-  type Endpoint,
-  howToVerify,
-  mustBeVerified,
-  signingSecret,
-  signingSecretCreatedAt,
-} from '../domain/endpoint.ts';
+import { type Acting } from '../domain/acting.ts';
+import { clientCertificateOf, currentApiKey, currentAuthentication, type Endpoint, howToVerify, mustBeVerified, signingSecret, signingSecretCreatedAt, publicKeys, signingKeys } from '../domain/endpoint.ts';
 import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
-import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { type Clock, type Ids, type Random } from '../kernel/ids.ts';
 import { checkAll, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
-import type { Egress } from '../outbound/egress.ts';
+import { type Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
-import type { CustomerVerbs } from '../store/port/customers.ts';
-import type { Beside } from '../store/port/resource.ts';
-import type { Store } from '../store/port/store.ts';
-import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
-import {
-  authenticationColumns,
-  authenticationOf,
-  requestHeadersColumn,
-  viewRequestHeaders,
-  writtenAuthentication,
-} from './endpoint-authentication.ts';
-import {
-  apiKeyColumns,
-  certificateColumns,
-  madeApiKey,
-  NO_CERTIFICATE,
-  oauthColumns,
-  refuseSecretElsewhere,
-  secretOf,
-} from './endpoint-credentials.ts';
-import {
-  auditedEndpoint,
-  type EndpointBody,
-  type EndpointInput,
-  endpointReader,
-  type RotateApiKeyInput,
-  type RotateAuthenticationInput,
-  type RotateSecretInput,
-  viewEndpoint,
-  viewOauth,
-} from './endpoint-schema.ts';
+import { type CustomerVerbs } from '../store/port/customers.ts';
+import { type Beside } from '../store/port/resource.ts';
+import { type Store } from '../store/port/store.ts';
+import { type WebhookStart, type WebhookVerbs } from '../store/port/webhooks.ts';
+import { authenticationColumns, authenticationOf, requestHeadersColumn, viewRequestHeaders, writtenAuthentication } from './endpoint-authentication.ts';
+import { apiKeyColumns, certificateColumns, madeApiKey, NO_CERTIFICATE, oauthColumns, refuseSecretElsewhere, secretOf, keyColumns, madeSigningKey } from './endpoint-credentials.ts';
+import { auditedEndpoint, type EndpointBody, type EndpointInput, endpointReader, type RotateApiKeyInput, type RotateAuthenticationInput, type RotateSecretInput, viewEndpoint, viewOauth } from './endpoint-schema.ts';
 import { refuseHeaders } from './header-rule.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
@@ -139,7 +106,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
         acting,
         async (before, { updatedAt }) => {
           await refuseForStandardWebhooks(store, id, { secret: newSecret.reveal() });
-          return withNewSecret(before, newSecret, input, updatedAt);
+          return withNewKey(withNewSecret(before, newSecret, input, updatedAt), before, random);
         },
         beside && ((changed) => beside({ endpoint: changed, newSecret })),
       );
@@ -226,6 +193,8 @@ function buildWith(
       nextSecret: before?.nextSecret ?? null,
       nextSecretCreatedAt: before?.nextSecretCreatedAt ?? null,
       nextSecretAt: before?.nextSecretAt ?? null,
+      signatureType: input.signatureType,
+      ...keyColumns(input.signatureType, before, random),
       secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
       contentEncoding: input.contentEncoding,
       tokenChallenge: input.tokenChallenge,
@@ -295,6 +264,23 @@ function withNewSecret(
     nextSecretCreatedAt: at,
     nextSecretAt,
     secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
+  };
+}
+
+/** A rotation of the secret replaces the key of `ed25519` too, at the same time. `rotated`: with the new secret. */
+function withNewKey(rotated: Endpoint, before: Endpoint, random: Random): Endpoint {
+  if (before.signingKey === null) return rotated;
+  const { signingKey, publicKey } = madeSigningKey(random);
+  if (rotated.nextSecret === null)
+    return { ...rotated, signingKey, publicKey, nextSigningKey: null, nextPublicKey: null };
+  const [active = signingKey] = signingKeys(before, rotated.updatedAt);
+  const [activePublic = publicKey] = publicKeys(before, rotated.updatedAt);
+  return {
+    ...rotated,
+    signingKey: active,
+    publicKey: activePublic,
+    nextSigningKey: signingKey,
+    nextPublicKey: publicKey,
   };
 }
 
@@ -390,6 +376,7 @@ function writable(endpoint: Endpoint, now: number): EndpointBody {
     tokenChallenge,
     verification,
     oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
+    signatureType: endpoint.signatureType,
     sendApiKey: endpoint.sendApiKey,
     authentication: authentication === null ? null : writtenAuthentication(authentication),
     requestHeaders: viewRequestHeaders(endpoint),

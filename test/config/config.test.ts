@@ -39,6 +39,7 @@ test('the defaults are those of the contract', () => {
     egressAllow: [],
     customerEgressAllow: [],
     egressProxy: null,
+    egressAddresses: [],
     trustedProxies: [],
     portalFrameAncestors: [],
     databaseUrl: null,
@@ -63,6 +64,7 @@ test('every variable of the contract is a setting with a flag of the same name',
     'EGRESS_ALLOW',
     'CUSTOMER_EGRESS_ALLOW',
     'EGRESS_PROXY',
+    'EGRESS_ADDRESSES',
     'TRUSTED_PROXIES',
     'PORTAL_FRAME_ANCESTORS',
     'DATABASE_URL',
@@ -97,6 +99,7 @@ test('valid values are read from variables', () => {
     SALLYPORT_CUSTOMER_EGRESS_ALLOW: '10.1.0.0/16',
     SALLYPORT_EGRESS_PROXY: 'http://user:hunter2@proxy.example:3128',
     SALLYPORT_TRUSTED_PROXIES: '127.0.0.1',
+    SALLYPORT_EGRESS_ADDRESSES: '192.0.2.10, 2001:db8::/64',
     SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://Shop.example/, http://localhost:3000 https://shop.example',
     SALLYPORT_RETENTION_DELIVERED_DAYS: '7',
     SALLYPORT_RETENTION_DEAD_DAYS: '0',
@@ -114,6 +117,7 @@ test('valid values are read from variables', () => {
     masterKeyFile: '/etc/master.key',
     caFile: resolve('ca.pem'),
     portalFrameAncestors: ['https://shop.example', 'http://localhost:3000'],
+    egressAddresses: ['192.0.2.10', '2001:db8::/64'],
     databaseUrl: null,
     databaseListenUrl: null,
     retentionDeliveredDays: 7,
@@ -161,6 +165,8 @@ test('an invalid value is refused with the name of its variable or flag and the 
     ['SALLYPORT_EGRESS_PROXY', 'https://proxy.example', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_TRUSTED_PROXIES', '*', /CIDR/],
     ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://a.example,http://shop.example', /not "http:\/\/shop\.example"/],
+    ['SALLYPORT_EGRESS_ADDRESSES', 'nat.example', /list of IP addresses and CIDR blocks/],
+    ['SALLYPORT_EGRESS_ADDRESSES', '192.0.2.1/33', /list of IP addresses and CIDR blocks/],
     ['SALLYPORT_PORTAL_FRAME_ANCESTORS', '*', /not "\*"/],
     ['SALLYPORT_PORTAL_FRAME_ANCESTORS', "'self'", /not "'self'"/],
     ['SALLYPORT_PORTAL_FRAME_ANCESTORS', 'https://*.example', /not "https:\/\/\*\.example"/],
@@ -248,16 +254,19 @@ describe('the options of an embedding program', () => {
   });
 
   it('may be text instead of parsed values', () => {
-    const { egressAllow, customerEgressAllow, trustedProxies, egressProxy, portalFrameAncestors } = completeConfig({
-      egressAllow: ['10.0.0.0/8', '::1'],
-      customerEgressAllow: ['10.1.0.0/16'],
-      trustedProxies: '192.0.2.1, 192.0.2.2',
-      portalFrameAncestors: ['https://a.example', 'https://b.example'],
-      egressProxy: 'http://user:word@proxy.example:3128',
-    });
+    const { egressAllow, customerEgressAllow, trustedProxies, egressProxy, portalFrameAncestors, egressAddresses } =
+      completeConfig({
+        egressAllow: ['10.0.0.0/8', '::1'],
+        customerEgressAllow: ['10.1.0.0/16'],
+        trustedProxies: '192.0.2.1, 192.0.2.2',
+        portalFrameAncestors: ['https://a.example', 'https://b.example'],
+        egressAddresses: ['192.0.2.1', '192.0.2.128/25'],
+        egressProxy: 'http://user:word@proxy.example:3128',
+      });
     assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', '::1/128']);
     assert.deepEqual(customerEgressAllow.map(formatCidr), ['10.1.0.0/16']);
     assert.deepEqual(portalFrameAncestors, ['https://a.example', 'https://b.example']);
+    assert.deepEqual(egressAddresses, ['192.0.2.1', '192.0.2.128/25']);
     assert.deepEqual(trustedProxies.map(formatCidr), ['192.0.2.1/32', '192.0.2.2/32']);
     assert.equal(egressProxy?.reveal(), 'http://user:word@proxy.example:3128');
     assert.deepEqual(completeConfig({ ...defaultConfig(), egressAllow, egressProxy }).egressAllow, egressAllow);

@@ -51,6 +51,7 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
       'docs/how-to/read-events.md',
       'docs/how-to/erase-personal-data.md',
       'docs/how-to/oauth-to-receivers.md',
+      'docs/how-to/match-a-receiver.md',
     ],
     prepare: [`sallyport event-type create --name order.created --sample '{"orderId": 42}'`],
   },

@@ -76,7 +76,14 @@ onSqlite('no secret of a run appears in its log at level trace, in its files, or
     endpoint: { contentEncoding: 'gzip', tokenChallenge: true, clientCertificate: identity },
     webhook: { encryptionKeyName: 'hr' },
   });
-  const texted = await connect({ admin, receiver }, [TYPE], { receiving: { secret: textSecret } });
+  const authentication = { method: 'header', name: 'X-Token', value: 'the token of a receiver' };
+  const requestHeaders = [{ name: 'X-Key', value: 'the secret header of a receiver', secret: true }];
+  const texted = await connect({ admin, receiver }, [TYPE], {
+    receiving: { secret: textSecret },
+    endpoint: { authentication, requestHeaders, signatureType: 'ed25519' },
+  });
+  secrets['an authentication'] = authentication.value;
+  secrets['a secret request header'] = 'the secret header of a receiver';
   const bearing = await connect({ admin, receiver }, [TYPE], {
     receiving: { bearerTokens: authorization.tokens },
     endpoint: { oauth: authorization.oauth },
@@ -89,6 +96,10 @@ onSqlite('no secret of a run appears in its log at level trace, in its files, or
     admin.post(`endpoints/${signed.endpoint.id}/rotate-secret`, { activateAfterSeconds: 600 }),
   );
   secrets['a rotated endpoint secret'] = rotated.secret;
+  const nextToken = 'the next token of a receiver';
+  const next = { authentication: { method: 'header', value: nextToken }, activateAfterSeconds: 600 };
+  await succeeded(admin.post(`endpoints/${texted.endpoint.id}/rotate-authentication`, next));
+  secrets['a rotated authentication'] = nextToken;
   await succeeded(admin.patch(`endpoints/${texted.endpoint.id}`, { name: 'renamed' }));
 
   const person = { userName: 'ada', firstName: 'Ada', lastName: 'Lovelace', email: 'ada@customer.example' };

@@ -30,7 +30,7 @@ describe('docs/receiver-reference.md', () => {
 
   it('lists exactly the options', () => {
     const source = read('src/receiver/options.ts');
-    const types = [...source.matchAll(/export type (?:Verify|Receiver)Options[^=]*= [^{]*\{([\s\S]*?)\n\};/g)];
+    const types = [...source.matchAll(/export type (?:Verify|Receiver)Options[^=]*= [^{]*\{([\s\S]*?)\n\}/g)];
     const options = types.flatMap(([, members = '']) =>
       [...members.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name),
     );

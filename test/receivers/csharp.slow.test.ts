@@ -37,6 +37,7 @@ describeReceiver({
   needs: { dotnet: null, gpg: 'gnupg' },
   servesTls: false,
   readsHeadersFirst: true,
+  verifiesPublicKeys: false,
   dropsRepeated: true,
   listening: /^listening on port/,
   settings: { HOST: '*' },

@@ -20,6 +20,7 @@ describeReceiver({
   needs: { javac: 'default-jdk-headless', gpg: 'gnupg', openssl: 'openssl' },
   servesTls: true,
   readsHeadersFirst: true,
+  verifiesPublicKeys: true,
   prepare: (folder) => {
     const source = receiverFile('Receiver.java');
     const fixedClock = join(folder, 'FixedClock.java');

@@ -1,5 +1,4 @@
 /** Libraries of other products verify deliveries that are signed as these products sign (contract §12.6). */
-import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
@@ -7,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
 import { npmModules } from '../support/npm-tools.ts';
+import assert from 'node:assert/strict';
 
 const TYPE = 'order.placed';
 
@@ -35,8 +35,10 @@ async function rotated(t: TestContext, preset: string) {
 }
 
 it('stripe constructs the event with either secret of a rotation, and not from a changed body', async (t) => {
-  const require = createRequire(join(npmModules('signature-libraries'), 'index.js'));
-  const Stripe = require('stripe') as new (key: string) => StripeLibrary;
+  const modules = npmModules('signature-libraries');
+  const Stripe = createRequire(join(modules, 'index.js'))(join(modules, 'stripe')) as new (
+    key: string,
+  ) => StripeLibrary;
   const { webhooks } = new Stripe('sk_test_unused');
   const { body, headers, secret, next } = await rotated(t, 'stripe');
   const header = String(headers['stripe-signature']);

@@ -68,6 +68,7 @@ const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   throttle: NOTHING,
   config: defaultConfig(),
   publicUrl: () => null,
+  egressAddresses: [],
 };
 
 const API: { readonly [Name in keyof Parameters<typeof apiRoutes>[0]]: unknown } = {
@@ -81,6 +82,7 @@ const API: { readonly [Name in keyof Parameters<typeof apiRoutes>[0]]: unknown }
   signInInvited: NOTHING,
   customersLook: NOTHING,
   stylesheet: '',
+  egressAddresses: [],
   testDelivery: NOTHING,
   stopping: NOTHING,
   dispatcher: NOTHING,

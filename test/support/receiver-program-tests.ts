@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import * as openpgp from 'openpgp';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
+import { asymmetricSignatures, ed25519Key, ed25519PublicKey } from '../../src/wire/ed25519.ts';
 import { succeeded } from './client.ts';
 import {
   deliveryOf,
@@ -29,7 +30,7 @@ import {
 } from './receiver-programs.ts';
 import { sendRaw } from './receiver-transports.ts';
 import { startService } from './service.ts';
-import { API_KEY, SECRET } from './signed-request.ts';
+import { API_KEY, SECRET, signedRequest } from './signed-request.ts';
 import { startTlsFront } from './tls-front.ts';
 import { type RequestVector, requestVectors } from './vectors.ts';
 
@@ -98,6 +99,37 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
           assert.ok(vector);
           assert.equal(await answerToHeaders(running.port, vector, requestVectors.maxBytes + 1), wanted, running.log());
         }
+      });
+    }
+
+    if (program.verifiesPublicKeys) {
+      it('accepts deliveries with the public key only, and refuses every other body, key and time', async (t) => {
+        const at = Date.parse(now);
+        const [first, other] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+        const publicKeys = [other, first].map((seed = '') => `whpk_${ed25519PublicKey(seed)}`);
+        const running = await startProgram(t, program, (port) => ready.commandAt(port, at / 1000), {
+          HOME: folder,
+          WEBHOOK_PUBLIC_KEYS: publicKeys.join('\n'),
+          WEBHOOK_API_KEYS: API_KEY,
+          WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
+        });
+        const answer = async (changes: Parameters<typeof asymmetricRequest>[1]): Promise<string> => {
+          const { status, body } = await sendRaw(running.port, await asymmetricRequest(at, changes));
+          return `${status} ${codeOf(body)}`;
+        };
+        assert.equal(await answer({}), '204 ', running.log());
+        assert.equal(await answer({ signer: other }), '204 ', running.log());
+        assert.equal(await answer({ rotated: true }), '204 ');
+        assert.equal(await answer({ signer: Buffer.alloc(32, 3).toString('base64') }), '401 wrong_signature');
+        assert.equal(await answer({ changed: true }), '401 wrong_signature');
+        assert.equal(await answer({ headers: { 'webhook-signature': 'v1a,AAAA' } }), '401 wrong_signature');
+        assert.equal(await answer({ headers: { 'webhook-id': 'msg_other' } }), '401 wrong_signature');
+        assert.equal(await answer({ secondsOld: 301 }), '401 stale_timestamp');
+        assert.equal(await answer({ secondsOld: -301 }), '401 stale_timestamp');
+        assert.equal(await answer({ headers: { 'webhook-timestamp': '1e9' } }), '401 malformed_timestamp');
+        assert.equal(await answer({ headers: { 'webhook-signature': '' } }), '401 missing_header');
+        assert.equal(await answer({ headers: { 'x-challenge-sha256': 'A'.repeat(43) } }), '401 malformed_challenge');
+        assert.equal((await running.end()).length, 1, 'it is the same message each time');
       });
     }
 
@@ -176,6 +208,33 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       assert.deepEqual(handed, ['order.created', 'order.paid']);
     });
   });
+}
+
+const MESSAGE_ID = '0193a1f0-0000-7000-8000-000000000009';
+
+type AsymmetricChanges = {
+  /** The Base64 of a private key. */
+  readonly signer?: string | undefined;
+  /** Signed by another key before. */
+  readonly rotated?: boolean;
+  readonly changed?: boolean;
+  readonly secondsOld?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** A delivery that an Ed25519 key signed, without a signature of a secret. */
+async function asymmetricRequest(at: number, changes: AsymmetricChanges) {
+  const { signer = Buffer.alloc(32, 1).toString('base64'), rotated = false, changed = false, secondsOld = 0 } = changes;
+  const { method, path, headers, body } = await signedRequest({ at, records: [{ messageId: MESSAGE_ID }] });
+  const head = { id: 'msg_1', timestamp: String(at / 1000 - secondsOld) };
+  const seeds = rotated ? [Buffer.alloc(32, 9).toString('base64'), signer] : [signer];
+  const signature = asymmetricSignatures({ ...head, body }, seeds.map(ed25519Key));
+  const own = { 'webhook-id': head.id, 'webhook-timestamp': head.timestamp, 'webhook-signature': signature };
+  // An empty header is left out.
+  const sent = Object.entries({ ...own, ...changes.headers }).filter(([, value]) => value !== '');
+  const kept = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
+  const bytes = changed ? Buffer.concat([body, Buffer.from(' ')]) : body;
+  return { method, path, headers: [...kept, ...sent], body: bytes };
 }
 
 async function answerTo({ port }: RunningProgram, vector: RequestVector): Promise<string> {

@@ -32,6 +32,8 @@ export type ReceiverProgram = {
   readonly servesTls: boolean;
   /** Whether its server passes on the headers of a request before the body arrives. */
   readonly readsHeadersFirst: boolean;
+  /** Whether it verifies signatures v1a: the standard library of its language has Ed25519. */
+  readonly verifiesPublicKeys: boolean;
   /** Its server keeps only one value of a repeated header and does not report it. */
   readonly dropsRepeated?: true;
   /** The text that it prints once it listens. If set, the program needs a port as argument. */

@@ -44,6 +44,14 @@ export function authenticationFields(before: Endpoint | null): FieldTable {
       placeholder: 'X-Token',
     }),
     'authentication.value': secretText({ label: 'Value', isRequired: true, autocomplete: 'off', hint }),
+    signatureType: select({
+      label: 'Standard Webhooks',
+      choices: [
+        { value: 'hmac', label: 'HMAC with the secret (v1)' },
+        { value: 'ed25519', label: 'Ed25519: receivers need a public key only (v1a)' },
+      ],
+      hint: 'The signature of webhooks that also sign with Standard Webhooks.',
+    }),
     requestHeaders: requestHeaders(),
   };
 }

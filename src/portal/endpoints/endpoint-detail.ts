@@ -1,19 +1,11 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-import type { OauthTest } from '../../delivery/oauth.ts';
-import {
-  type Authentication,
-  currentApiKey,
-  currentAuthentication,
-  type Endpoint,
-  mustBeVerified,
-  type RequestHeader,
-  signingSecretCreatedAt,
-} from '../../domain/endpoint.ts';
+import { type OauthTest } from '../../delivery/oauth.ts';
+import { type Authentication, currentApiKey, currentAuthentication, type Endpoint, mustBeVerified, type RequestHeader, signingSecretCreatedAt, publicKeys } from '../../domain/endpoint.ts';
 import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
-import type { PageCall, View } from '../frame/call.ts';
+import { type PageCall, type View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
@@ -22,6 +14,7 @@ import { lengthText, relativeTime, sentence, spanText, time } from '../parts/tex
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 
 /** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
 export function endpointView(
@@ -132,6 +125,14 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
               'Until then the receiver should accept both.',
             ] as const,
           ]),
+      ...publicKeys(endpoint, call.now).map(
+        (key, at) =>
+          [
+            at === 0 ? 'Public key' : 'Other public key',
+            copyable(PUBLIC_KEY_PREFIX + key, 'public key'),
+            'Verifies v1a signatures of Standard Webhooks.',
+          ] as const,
+      ),
       ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
       ...(authenticationWaits === null
         ? []

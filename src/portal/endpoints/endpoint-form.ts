@@ -174,7 +174,7 @@ export function endpointLayout({ state, before, field, group, more, within }: Fo
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
     ${more('Compression', 'contentEncoding')}
     ${fieldGroup('Authentication', null, [field('authentication.method'), authenticationGroups(field)])}
-    ${more('API key and headers for the receiver', 'sendApiKey', 'requestHeaders')}
+    ${more('Headers, API key and public-key signatures', 'requestHeaders', 'sendApiKey', 'signatureType')}
     ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
     ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
   `;

@@ -48,7 +48,7 @@ function entityOf({ services, clock }: SharedPageDependencies) {
 }
 
 function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, results, services, store, clock } = dependencies;
+  const { pages, results, services, store, clock, egressAddresses } = dependencies;
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: endpointReader,
@@ -65,7 +65,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       respond: (call, input) =>
         results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
-          return createdResult(call, endpoint, input.secret === undefined);
+          return createdResult(call, endpoint, input.secret === undefined, egressAddresses);
         }),
     },
     change: {

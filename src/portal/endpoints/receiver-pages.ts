@@ -4,7 +4,7 @@ import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
-import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { type PageRoute, type SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -15,7 +15,11 @@ import { newWebhookOf } from './endpoint-detail.ts';
 import { GUIDE_PATH } from './guide-text.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
-export function receiverPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+export function receiverPage({
+  pages,
+  services: { endpoints },
+  egressAddresses,
+}: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
     const title = 'Receiver set-up';
@@ -33,7 +37,12 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
             linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'The whole guide', icon: 'book' }),
           ],
         })}
-        ${handOver(call, endpoint, { title: 'For the receiver', apiKey: apiKeyOf(call, endpoint), secret: null })}
+        ${handOver(call, endpoint, {
+          title: 'For the receiver',
+          apiKey: apiKeyOf(call, endpoint),
+          secret: null,
+          egressAddresses,
+        })}
         ${codeSection(endpoint)}
       `,
     };
@@ -41,7 +50,12 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
 }
 
 /** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
-export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
+export function createdResult(
+  call: PageCall,
+  endpoint: Endpoint,
+  isMade: boolean,
+  egressAddresses: readonly string[],
+): Result {
   const { id, name, enabled } = endpoint;
   const title = `${name} is created`;
   // The people of a customer write the receiver themselves.
@@ -78,6 +92,7 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
           ? apiKeyOf(call, endpoint)
           : html`<a href="/endpoints/${id}#credentials">on the page of the endpoint</a>`,
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
+      egressAddresses,
     });
     return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
   });
@@ -131,12 +146,13 @@ type HandedOver = {
   readonly apiKey: Html;
   /** Null if it was given by the user, or was shown before on another page. */
   readonly secret: Html | null;
+  readonly egressAddresses: readonly string[];
 };
 
 function handOver(
   { session: { customerId } }: PageCall,
   endpoint: Endpoint,
-  { title, apiKey, secret }: HandedOver,
+  { title, apiKey, secret, egressAddresses }: HandedOver,
 ): Html {
   return section({
     title,
@@ -156,11 +172,21 @@ function handOver(
             ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
             : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
+          ...addressRows(egressAddresses),
           ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
         ])}
       </div>
     `,
   });
+}
+
+/** For the receiver's firewall; none if the operator does not say it. */
+function addressRows(egressAddresses: readonly string[]) {
+  if (egressAddresses.length === 0) return [];
+  const items = egressAddresses.map((address) => html`<li>${copyable(address, 'source address')}</li>`);
+  return [
+    ['Source addresses', html`<ul>${items}</ul>`, 'Requests come from these: allow them in a firewall.'] as const,
+  ];
 }
 
 function codeSection({ oauthTokenUrl }: Endpoint): Html | null {

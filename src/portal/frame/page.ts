@@ -355,6 +355,8 @@ export type PortalDependencies = {
   /** Of sign-ins. */
   readonly throttle: Throttle;
   readonly config: Config;
+  /** From where deliveries come, for firewalls. */
+  readonly egressAddresses: readonly string[];
   /** The URL that clients use; null if unknown. */
   readonly publicUrl: () => string | null;
 };
@@ -372,5 +374,5 @@ export type PageDependencies<Whom extends ServedTo = 'operator'> = PortalDepende
 
 /** The dependencies of files with pages that customers have too, over the part of the service of the operator or of one customer. */
 export type SharedPageDependencies<Whom extends ServedTo = 'both'> = CustomerServices &
-  Pick<PortalDependencies, 'offered' | 'clock' | 'throttle' | 'publicUrl'> &
+  Pick<PortalDependencies, 'offered' | 'clock' | 'throttle' | 'publicUrl' | 'egressAddresses'> &
   Surroundings<Whom>;

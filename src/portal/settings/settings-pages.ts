@@ -129,7 +129,7 @@ const GROUPS: readonly { readonly title: string; readonly names: readonly Settin
     title: 'Address and TLS',
     names: ['host', 'port', 'publicUrl', 'tlsCertFile', 'tlsKeyFile', 'trustedProxies', 'portalFrameAncestors'],
   },
-  { title: 'Outbound requests', names: OUTBOUND_NAMES },
+  { title: 'Outbound requests', names: [...OUTBOUND_NAMES, 'egressAddresses'] },
   { title: 'Retention', names: ['retentionDeliveredDays', 'retentionDeadDays', 'retentionAttemptsDays'] },
   { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'databaseListenUrl', 'logLevel'] },
 ];

@@ -10,8 +10,13 @@ import type { After, Filter, ResourceStore } from './resource.ts';
 /** A webhook that starts because its endpoint changed, with its audit entry. */
 export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };
 
+/** The public keys of an endpoint that signs with Ed25519, and when they are in use. */
+export type EndpointPublicKeys = Pick<Endpoint, 'publicKey' | 'nextPublicKey' | 'nextSecretAt' | 'secretOverlapEndsAt'>;
+
 /** Customers' endpoints (`endpoint`). */
 export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
+  /** Of all endpoints that sign with Ed25519. */
+  publicKeys(): Promise<EndpointPublicKeys[]>;
   /**
    * Writes the endpoint and starts its webhooks in one transaction. Throws `StaleWrite` if any of them has changed since it was read.
    */

@@ -30,6 +30,7 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   ),
   endpoint: [
     'id customer_id name url api_key secret secret_created_at next_secret next_secret_created_at next_secret_at',
+    'signature_type signing_key public_key next_signing_key next_public_key',
     'secret_overlap_ends_at next_api_key next_api_key_at send_api_key authentication next_authentication',
     'next_authentication_at request_headers content_encoding token_challenge verification',
     'allowed_requests_per_minute verified enabled enable_when_verified',

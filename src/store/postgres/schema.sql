@@ -245,6 +245,11 @@ CREATE TABLE endpoint (
   next_secret                    bytea,     -- signs from next_secret_at
   next_secret_created_at         bigint,
   next_secret_at                 bigint,
+  signature_type                 text COLLATE "C" NOT NULL DEFAULT 'hmac' CHECK (signature_type IN ('hmac', 'ed25519')),
+  signing_key                    bytea,     -- the private key of ed25519
+  public_key                     text COLLATE "C",
+  next_signing_key               bytea,     -- signs from next_secret_at
+  next_public_key                text COLLATE "C",
   secret_overlap_ends_at         bigint,  -- until then Standard Webhooks requests are signed with both secrets
   next_api_key                   bytea,     -- sent from next_api_key_at
   next_api_key_at                bigint,
@@ -276,6 +281,8 @@ CREATE TABLE endpoint (
   CHECK (NOT token_challenge OR verification IS NULL),
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
+  CHECK ((signature_type = 'ed25519') = (signing_key IS NOT NULL) AND (signing_key IS NULL) = (public_key IS NULL)),
+  CHECK ((next_signing_key IS NULL) = (next_public_key IS NULL) AND (next_signing_key IS NULL OR next_secret IS NOT NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((next_authentication IS NULL) = (next_authentication_at IS NULL)),
   CHECK (next_authentication IS NULL OR authentication IS NOT NULL),

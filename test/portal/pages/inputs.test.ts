@@ -98,8 +98,9 @@ describe('the form of an endpoint', () => {
     it(what, () => assert.deepEqual(usedSettings(readForm(TABLE, sent(fields)), true), body));
   }
 
+  const unset = { ...none, signatureType: null };
   const changes: readonly (readonly [what: string, fields: Fields, patch: object])[] = [
-    ['takes away what is not ticked', { ...ADDRESS, 'oauth.clientId': 'me' }, { ...address, ...none }],
+    ['takes away what is not ticked', { ...ADDRESS, 'oauth.clientId': 'me' }, { ...address, ...unset }],
     [
       'keeps secrets that were left empty',
       {
@@ -115,7 +116,7 @@ describe('the form of an endpoint', () => {
       },
       {
         ...address,
-        ...none,
+        ...unset,
         oauth: { clientId: 'me', tokenUrl: 'https://login.example/', scopes: 'a b', tokenExpirationMinutes: null },
         clientCertificate: { certificate: 'a' },
       },
@@ -133,12 +134,12 @@ describe('the form of an endpoint', () => {
       },
       {
         ...address,
-        ...none,
+        ...unset,
         authentication: { method: 'header', name: 'X-Token' },
         requestHeaders: [{ name: 'X-B', value: null, secret: true }],
       },
     ],
-    ['replaces no API key and no secret', { ...ADDRESS, apiKey: 'x', secret: 'y' }, { ...address, ...none }],
+    ['replaces no API key and no secret', { ...ADDRESS, apiKey: 'x', secret: 'y' }, { ...address, ...unset }],
   ];
   for (const [what, fields, patch] of changes) {
     it(`that changes one ${what}`, () =>

@@ -9,7 +9,7 @@ import {
 } from '../../../domain/endpoint-headers.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Database } from '../../port/database.ts';
-import type { EndpointStore } from '../../port/webhooks.ts';
+import type { EndpointPublicKeys, EndpointStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { limitStatements } from '../customer-limits.ts';
 import { judgedChanges } from '../judging.ts';
@@ -21,6 +21,7 @@ import {
   number,
   numberOrNull,
   oneOf,
+  readRow,
   sealed,
   sealedAs,
   sealedOrNull,
@@ -45,6 +46,11 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     nextSecret: sealedOrNull(vault),
     nextSecretCreatedAt: numberOrNull,
     nextSecretAt: numberOrNull,
+    signatureType: oneOf<Endpoint['signatureType']>(),
+    signingKey: sealedOrNull(vault),
+    publicKey: textOrNull,
+    nextSigningKey: sealedOrNull(vault),
+    nextPublicKey: textOrNull,
     secretOverlapEndsAt: numberOrNull,
     nextApiKey: sealedOrNull(vault),
     nextApiKeyAt: numberOrNull,
@@ -86,6 +92,9 @@ const LIST: ListColumns = {
   sorts: { name: 'lower(name)' },
 };
 
+const PUBLIC_KEYS = `
+  SELECT public_key, next_public_key, next_secret_at, secret_overlap_ends_at FROM endpoint WHERE signature_type = 'ed25519'`;
+
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     beforeInsert: ({ customerId }) => limitStatements('endpoint', customerId),
@@ -94,6 +103,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   });
   return {
     ...store,
+    publicKeys: async () => (await db.all(PUBLIC_KEYS, {})).map((row) => readRow<EndpointPublicKeys>(row)),
     update: async (endpoint, before, audit, first = [], starts = []) => {
       const changes = await judgedChanges(
         db,

@@ -1,0 +1,23 @@
+/** `GET /services/api/egress-addresses` (contract §12.8): from where deliveries come, for the firewalls of receivers. */
+import { z } from 'zod';
+import type { Route } from '../route.ts';
+
+const view = z
+  .object({ addresses: z.array(z.string()).meta({ description: 'IP addresses and CIDR blocks.' }) })
+  .meta({ id: 'EgressAddresses', description: 'From where deliveries come. Empty if the operator does not say it.' });
+
+export function egressAddressRoutes({ egressAddresses }: { readonly egressAddresses: readonly string[] }): Route[] {
+  return [
+    {
+      for: 'anyone',
+      method: 'GET',
+      path: '/services/api/egress-addresses',
+      access: 'open',
+      tag: 'webhooks',
+      operationId: 'getEgressAddresses',
+      summary: 'The addresses from which deliveries come',
+      replies: { 200: { description: 'The addresses', schema: view } },
+      respond: async () => ({ status: 200, body: { addresses: [...egressAddresses] } }),
+    },
+  ];
+}
