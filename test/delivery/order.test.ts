@@ -199,7 +199,7 @@ describe('an ordered webhook', () => {
       assert.ok((left[n + 1] ?? 0) - at <= 1, `${left} after ${written}`);
   });
 
-  it('claims nothing for events published while a batch is under way, and sends them once it settles', async (t) => {
+  it('claims nothing for events published while a batch is in progress, and sends them once it settles', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const open = deferred();
@@ -260,7 +260,7 @@ describe('an ordered webhook', () => {
     ]);
   });
 
-  it('releases the batch that it claimed with an outcome if the service stops meanwhile', async (t) => {
+  it('releases the batch that it claimed with an outcome if the service stops in between', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     await d.publishMany(3);

@@ -89,7 +89,7 @@ describe('a sequential webhook', () => {
       assert.equal(isSequential(webhookOf(1, { ordered, progress: { state } })), expected);
   });
 
-  it('has one request under way until it is settled, not only answered', () => {
+  it('has one request in progress until it is settled, not only answered', () => {
     const scheduler = openScheduler();
     admit(scheduler, jobs(1, 'e', 3), SEQUENTIAL);
     const [first, ...others] = startAll(scheduler);
@@ -169,7 +169,7 @@ describe('the room for a claim', () => {
     assert.deepEqual([room.claimed, room.batches, [...room.settling]], [5, 5, [0, 1, 2, 3, 4]]);
   });
 
-  it('is one batch for a sequential webhook with nothing under way, and none otherwise', () => {
+  it('is one batch for a sequential webhook with nothing in progress, and none otherwise', () => {
     for (const [ordered, state] of [
       [true, 'running'],
       [true, 'started'],
@@ -199,7 +199,7 @@ describe('the room for a claim', () => {
     assert.equal(scheduler.room(failing, NOW + 1).batches, 1);
   });
 
-  it('is none before the rate allows a record, and at most what may be under way at once', () => {
+  it('is none before the rate allows a record, and at most as many as may be in progress together', () => {
     const scheduler = openScheduler();
     assert.equal(roomOf(scheduler, 1, 10).batches, 8);
     const [job = assert.fail()] = jobs(1, 'e', 1);
@@ -260,7 +260,7 @@ describe('a settlement that makes room while a claim finds the limit', () => {
 });
 
 describe('a claim', () => {
-  it('begins only when no other claim of the webhook is under way', () => {
+  it('begins only when no other claim of the webhook is in progress', () => {
     const scheduler = openScheduler();
     assert.deepEqual([1, 1, 2].map(scheduler.beginClaim), [true, false, true]);
     scheduler.endClaim(1);

@@ -124,7 +124,7 @@ describe('an outcome', () => {
     assert.equal(await attempts(d), 30);
   });
 
-  it('whose neighbours cannot be written is written alone', async (t) => {
+  it('whose neighbours cannot be written is written separately', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const sizes: number[] = [];
@@ -203,7 +203,7 @@ describe('an outcome', () => {
     await until('a look', () => wakesAt(`= (SELECT min(next_attempt_at) FROM batch WHERE state = 'pending')`));
   });
 
-  it('of a webhook that was stopped meanwhile is stored, and the webhook stays stopped', async (t) => {
+  it('of a webhook that was stopped in the meantime is stored, and the webhook stays stopped', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const open = deferred();
@@ -227,7 +227,7 @@ describe('an outcome', () => {
     assert.equal(progress.failureStreak, 0);
   });
 
-  it('of a webhook that was deleted meanwhile is dropped, and other webhooks continue', async (t) => {
+  it('of a webhook that was deleted in the meantime is dropped, and other webhooks continue', async (t) => {
     const d = await openDispatching(t);
     const gone = await d.connect();
     const other = await d.connect();
@@ -248,7 +248,7 @@ describe('an outcome', () => {
     assert.equal(d.log.lines().filter(({ level }) => Number(level) >= 40).length, 0, d.log.text());
   });
 
-  it('whose lease was lost meanwhile keeps its attempt, and the batch goes its own way', async (t) => {
+  it('whose lease was lost in the meantime keeps its attempt, and the batch goes its own way', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect();
     const open = deferred();

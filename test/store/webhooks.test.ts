@@ -202,7 +202,7 @@ describe('the webhook store', () => {
     assert.equal((await s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`)).length, 0);
   });
 
-  it('finds webhooks by endpoint, by pattern, and those that receive a type without an encryption key', async (t) => {
+  it('finds webhooks by endpoint, by pattern, and the ones that receive a type without an encryption key', async (t) => {
     const s = await openTestStore(t);
     const [name, category, all, other] = await Promise.all(
       [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
@@ -278,7 +278,7 @@ it('the second of two claims of the same records is a stale write and changes no
   assert.deepEqual(await d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
 });
 
-it('several webhooks are read at once, each with its own batches and records, in order and up to its limit', async (t) => {
+it('several webhooks are read together, each with its own batches and records, in order and up to its limit', async (t) => {
   const d = await openDispatching(t);
   const [a, b, c] = [(await d.connect()).number, (await d.connect()).number, (await d.connect()).number] as const;
   await d.publishMany(5);

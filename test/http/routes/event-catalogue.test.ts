@@ -120,7 +120,7 @@ it('the AsyncAPI document satisfies the official parser, and has every sample an
   assert.deepEqual(example.records[0]?.value.orderPlaced, { order: { id: 17 } });
 });
 
-it('the catalogue as TypeScript has a type for every schema, internal ones for a token alone', async (t) => {
+it('the catalogue as TypeScript has a type for every schema, internal ones only for a token', async (t) => {
   const { admin, url } = await startService(t);
   await withOrders(admin);
   const open = await fetch(url + DECLARATIONS);

@@ -113,7 +113,7 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await due(other, Date.now() + HOUR_MS), [1]);
   });
 
-  it('leave what is beyond an instance’s share to others for a moment, and no longer', async (t) => {
+  it('leave work beyond an instance’s share to others for a moment, and no longer', async (t) => {
     const { one } = await start(t, 3);
     one.instances.limitTo(1);
     assert.equal((await due(one)).length, 1);

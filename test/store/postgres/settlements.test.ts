@@ -174,7 +174,7 @@ const alone = async (database: Database, work: TurnWork): Promise<Statement[]> =
 ];
 
 describe('claims and settlements of a turn', () => {
-  it('leave the rows that each leaves when it is written alone', async (t) => {
+  it('leave the same rows as when each is written separately', async (t) => {
     const webhooks = 6;
     const { database, reset, rowsOf, write } = await open(t, 2 * webhooks);
     await fc.assert(
@@ -189,7 +189,7 @@ describe('claims and settlements of a turn', () => {
     );
   });
 
-  it('are each refused alone', async (t) => {
+  it('are each refused separately', async (t) => {
     const { database, rowsOf, write } = await open(t, 4);
     const all: Happening = {
       outcomes: [{ fate: { kind: 'delivered', at: NOW }, attempt: null }],
@@ -234,7 +234,7 @@ describe('claims and settlements of a turn', () => {
     assert.equal(batches.filter(({ state }) => state === 'delivered').length, 3);
   });
 
-  it('drop the response to a record that was erased meanwhile', async (t) => {
+  it('drop the response to a record that was erased in the meantime', async (t) => {
     const { database, rowsOf, write } = await open(t, 2);
     await database.run(`
       INSERT INTO event (key, id, type, data, correlation_id, created_at, erased_at) SELECT n, n, 'a.b', NULL, '', 0, ${NOW}
