@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCertificate } from '../../src/cli/listen/self-signed.ts';
-import { programName } from '../../src/cli/program-name.ts';
+import { programName } from '../../src/cli/text/program-name.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { PORTAL_LINKS_PATH, portalLinkInput } from '../../src/customers/portal-links.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';

@@ -11,7 +11,7 @@ import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
 import { DATA_SETTINGS } from './open.ts';
-import { dataOption } from './program-name.ts';
+import { dataOption } from './text/program-name.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9443;

@@ -6,8 +6,8 @@ import { type Command, type CommandGroup, type GroupEntry, type Invocation, pars
 import { CommandError, UsageError } from './errors.ts';
 import { GROUPS } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
-import { refusalText } from './refusal-words.ts';
 import type { Terminal } from './terminal.ts';
+import { refusalText } from './text/refusal-text.ts';
 
 /** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {

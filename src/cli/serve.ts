@@ -12,7 +12,7 @@ import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError, cannotListen } from './errors.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
-import { dataOption } from './program-name.ts';
+import { dataOption } from './text/program-name.ts';
 
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
 const WRITER_END_STOP_MS = 1000;
@@ -105,9 +105,9 @@ async function announce(
       credentials === null
         ? ''
         : `\n${firstCredentialsText(config, credentials, local(await firstInvitation()), terminal)}`;
-    return terminal.out(
-      `${listening}${first}${nextSteps(local(url), `${terminal.program()} listen --register --event order.created${dataOption(config, process.cwd())}`)}`,
-    );
+    const option = dataOption(config, process.cwd());
+    const tryOut = `${terminal.program()} listen --register --event order.created${option}`;
+    return terminal.out(`${listening}${first}${nextSteps(local(url), tryOut)}`);
   }
   if (credentials === null) return terminal.out(listening);
   // For a program, the object of contract §6 on its own line.

@@ -2,7 +2,7 @@
 import { SETTINGS } from '../config/names.ts';
 import type { createLog } from '../observe/log.ts';
 import { CommandError } from './errors.ts';
-import { programName } from './program-name.ts';
+import { programName } from './text/program-name.ts';
 
 export type Terminal = {
   /** How a shell calls this program, for commands that are printed. */
