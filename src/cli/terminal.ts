@@ -26,9 +26,10 @@ export type Terminal = {
 };
 
 export function processTerminal(): Terminal {
+  const env = readableEnvironment();
   return {
-    program: () => programName(process.env, process.cwd()),
-    env: readableEnvironment(),
+    program: () => programName(env, process.cwd()),
+    env,
     out: writerTo(process.stdout),
     isInteractive: process.stdout.isTTY === true,
     width: process.stdout.columns,
