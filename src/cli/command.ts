@@ -2,7 +2,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 import { notAChoice, UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 

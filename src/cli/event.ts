@@ -4,7 +4,7 @@ import { COMMAND_LINE } from '../domain/acting.ts';
 import { type ErasedView, eraseInput } from '../events/erase.ts';
 import { readEvents } from '../events/event-input.ts';
 import { type AcceptedView, eventText } from '../events/publish.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation } from './command.ts';

@@ -1,6 +1,7 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
+
+import { didYouMean } from '../kernel/nearest.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, type GroupEntry, type Invocation, parseInvocation } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
