@@ -1,7 +1,8 @@
 /**
  * `npm run screenshots [-- [--readme] [--tutorial] [--customers] [<part of a path>]]` takes pictures of every portal page, in light and
  * dark, wide and narrow, and writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the
- * three pictures of the README, in the portal of `npm run demo -- --keep`; `--tutorial` only those of docs/tutorial-portal.md, and `--customers` those of docs/tutorial-customers.md.
+ * three pictures of the README, in the portal of `npm run demo -- --keep`, `--tutorial` only those of docs/tutorial-portal.md, and
+ * `--customers` those of docs/tutorial-customers.md.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

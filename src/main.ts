@@ -1,8 +1,8 @@
 /** The command line: `sallyport <command> …`. */
 import './kernel/threads.ts';
 import { run } from './cli/run.ts';
-import { leave } from './cli/terminal/exit.ts';
-import { processTerminal } from './cli/terminal/terminal.ts';
+import { leave } from './cli/exit.ts';
+import { processTerminal } from './cli/terminal.ts';
 import { standardError } from './observe/log-destination.ts';
 
 run(process.argv.slice(2), processTerminal()).then(

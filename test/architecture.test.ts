@@ -235,7 +235,7 @@ describe('the lines of src/, test/ and scripts/', () => {
     assert.deepEqual(long, []);
   });
 
-  it('spread no literal: its members stand in the literal around it', () => {
+  it('spread no literal: its members belong to the literal around it', () => {
     const spreading = [...code].filter(([, source]) => spreadsLiteral(source)).map(([file]) => file);
     assert.deepEqual(spreading, SPREADING);
   });

@@ -10,7 +10,7 @@ import { type Behaviour, failsBetween, type Receivers, works } from './receivers
 
 const HOUR_MS = 3_600_000;
 
-export const EVENT_TYPES = [
+const EVENT_TYPES = [
   { name: 'order.created', group: 'Orders', description: 'A customer placed an order.' },
   { name: 'order.shipped', group: 'Orders', description: 'A parcel left the warehouse.' },
   { name: 'order.cancelled', group: 'Orders', description: 'An order was cancelled before it was shipped.' },

@@ -2,9 +2,9 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 import { notAChoice, UsageError } from './errors.ts';
-import type { Terminal } from './terminal/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6). */
 export type ExitCode = 0 | 1;

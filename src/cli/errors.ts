@@ -1,5 +1,5 @@
 /** Errors of commands, with messages for people. */
-import { didYouMean } from '../kernel/suggestion.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 
 /** Wrong usage: the message names the mistake in the command line. Exit status 2. */
 export class UsageError extends Error {

@@ -6,7 +6,7 @@ import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';
 import { recordText } from './output.ts';
-import type { Terminal } from './terminal/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 export const initCommands: CommandGroup = [
   {

@@ -3,7 +3,7 @@ import { type SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
 import { PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 import { type Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import { type InputReader } from '../resources/input.ts';

@@ -1,18 +1,17 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
-
-import type { Worker } from 'node:worker_threads';
+import { type Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { DRAIN_MS } from '../delivery/limits.ts';
-import type { Log } from '../kernel/log.ts';
+import { type Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
-import type { Sallyport } from '../open.ts';
-import type { CommandGroup, Invocation } from './command.ts';
+import { type Sallyport } from '../open.ts';
+import { type CommandGroup, type Invocation } from './command.ts';
 import { CommandError, cannotListen } from './errors.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
-import { firstSignal, leaveAtOnce } from './terminal/exit.ts';
-import { dataOption } from './terminal/program-name.ts';
+import { firstSignal, leaveAtOnce } from './exit.ts';
+import { dataOption } from './text/program-name.ts';
 
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
 const WRITER_END_STOP_MS = 1000;
@@ -75,7 +74,7 @@ async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undef
 async function logOf({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log> {
   const [{ createLog }, { humanLog }] = await Promise.all([
     import('../observe/log.ts'),
-    import('./terminal/terminal.ts'),
+    import('./terminal.ts'),
   ]);
   if (!terminal.isErrorInteractive) return createLog(logLevel);
   const isSet = text('log-level') !== undefined || (terminal.env.SALLYPORT_LOG_LEVEL ?? '') !== '';
@@ -108,9 +107,9 @@ async function announce(
       credentials === null
         ? ''
         : `\n${firstCredentialsText(config, credentials, local(await firstInvitation()), terminal)}`;
-    return terminal.out(
-      `${listening}${first}${nextSteps(local(url), `${terminal.program()} listen --register --event order.created${dataOption(config, process.cwd())}`)}`,
-    );
+    const option = dataOption(config, process.cwd());
+    const tryOut = `${terminal.program()} listen --register --event order.created${option}`;
+    return terminal.out(`${listening}${first}${nextSteps(local(url), tryOut)}`);
   }
   if (credentials === null) return terminal.out(listening);
   // For a program, the object of contract §6 on its own line.

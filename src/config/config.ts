@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { LOG_LEVELS } from '../kernel/log.ts';
+import { didYouMean } from '../kernel/nearest.ts';
 import type { Secret } from '../kernel/secret.ts';
-import { didYouMean } from '../kernel/suggestion.ts';
 import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {

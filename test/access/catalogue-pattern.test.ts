@@ -73,7 +73,7 @@ test('any text gets a verdict, and a pattern is what its segments say', () => {
   );
 });
 
-test('patterns have the same shape exactly when they differ in names alone', () => {
+test('patterns have the same shape exactly if only their names differ', () => {
   const shape = (path: string): string => {
     const verdict = parsePattern(path);
     assert.ok(verdict.ok);

@@ -101,7 +101,7 @@ test('a literal that leads nowhere does not hide a parameter that leads on', () 
   assert.equal(patternOf(rules, 'GET', '/a/b/c/g'), null);
 });
 
-test('HEAD is matched as GET, but by a HEAD rule of the same shape where there is one', () => {
+test('HEAD is matched as GET, unless there is a HEAD rule of the same shape', () => {
   const gets = [rule('GET', '/a/{p}', 'get:p'), rule('GET', '/a/me', 'get:me')];
   const scopeOf = (rules: readonly Rule[], path: string): string | undefined =>
     matchRule(compileCatalogue([product('P', ...rules)]), 'HEAD', path)?.scope;

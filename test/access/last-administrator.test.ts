@@ -59,7 +59,7 @@ describe('the last active administrator', () => {
       assert.equal(((await take(service, first.id, loss)).body as ErrorBody).error.code, 'last_administrator');
     });
 
-    it(`stays when two are ${what} at once`, async (t) => {
+    it(`stays when two are ${what} at the same time`, async (t) => {
       const service = await startService(t, { logLevel: 'warn' });
       const [first] = await usersOf(service);
       const rivals = await Promise.all(['ada', 'bob'].map((name) => addAdministrator(service, name)));
@@ -84,7 +84,7 @@ describe('the last active administrator', () => {
     });
   }
 
-  it('stays when a server and a command take one each at once', async (t) => {
+  it('stays when a server and a command take one each at the same time', async (t) => {
     const service = await spawnService(t);
     const [first] = await usersOf(service);
     assert.ok(first);

@@ -62,7 +62,7 @@ describe('a passkey challenge', () => {
       assert.ok(!challenges.expect('one', 0).accepts(text), text);
   });
 
-  it('is answered once, however many others were made meanwhile', async () => {
+  it('is answered once, however many others were made in the meantime', async () => {
     const challenges = open();
     const challenge = textOf(challenges.make('one', 0));
     for (let n = 0; n < 1000; n += 1) challenges.make(`visitor ${n}`, 0);

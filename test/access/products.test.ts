@@ -22,7 +22,7 @@ const scopeFor = ({ products }: TestServices, method: string, path: string): str
   matchRule(products.compiled(), method, path)?.scope ?? null;
 
 describe('products', () => {
-  it('are read as they were written, and the gate’s catalogue follows every change at once', async (t) => {
+  it('are read as they were written, and the gate’s catalogue follows every change immediately', async (t) => {
     const s = await openTestServices(t);
     const { id, ...view } = viewProduct(await s.products.create(SHOP, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';
@@ -206,7 +206,7 @@ describe('the built-in products', () => {
     }
   });
 
-  it('are written at a start only if they changed, keep their createdAt, and leave other products alone', async (t) => {
+  it('are written at a start only if they changed, keep their createdAt, and leave other products unchanged', async (t) => {
     const s = await openTestServices(t);
     const shop = await s.products.create(SHOP, ACTOR);
     const before = s.database.commits();

@@ -61,19 +61,22 @@ describe('a revocation that waits for its commit', () => {
     ],
   ];
   for (const [what, revoke] of ways) {
-    onSqlite(`ends what another process issued meanwhile, whose keys are above its own: ${what}`, async (t) => {
-      const holder = await startHolding(t);
-      const { s, application } = holder;
-      const { token, sql } = tokenAt(s.ids.rowKey() + 10_000_000, application);
-      const other = await holdLock(t, s.path, sql);
-      const revoked = revoke(holder);
-      await other.release();
-      await revoked;
-      await refused(() => enter(holder, token), { code: 'invalid_token' });
-    });
+    onSqlite(
+      `ends everything that another process issued in the meantime, whose keys are above its own: ${what}`,
+      async (t) => {
+        const holder = await startHolding(t);
+        const { s, application } = holder;
+        const { token, sql } = tokenAt(s.ids.rowKey() + 10_000_000, application);
+        const other = await holdLock(t, s.path, sql);
+        const revoked = revoke(holder);
+        await other.release();
+        await revoked;
+        await refused(() => enter(holder, token), { code: 'invalid_token' });
+      },
+    );
   }
 
-  it('leaves other changes of the application and its user alone: they end no token', async (t) => {
+  it('does not touch other changes of the application and its user: they end no token', async (t) => {
     const holder = await startHolding(t);
     const { s, application, credentials } = holder;
     const { accessToken } = await s.tokens.issue(await s.tokens.authenticate(credentials), undefined);

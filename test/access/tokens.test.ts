@@ -77,7 +77,7 @@ function countingLooks({ store }: TestServices): { store: Store; looks(): number
 }
 
 describe('an unknown client', () => {
-  it('is looked up once, so that refusing it takes no longer than a wrong secret, and again after a change of access', async (t) => {
+  it('is looked up once, so that refusing it lasts no longer than a wrong secret, and again after a change of access', async (t) => {
     const s = await openTestServices(t);
     const { store, looks } = countingLooks(s);
     const { authenticate } = createTokens({ ...s, random: randomBytes, store });
@@ -167,7 +167,7 @@ describe('issuing a token', () => {
     });
   }
 
-  it('issues nothing to a client that was deactivated or revoked meanwhile, and does not tell why', async (t) => {
+  it('issues nothing to a client that was deactivated or revoked in the meantime, and does not tell why', async (t) => {
     const s = await openTestServices(t);
     const [revoked, inactive] = [await clientOf(s), await clientOf(s)];
     await s.applications.revokeTokens(revoked.id, ACTOR);
@@ -178,7 +178,7 @@ describe('issuing a token', () => {
     }
   });
 
-  it('keeps the hash alone, under a key that is in the token and ordered by time', async (t) => {
+  it('keeps only the hash, under a key that is in the token and ordered by time', async (t) => {
     const s = await openTestServices(t);
     const client = await clientOf(s, { accessTokenValiditySeconds: 300 });
     const tokens = [];

@@ -93,7 +93,7 @@ describe('user names', () => {
     );
   });
 
-  it('that look alike are taken once when they come at once', async (t) => {
+  it('that look alike are taken once when they come at the same time', async (t) => {
     const { admin } = await startService(t, { logLevel: 'warn' });
     const names = ['ada', 'ADA', 'Ada', 'ａｄａ', 'aDa', 'adA'];
     const replies = await Promise.all(names.map((userName) => admin.post('users', { userName })));

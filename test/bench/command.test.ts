@@ -50,7 +50,7 @@ describe('the arguments of the benchmarks', () => {
     );
   });
 
-  it('measure nothing for the report alone', () => {
+  it('measure nothing that only the report needs', () => {
     const { names, writeReport } = read('report');
     assert.deepEqual([names, writeReport], [[], true]);
   });

@@ -228,7 +228,7 @@ describe('the profiles that a service leaves', () => {
     }
   });
 
-  it('have to be there', (t) => {
+  it('must be there', (t) => {
     assert.throws(() => readProfiles(folderOf(t, [writer]), span, ROOT), /no profile of the event loop/);
     assert.throws(() => readProfiles(folderOf(t, [loop]), span, ROOT), /no profile of the writing thread/);
   });

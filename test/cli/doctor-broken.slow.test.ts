@@ -87,7 +87,7 @@ const BROKEN: readonly Broken[] = [
 ];
 
 describe('doctor on a broken PostgreSQL database', () => {
-  it('names what is wrong, one after another, and nothing else', async (t) => {
+  it('names each problem, one after another, and nothing else', async (t) => {
     const url = await newDatabase(t);
     const env = await initialised(t, url);
     const client = await openClient(t, url);

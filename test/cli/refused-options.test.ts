@@ -53,7 +53,8 @@ test('text that is not JSON is refused with its place and what to do', async (t)
     [status, stderr.split('\n')[0]],
     [
       2,
-      `sallyport event publish: <data> is not JSON: unexpected "o" at column 2. Names and texts need double quotes, as in '{"orderId": 42}'`,
+      'sallyport event publish: <data> is not JSON: unexpected "o" at column 2. ' +
+        `Names and texts need double quotes, as in '{"orderId": 42}'`,
     ],
   );
 });

@@ -75,7 +75,7 @@ test('credentials of a serve that was killed before showing them are shown by th
   assert.equal(await tokenStatus(announcement.url, announcement), 200);
 });
 
-test('commands work next to a running server, which sees their changes at once', async (t) => {
+test('commands work next to a running server, which sees their changes immediately', async (t) => {
   const dataDir = await initialised(t);
   const { announcement } = await serve(t, dataDir);
   const args = [

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { allOptions, type Command, parseInvocation } from '../../src/cli/command.ts';
 import { GROUPS } from '../../src/cli/groups.ts';
 import { run } from '../../src/cli/run.ts';
-import type { Terminal } from '../../src/cli/terminal/terminal.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import { VERSION } from '../../src/kernel/version.ts';
 import { type CommandResult, sallyport } from '../support/command.ts';
 import { initialised } from '../support/command-folder.ts';

@@ -42,7 +42,7 @@ describe('a portal link', () => {
     assert.equal((await request(`${service.url}/`, { token })).status, 200);
   });
 
-  it('is opened by one of several visitors at once', async (t) => {
+  it('is opened by one of several visitors who come at the same time', async (t) => {
     const { service, customer } = await open(t);
     const { url } = await linkFor(service, customer);
     const replies = await Promise.all([1, 2, 3, 4].map(() => request(url)));
@@ -182,7 +182,7 @@ describe('a customer that is deactivated', () => {
     assert.match(await ended.promise, /signed-out/);
   });
 
-  it('has its webhooks stopped with what waits, and started again by themselves', async (t) => {
+  it('has its webhooks stopped with their waiting records, and started again automatically', async (t) => {
     const { service, admin, receiver } = await startJourney(t);
     const customer = await makeCustomer(service);
     await makeEventType(admin, ORDERS);
@@ -241,7 +241,7 @@ describe('a user of a customer', () => {
     assert.ok(items.length > 0);
   });
 
-  it('may have the name that others have elsewhere, and hears of its own alone', async (t) => {
+  it('may have the name that others have elsewhere, and gets messages only about its own', async (t) => {
     const { service, customer } = await open(t);
     const other = await makeCustomer(service);
     const user = { userName: 'ada', role: 'viewer' };

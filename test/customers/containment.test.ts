@@ -77,7 +77,7 @@ describe('offering a scope to customers', () => {
 });
 
 describe('an administrator of a customer', () => {
-  it('is made by callers that hold what is offered: by portal link, as a user, and by an invitation', async (t) => {
+  it('is made by callers that hold the offered rights: by portal link, as a user, and by an invitation', async (t) => {
     const world = await openWorld(t);
     const { admin, customer } = world;
     const links = `customers/${customer.id}/portal-links`;

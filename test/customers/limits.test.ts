@@ -118,7 +118,7 @@ describe('a limit of endpoints and webhooks', () => {
     await makeEndpoint(s, { customerId: customer.id });
   });
 
-  it('holds when many are created at once', async (t) => {
+  it('holds when many are created at the same time', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE);
     const customer = await makeCustomer(s, { endpoints: 3, webhooks: 3 });
@@ -162,7 +162,7 @@ describe('a limit of endpoints and webhooks', () => {
 });
 
 describe('a limit of events a second', () => {
-  it('refuses what goes beyond it with the time to wait, and publishes nothing of the request', async (t) => {
+  it('refuses everything beyond it with the time to wait, and publishes nothing of the request', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE);
     const customer = await makeCustomer(s, { eventsPerSecond: 5 });
@@ -223,7 +223,7 @@ describe('a limit of events a second', () => {
     assert.equal(counted?.usage.events, 1);
   });
 
-  it('lets pass exactly its second of requests that come at once', async (t) => {
+  it('accepts exactly its events of one second if all come at the same time', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE);
     // The database's clock goes on, so that a slow machine lets a few more pass.

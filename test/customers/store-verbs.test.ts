@@ -438,7 +438,7 @@ describe('the store of a customer', () => {
     }
   });
 
-  it('finds with the same verbs what is its own', async (t) => {
+  it('finds its own resources with the same verbs', async (t) => {
     const { store, mine, s } = await open(t);
     let found = 0;
     for (const { line } of LINES) {

@@ -46,7 +46,7 @@ async function attempts({ service }: Journey, webhookId: string, count: number):
 }
 
 describe('what a customer used', () => {
-  it('is what was published for it, delivered by its webhooks and issued to its applications', async (t) => {
+  it('is the events published for it, the deliveries of its webhooks and the tokens of its applications', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);

@@ -56,7 +56,7 @@ async function raw(t: TestContext, config: Config): Promise<PostgresDatabase> {
 const WAITS_FOR_WEBHOOK = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('webhook')";
 
 describe('a PostgreSQL database', () => {
-  it('gets everything at its first start, and the data folder the master key alone', async (t) => {
+  it('gets everything at its first start, and the data folder only the master key', async (t) => {
     const config = configOf(t, await newDatabase(t));
     const data = await open(t, config);
     assert.equal(data.firstStart, true);

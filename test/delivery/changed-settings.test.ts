@@ -48,7 +48,7 @@ async function open(t: TestContext): Promise<Dispatching> {
   return d;
 }
 
-describe('a change of a running webhook takes effect at once', () => {
+describe('a change of a running webhook takes effect immediately', () => {
   it('when an ordered webhook is made unordered', async (t) => {
     const d = await open(t);
     const connected = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });

@@ -24,7 +24,7 @@ const settled = async ({ rows }: Dispatching, number: number): Promise<number> =
   Number((await rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`))[0]?.n);
 
 describe('while an endpoint fails', () => {
-  it('it is probed one request at a time, ten at once, then after 1 s, 2 s, 4 s, …, and not in between', async (t) => {
+  it('it is probed one request at a time, ten immediately, then after 1 s, 2 s, 4 s, …, and not in between', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     let underWay = 0;
@@ -90,7 +90,7 @@ describe('while an endpoint fails', () => {
     assert.equal((await progressOf(d, ill)).probeAt, d.clock() + PROBE_FIRST_MS);
   });
 
-  it('requests under way when it began to fail end, and then it gets one at a time', async (t) => {
+  it('requests in progress when it began to fail end, and then it gets one at a time', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);
@@ -114,7 +114,7 @@ describe('while an endpoint fails', () => {
 });
 
 describe('as soon as an endpoint answers again', () => {
-  it('it gets all eight slots at once, and waiting records go out without delay', async (t) => {
+  it('it gets all eight slots immediately, and waiting records go out without delay', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: SINGLE });
     let underWay = 0;

@@ -129,7 +129,7 @@ describe('cutting the log into batches', () => {
     assert.deepEqual(cutBatches([], { maxRecords: 1, maxBatches: 1, recordsAllowed: 1 }), []);
   });
 
-  it('ends a batch at 1 MiB, and lets a record that is larger travel alone', () => {
+  it('ends a batch at 1 MiB, and sends a larger record as a batch of its own', () => {
     const half = BATCH_BYTES / 2;
     const cut = (...sizes: number[]): unknown =>
       cutBatches(

@@ -152,7 +152,7 @@ describe('a webhook with thousands of stuck batches', () => {
 });
 
 describe('webhooks at one endpoint', () => {
-  it('have eight requests under way together, and take turns', async (t) => {
+  it('have eight requests in progress together, and take turns', async (t) => {
     const d = await openDispatching(t);
     const first = await d.connect({ webhook: SINGLE });
     const all = [first];

@@ -9,7 +9,7 @@ import { holdLock } from '../support/lock-holder.ts';
 import { execute } from '../support/store.ts';
 
 describe('a database that another process holds for a while', () => {
-  it('makes all work wait, and loses and repeats nothing: attempts under way are recorded, waiting records are sent', async (t) => {
+  it('makes all work wait, and loses and repeats nothing: attempts in progress are recorded, waiting records are sent', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);

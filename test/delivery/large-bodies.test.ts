@@ -76,7 +76,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
 }
 
 describe('a large body', () => {
-  it('equals the body that the event loop makes of the same records, many at once', async (t) => {
+  it('equals the body that the event loop makes of the same records, also when many are made at the same time', async (t) => {
     const s = await opened(t);
     const requests = [1, 10, 3, 7].flatMap((count) => [s.request(count), s.request(count, { gzip: true })]);
     const made = await Promise.all(requests.map((request) => s.bodies.make(request)));

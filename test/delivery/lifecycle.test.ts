@@ -68,7 +68,7 @@ describe('a webhook that the service stops', () => {
     await until('the end', () => isDrained(d));
   });
 
-  it('because its endpoint was disabled starts again, alone, with the commit that enables the endpoint, every time', async (t) => {
+  it('because its endpoint was disabled starts again with the commit that enables the endpoint, every time', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { eventTypes: [TYPE] } });
     const { endpointId } = webhook;
@@ -143,7 +143,7 @@ describe('a webhook that the service stops', () => {
     assert.deepEqual(await d.rows("SELECT 1 FROM audit WHERE action LIKE 'webhook.%' AND actor = 'service'"), []);
   });
 
-  it('because its endpoint was disabled stops at once, even with nothing to send', async (t) => {
+  it('because its endpoint was disabled stops immediately, even with nothing to send', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const other = await d.connect();
@@ -281,7 +281,7 @@ describe('a session', () => {
 });
 
 describe('a heartbeat', () => {
-  it('is not sent while a request is under way, or before its interval has passed without requests', async (t) => {
+  it('is not sent while a request is in progress, or before its interval has passed without requests', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
     // So that it has places for more than one request.

@@ -40,7 +40,7 @@ function startLoop(
 }
 
 describe('the loop', () => {
-  it('looks at its start, again while there is work, and once more if it was woken meanwhile', async (t) => {
+  it('looks at its start, again while there is work, and once more if it was woken during a look', async (t) => {
     const { loop, look } = startLoop(t);
     (await look()).resolve({ again: true });
     const second = await look();

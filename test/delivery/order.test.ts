@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
@@ -6,6 +5,7 @@ import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
+import assert from 'node:assert/strict';
 
 repeats('postgres');
 
@@ -187,7 +187,7 @@ describe('an ordered webhook', () => {
       assert.ok((left[n + 1] ?? 0) - at <= 1, `${left} after ${written}`);
   });
 
-  it('claims nothing for events published while a batch is under way, and sends them once it settles', async (t) => {
+  it('claims nothing for events published while a batch is in progress, and sends them once it settles', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const open = deferred();

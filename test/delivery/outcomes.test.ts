@@ -54,7 +54,7 @@ describe('a 2xx answer', () => {
   }
 });
 
-it('a response that violates HTTP delivers by its status, and the attempt says what is wrong with it', async (t) => {
+it('a response that violates HTTP delivers by its status, and the attempt names the violation', async (t) => {
   const d = await openDispatching(t);
   await connectRaw(t, d, async (socket) => {
     await once(socket, 'data');

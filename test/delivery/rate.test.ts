@@ -117,7 +117,7 @@ describe('a rate', () => {
     assert.equal(ask(100, NOW + 1000).records, 20);
   });
 
-  it('waits until a request is worthwhile if many records wait, and sends the last few at once', () => {
+  it('waits until a request is worthwhile if many records wait, and sends the last few immediately', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 1000, 200, NOW);
     assert.deepEqual(limiter.allowance(1, 1000, { now: NOW, wanted: 100, reserved: 0 }), {

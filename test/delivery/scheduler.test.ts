@@ -90,7 +90,7 @@ describe('a sequential webhook', () => {
       assert.equal(isSequential(webhookOf(1, { ordered, progress: { state } })), expected);
   });
 
-  it('has one request under way until it is settled, not only answered', () => {
+  it('has one request in progress until it is settled, not only answered', () => {
     const scheduler = openScheduler();
     admit(scheduler, jobs(1, 'e', 3), SEQUENTIAL);
     const [first, ...others] = startAll(scheduler);
@@ -170,7 +170,7 @@ describe('the room for a claim', () => {
     assert.deepEqual(found, [false, false, false, false, true, true, true, true]);
   });
 
-  it('is one batch for a sequential webhook with nothing under way, and none otherwise', () => {
+  it('is one batch for a sequential webhook with nothing in progress, and none otherwise', () => {
     for (const [ordered, state] of [
       [true, 'running'],
       [true, 'started'],
@@ -202,7 +202,7 @@ describe('the room for a claim', () => {
     assert.equal(scheduler.room(failing, NOW + 1, WAITING).batches, 1);
   });
 
-  it('is none before the rate allows a record, and at most what may be under way at once', () => {
+  it('is none before the rate allows a record, and at most as many as may be in progress together', () => {
     const scheduler = openScheduler();
     assert.equal(roomOf(scheduler, 1, 10).batches, 8);
     const [job = assert.fail()] = jobs(1, 'e', 1);
@@ -238,7 +238,7 @@ describe('the room for a claim', () => {
 });
 
 describe('a claim', () => {
-  it('begins only when no other claim of the webhook is under way', () => {
+  it('begins only when no other claim of the webhook is in progress', () => {
     const scheduler = openScheduler();
     assert.deepEqual([1, 1, 2].map(scheduler.beginClaim), [true, false, true]);
     scheduler.endClaim(1);

@@ -82,7 +82,7 @@ describe('the turns in which jobs are sent', () => {
     assert.equal(seen, 2);
   });
 
-  it('wait for the pause of the budget, and then send all jobs added meanwhile', async () => {
+  it('wait for the pause of the budget, and then send all jobs that were added during it', async () => {
     const pauses = [30, 0, 0];
     const startedAt = performance.now();
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {

@@ -1,25 +1,16 @@
-import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Settlement } from '../../src/domain/batch.ts';
-import type { SettlementStore } from '../../src/store/port/dispatch.ts';
+import { type Settlement } from '../../src/domain/batch.ts';
+import { type SettlementStore } from '../../src/store/port/dispatch.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
-import type { Store } from '../../src/store/port/store.ts';
+import { type Store } from '../../src/store/port/store.ts';
 import { batchOf } from '../support/attempts.ts';
 import { hold } from '../support/batches.ts';
 import { deferred } from '../support/deferred.ts';
-import {
-  type Connected,
-  type Dispatching,
-  isDrained,
-  messageIds,
-  offsets,
-  openDispatching,
-  takeRecords,
-  until,
-} from '../support/dispatching.ts';
+import { type Connected, type Dispatching, isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+import assert from 'node:assert/strict';
 
 repeats('postgres');
 
@@ -124,7 +115,7 @@ describe('an outcome', () => {
     assert.equal(await attempts(d), 30);
   });
 
-  it('whose neighbours cannot be written is written alone', async (t) => {
+  it('whose neighbours cannot be written is written separately', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const sizes: number[] = [];
@@ -210,7 +201,7 @@ describe('an outcome', () => {
     assert.deepEqual(offsets(connected.at).slice(4).sort(), [0, 1, 2]);
   });
 
-  it('of a webhook that was stopped meanwhile is stored, and the webhook stays stopped', async (t) => {
+  it('of a webhook that was stopped in the meantime is stored, and the webhook stays stopped', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const open = deferred();
@@ -231,7 +222,7 @@ describe('an outcome', () => {
     assert.equal(progress.failureStreak, 0);
   });
 
-  it('of a webhook that was deleted meanwhile is dropped, and other webhooks continue', async (t) => {
+  it('of a webhook that was deleted in the meantime is dropped, and other webhooks continue', async (t) => {
     const d = await openDispatching(t);
     const gone = await d.connect();
     const other = await d.connect();
@@ -252,7 +243,7 @@ describe('an outcome', () => {
     assert.equal(d.log.lines().filter(({ level }) => Number(level) >= 40).length, 0, d.log.text());
   });
 
-  it('whose batch another process made meanwhile keeps its attempt, and the batch goes its own way', async (t) => {
+  it('whose batch another process made in the meantime keeps its attempt, and the batch goes its own way', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect();
     const open = deferred();

@@ -11,7 +11,7 @@ import { execute } from '../support/store.ts';
 repeatsInSlowTier('postgres');
 
 describe('when an administrator stops a webhook', () => {
-  it('its attempt under way is ended and kept as one, and its records stay pending until it starts again', async (t) => {
+  it('its attempt in progress is ended and kept as one, and its records stay pending until it starts again', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const other = await d.connect({ webhook: { maxBatchRecords: 1 } });
@@ -59,7 +59,7 @@ describe('when an administrator stops a webhook', () => {
     assert.deepEqual(messageIds(other.at), ids);
   });
 
-  it('in another process its attempt under way is ended too', async (t) => {
+  it('in another process its attempt in progress is ended too', async (t) => {
     for (const sql of [
       `UPDATE webhook_progress SET state = 'stopped', state_reason = 'stopped_by_administrator'`,
       `UPDATE webhook_progress SET state = 'stopped', state_reason = 'endpoint_disabled'`,
@@ -89,7 +89,7 @@ describe('when an administrator stops a webhook', () => {
 });
 
 describe('when the dispatcher stops', () => {
-  it('attempts that have not started are given back and do not count, and attempts under way are finished', async (t) => {
+  it('attempts that have not started are given back and do not count, and attempts in progress are finished', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     await execute(d, `UPDATE webhook_progress SET state = 'running'`);

@@ -19,7 +19,7 @@ import { pgpVector } from '../support/vectors.ts';
 const ATTEMPTS = "SELECT 1 FROM attempt WHERE kind = 'test'";
 
 describe('test deliveries', () => {
-  it('are refused while too many are under way, with nothing sent, and taken again once one has ended', async (t) => {
+  it('are refused while too many are in progress, with nothing sent, and taken again once one has ended', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(2, 1) });
@@ -108,7 +108,7 @@ describe('test deliveries', () => {
     assert.equal(at.deliveries.length, 2);
   });
 
-  it('send a sample that must be encrypted encrypted alone', async (t) => {
+  it('send a sample that must be encrypted only encrypted', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     await importKey(admin, 'hr', pgpVector('curve25519'));

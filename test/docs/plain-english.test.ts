@@ -106,6 +106,18 @@ test('no comment or text of the code has a construction that reads translated', 
   assert.deepEqual(CODE.flatMap(constructionsIn), []);
 });
 
+test('no title of a test has a construction that reads translated', () => {
+  const titles = filesBelow('test').flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(TITLE)].map(([, , title = '']) => ({ file, title })),
+  );
+  assert.ok(titles.length > 3000);
+  const found = titles.filter(({ title }) => CONSTRUCTIONS.some(({ word }) => word.test(title)));
+  assert.deepEqual(found, []);
+});
+
+/** The first argument of a test or a suite, if it is a text. */
+const TITLE = /\b(?:test|it|describe|onSqlite|onPostgres)(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1).)+)\1/g;
+
 /** In the database, where instances of two versions share it. */
 const STORED = "= 'under way';";
 

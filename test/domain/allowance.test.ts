@@ -45,7 +45,7 @@ describe('an allowance of events a second', () => {
     assert.deepEqual(takeFrom(all.after, { perSecond: 10, events: 1 }, NOW - 60_001), { ok: false, waitMs: 100 });
   });
 
-  it('adds nothing while a clock that was set back has not caught up, and counts a lowered limit at once', () => {
+  it('adds nothing while a clock that was set back has not caught up, and counts a lowered limit immediately', () => {
     const all = takeFrom(null, { perSecond: 10, events: 10 }, NOW);
     assert.ok(all.ok);
     assert.deepEqual(takeFrom(all.after, { perSecond: 10, events: 1 }, NOW - 5000), { ok: false, waitMs: 5100 });
@@ -67,7 +67,7 @@ describe('an allowance of events a second', () => {
     },
   );
 
-  it('lets in no period pass more than the events of that time and of one second, and refuses only where they would', () => {
+  it('accepts in no period more than the events of that time and of one second, and refuses only events beyond that', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), steps, (perSecond, asked) => {
         let bucket: Allowance | null = null;

@@ -95,7 +95,7 @@ test('another width or a foreign character gives null', () => {
   }
 });
 
-test('encoding leaves its input alone', () => {
+test('encoding does not change its input', () => {
   const bytes = Uint8Array.from({ length: 40 }, (_, i) => i);
   encodeBase62(bytes);
   assert.deepEqual(

@@ -104,7 +104,7 @@ describe('attempts that are settled together', () => {
     assert.deepEqual(new Set(told.batches.map(({ fate }) => fate?.kind)), new Set(['dead']));
   });
 
-  it('of a webhook that was stopped meanwhile settle their batches and change nothing else', () => {
+  it('of a webhook that was stopped in the meantime settle their batches and change nothing else', () => {
     for (const state of ['stopped', 'failed'] as const) {
       const told = concluded({ state, stateReason: 'stopped_by_administrator' }, [ok(0), error(1)]);
       assert.deepEqual([told.health, told.changes, told.audit], [null, [], null]);
@@ -235,7 +235,7 @@ describe('an attempt that broke off in the service', () => {
     assert.deepEqual([told.progress.state, told.health?.deadStreak], ['running', 9]);
   });
 
-  it('ends the silence if it was a heartbeat, so that the next one is not due at once', () => {
+  it('ends the silence if it was a heartbeat, so that the next one is not due immediately', () => {
     const told = concluded({ sentAt: NOW - 60_000 }, [brokenOff(null)]);
     assert.deepEqual([told.batches[0]?.fate, told.health?.sentAt], [null, NOW - 5]);
   });

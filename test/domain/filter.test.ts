@@ -159,7 +159,7 @@ describe('a filter', () => {
       assert.equal(filterProblem(filter), null);
   });
 
-  it('is logic: $not inverts, $and and $or are those of their parts, and $eq holds for the value itself alone', () => {
+  it('is logic: $not inverts, $and and $or are those of their parts, and $eq holds only for the value itself', () => {
     const name = fc.constantFrom('a', 'b', 'c');
     const value = fc.jsonValue({ maxDepth: 2 });
     const data = fc.dictionary(name, value);

@@ -115,7 +115,7 @@ describe('a failure of the endpoint', () => {
     });
   }
 
-  it('is probed at once after ten failures in a row, then after 1 s, 2 s, 4 s and so on up to 30 s', () => {
+  it('is probed immediately after ten failures in a row, then after 1 s, 2 s, 4 s and so on up to 30 s', () => {
     const delays = [0, 9, 10, 11, 12, 14, 15, 50, 2000].map((failureStreak) => {
       const { probeAt } = judged({ outcome: answered(500), progress: { ...HEALTHY, failureStreak } }).health;
       return (probeAt ?? NOW) - NOW;
@@ -161,7 +161,7 @@ describe('a failure of the endpoint', () => {
       assert.equal(asking(503, 7, { ...HEALTHY, failureStreak: 50 }), NOW + 30_000);
     });
 
-    it('gets no request for as long as it asked, even if other requests ended meanwhile', () => {
+    it('gets no request for as long as it asked, even if other requests ended in between', () => {
       const held = { ...HEALTHY, failureStreak: 1, failingSinceAt: NOW - 5, probeAt: NOW + 60_000 };
       assert.equal(judged({ outcome: answered(500), progress: held }).health.probeAt, NOW + 60_000);
       assert.equal(judged({ outcome: answered(400), progress: held }).health.probeAt, NOW + 60_000);
@@ -195,7 +195,7 @@ describe('an answer about the content', () => {
     assert.deepEqual([health.failureStreak, health.probeAt], [3, NOW + 500]);
   });
 
-  it('is halved at once when it is 413', () => {
+  it('is halved immediately when it is 413', () => {
     assert.deepEqual(judged({ outcome: answered(413) }).fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
   });
 

@@ -48,7 +48,7 @@ async function arrived(at: ReceivingEndpoint, ids: readonly string[]): Promise<s
 const idsOf = ({ events }: AcceptedView): string[] => events.map(({ id }) => id);
 
 describe('event data', () => {
-  it('is delivered and pulled as it was sent, alone and in a list, for any JSON', async (t) => {
+  it('is delivered and pulled as it was sent, singly and in a list, for any JSON', async (t) => {
     const { admin, service, at, webhook } = await start(t);
     const texts = [PRICE, ...fc.sample(jsonText, 80)];
     const loose = fc.sample(looseJsonText, 20);

@@ -63,7 +63,7 @@ describe('deliveries to an endpoint with OAuth', () => {
     assert.equal(headers['x-api-key'], at.apiKey);
   });
 
-  it('share one token request if several are sent at once', async (t) => {
+  it('share one token request if several are sent at the same time', async (t) => {
     const { admin, authorization, at } = await startOauthJourney(t, { webhook: { maxBatchRecords: 1 } });
     await publish(admin, TYPE, ...Array.from({ length: 30 }, (_, n) => ({ n })));
     for (let arrived = 0; arrived < 30; arrived += 1) await at.next();

@@ -23,7 +23,7 @@ const LAST_LINE =
   'acknowledged is lost; systemd, Docker or npm start starts it again';
 
 onSqlite(
-  'serve refuses requests under way, says why and exits with 1; the next start has all acknowledged data',
+  'serve refuses requests in progress, says why and exits with 1; the next start has all acknowledged data',
   async (t) => {
     const service = await spawnService(t, { env: { NODE_OPTIONS: `--import=${END_THREAD}` } });
     const { admin, url } = service;
@@ -65,7 +65,7 @@ test('an embedding program is notified, and may create another Sallyport on the 
   await second.publish({ type: TYPE, data: {} });
 });
 
-test('npm start starts a service that failed again, but not for ever, and none that could not start', async (t) => {
+test('npm start starts a service that failed again, but not forever, and none that could not start', async (t) => {
   const folder = temporaryFolder(t);
   const program = join(folder, 'failing.mjs');
   const starts = join(folder, 'starts');

@@ -186,7 +186,7 @@ describe('erasing a person’s data', () => {
     assert.equal((await states(s, number)).filter((state) => state === 'discarded').length, 100);
   });
 
-  it('does not keep the response to a request under way, which may repeat the data, and keeps other responses', async (t) => {
+  it('does not keep the response to a request in progress, which may repeat the data, and keeps other responses', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     await run(s, number);
@@ -325,7 +325,7 @@ describe('an erasure that takes long', () => {
     );
   });
 
-  it('can be requested again meanwhile: the second erases later events, and counts nothing twice', async (t) => {
+  it('can be requested again before it ends: the second erases later events, and counts nothing twice', async (t) => {
     const { s, erasures, erased, goOn } = await begun(t);
     await s.store.events.publish([newEvent(s, 'order.placed', about('jane', SECRET))]);
     const second = await erasures.erase({ subject: 'jane' }, ACTOR);
@@ -412,7 +412,7 @@ describe('POST /events/erase', () => {
 
   // A snapshot of SQLite keeps the log.
   if (!onPostgres)
-    it('answers 202 and goes on by itself while another process reads the database', async (t) => {
+    it('answers 202 and continues automatically while another process reads the database', async (t) => {
       const { service, admin } = await startJourney(t);
       await makeEventType(admin, 'order.placed');
       await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));

@@ -168,7 +168,7 @@ describe('event types', () => {
     }
   });
 
-  it('use a new schema at once, for later events', async (t) => {
+  it('use a new schema immediately, for later events', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });
     const id = await idOf(s, 'order.placed');

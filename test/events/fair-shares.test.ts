@@ -82,7 +82,7 @@ describe('a request whose events are judged by slow filters', () => {
     );
   });
 
-  it('is judged again by a filter that changes meanwhile', async (t) => {
+  it('is judged again by a filter that changes in the meantime', async (t) => {
     const { s, third, events, offsetsOf } = await prepare(t);
     const publishing = s.publish({ events }, ACTOR);
     await s.webhooks.patch(third, { filter: { 'data.third': 'never' } }, ACTOR);

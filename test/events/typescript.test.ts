@@ -87,7 +87,7 @@ describe('the TypeScript type of a schema', () => {
     });
   }
 
-  it('has descriptions and what is deprecated as comments, which nothing ends early', () => {
+  it('has descriptions and deprecations as comments, which nothing ends early', () => {
     const schema = {
       type: 'object',
       required: ['a'],

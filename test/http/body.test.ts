@@ -174,7 +174,7 @@ describe('a body', () => {
 });
 
 describe('the memory of bodies', () => {
-  it('grows with what has arrived, is bounded for one sender and for all, and is given back', async (t) => {
+  it('grows with the bytes that have arrived, is bounded for one sender and for all, and is given back', async (t) => {
     const bodies = createBodies(100_000, 60_000);
     const answered: number[] = [];
     let came = deferred<void>();

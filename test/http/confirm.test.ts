@@ -26,7 +26,7 @@ const CASES: readonly (readonly [what: string, waits: boolean, route: Partial<Ro
 
 describe('a reply', () => {
   for (const [what, waits, route] of CASES) {
-    it(`${waits ? 'waits' : 'does not wait'} for what is read to be durable: ${what}`, async () => {
+    it(`${waits ? 'waits' : 'does not wait'} until its data is durable: ${what}`, async () => {
       let asked = 0;
       const count = (): void => {
         asked += 1;

@@ -137,7 +137,7 @@ test('cursors', async (t) => {
     });
   }
 
-  await t.test('of other lists show deliveries of the filter alone', async () => {
+  await t.test('of other lists show only deliveries of the filter', async () => {
     const list = { path: `${EDGE}/deliveries`, client: admin };
     const filters: Record<string, string>[] = [
       { webhookId: seeded.get('webhooks')?.spare ?? '' },
@@ -163,7 +163,7 @@ test('cursors', async (t) => {
     assert.match(JSON.stringify(body), /until must be later than since/);
   });
 
-  await t.test('show employees of the divisions of the user alone, whosesoever they are', async () => {
+  await t.test('show only employees of the divisions of the user', async () => {
     const { id: ofSales, spare: ofResearch } = seeded.get('employees') ?? assert.fail();
     const seen = async (division: string, cursor: string): Promise<string[]> => {
       const user = { constraints: { divisions: [division] } };

@@ -281,7 +281,7 @@ for (const isTls of [false, true]) {
       assert.equal(arrived(), 0);
     });
 
-    it('is disconnected at once without a request, or after its reply', async (t) => {
+    it('is disconnected immediately without a request, or after its reply', async (t) => {
       const { open, release } = await listening(t, isTls);
       release.resolve();
       const silent = open();

@@ -24,7 +24,7 @@ function ask(socket: Socket): Promise<string> {
   });
 }
 
-it('an idle connection takes another request after two minutes, as long as Caddy keeps it, and ends by itself later', {
+it('an idle connection takes another request after two minutes, as long as Caddy keeps it, and ends automatically later', {
   timeout: 240_000,
 }, async (t) => {
   const { url } = await startService(t);

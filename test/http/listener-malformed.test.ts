@@ -81,7 +81,7 @@ for (const isTls of [false, true]) {
       assert.equal(refusals(log), 1);
     });
 
-    it('is answered at once without earlier requests', async (t) => {
+    it('is answered immediately without earlier requests', async (t) => {
       const { log, answers } = await ask(t, isTls, NO_REQUEST);
       assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
       assert.equal(refusals(log), 1);
@@ -100,7 +100,7 @@ for (const isTls of [false, true]) {
       });
     }
 
-    it('is answered at once if its own body is invalid', async (t) => {
+    it('is answered immediately if its own body is invalid', async (t) => {
       const { answers } = await ask(t, isTls, post('/1'));
       assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
     });

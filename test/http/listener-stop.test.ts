@@ -162,7 +162,7 @@ for (const isTls of [false, true]) {
       assert.deepEqual(carriedOut, ['/first', '/held']);
     });
 
-    it('closes idle connections at once', async (t) => {
+    it('closes idle connections immediately', async (t) => {
       const { open, openBare, arrived, release, close, log } = await start(t, isTls);
       const busy = await open();
       busy.socket.write(get('/held'));
@@ -234,7 +234,7 @@ for (const isTls of [false, true]) {
       assert.deepEqual(carriedOut, ['/held']);
     });
 
-    it('ends by itself without requests, and so does a second one', async (t) => {
+    it('ends automatically without requests, and so does a second one', async (t) => {
       const { open, close } = await start(t, isTls);
       const client = await open();
       client.socket.write(get('/first'));

@@ -104,7 +104,7 @@ describe('a webhook in mode pull', () => {
     assert.deepEqual([webhookId, endpointId, previousState], [id, null, 'started']);
   });
 
-  it('takes the same acknowledgement again and refuses what is behind or beyond', async (t) => {
+  it('takes the same acknowledgement again and refuses one behind or beyond', async (t) => {
     const { admin, id } = await prepare(t);
     const none = errorOf(await acknowledge(admin, id, 0));
     assert.deepEqual(
@@ -159,7 +159,7 @@ describe('a webhook in mode pull', () => {
     assert.equal((await read(admin, sent.id)).acknowledgedOffset, undefined);
   });
 
-  it('heeds If-Match, and needs the scope records:read', async (t) => {
+  it('honours If-Match, and needs the scope records:read', async (t) => {
     const { admin, id } = await prepare(t);
     await publish(admin, [1]);
     const body = { throughOffset: 0 };
@@ -211,7 +211,7 @@ describe('a webhook in mode pull', () => {
     assert.notEqual((await read(later, id)).sessionId, sessionId);
   });
 
-  it('reads what is encrypted for its key, and stops reading with the key', async (t) => {
+  it('reads records that are encrypted for its key, and stops reading with the key', async (t) => {
     const { publicKey, privateKey } = await pgpKeyPair();
     const { service, admin } = await prepare(t);
     const wanted = { name: 'people', mode: 'pull', eventTypes: ['employee.*'] };
@@ -270,7 +270,7 @@ describe('a webhook in mode pull', () => {
     assert.deepEqual(await deliveriesOf(admin, id), [[0, 'delivered', 0]]);
   });
 
-  it('shows its unread records and what was acknowledged in the metrics', async (t) => {
+  it('shows its unread and its acknowledged records in the metrics', async (t) => {
     const { service, admin, id } = await prepare(t);
     await publish(admin, [1, 2, 3]);
     await succeeded(acknowledge(admin, id, 1));
@@ -279,7 +279,7 @@ describe('a webhook in mode pull', () => {
     assert.match(metrics, new RegExp(`sallyport_deliveries_total\\{webhook="${id}",outcome="delivered"\\} 2\\n`));
   });
 
-  it('gets what a webhook in mode push gets, which is sent meanwhile', async (t) => {
+  it('gets the same records as a webhook in mode push that is sent them at the same time', async (t) => {
     const { admin, id } = await prepare(t, { filter: { 'data.n': { $gte: 2 } } });
     await pushWebhook(admin);
     await publish(admin, [1, 2, 3]);

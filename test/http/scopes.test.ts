@@ -269,7 +269,7 @@ test('the guarded operations of the API', async (t) => {
     ),
   );
 
-  await t.test('take a token of their scope alone, of a user with its permission alone', async () => {
+  await t.test('accept only a token of their scope, of a user with its permission', async () => {
     for (const line of GUARDED) {
       const [operation, scope, answers] = line;
       const { alone } = callers.of(scope);

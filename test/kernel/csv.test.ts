@@ -33,7 +33,7 @@ describe('a line of CSV', () => {
     );
   });
 
-  it('knows every character that another one of a formula stands for', () => {
+  it('knows every character that another one of a formula represents', () => {
     for (let code = 0x21; code < 0xffff; code += 1) {
       const character = String.fromCharCode(code);
       if (/^[=+\-@]/.test(character.normalize('NFKC'))) assert.equal(csvLine([`${character}1`])[0], "'", character);

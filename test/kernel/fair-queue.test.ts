@@ -134,7 +134,7 @@ describe('createFairQueue', () => {
     assert.deepEqual(served.slice(0, 4), ['many', 'many', 'one', 'other']);
   });
 
-  it('takes amounts at once, refuses beyond either bound, and changes nothing then', () => {
+  it('takes amounts immediately, refuses beyond either bound, and changes nothing then', () => {
     const bytes = createFairQueue({ what: 'bytes', places: 100, placesPerOwner: 60, retryAfterSeconds: 3 });
     const first = bytes.take('a', 50);
     assert.throws(() => bytes.take('a', 11), { code: 'too_many_requests', headers: { 'Retry-After': '3' } });

@@ -131,7 +131,7 @@ describe('a reader of JSON', () => {
       );
   });
 
-  it('tells the same however many bytes it reads at once, and never reads more', () => {
+  it('tells the same however many bytes it reads in one step, and never reads more', () => {
     fc.assert(
       fc.property(fc.oneof(text, damaged), fc.integer({ min: 1, max: 9 }), (json, atOnce) =>
         assert.deepEqual(told(json, atOnce), told(json, json.length * 4 + 1)),

@@ -37,7 +37,7 @@ function eventsIn(dataDir: string): number {
   }
 }
 
-describe('a program ends by itself after stop', () => {
+describe('a program ends without process.exit after stop', () => {
   for (const [how, calls] of [
     ['startDelivery twice', 'await service.startDelivery(); await service.startDelivery();'],
     ['startDelivery twice at once', 'await Promise.all([service.startDelivery(), service.startDelivery()]);'],
@@ -118,7 +118,7 @@ describe('after stop', () => {
     assert.equal(eventsIn(dataDir), 1);
   });
 
-  it('the middleware and guards answer 503 at once, also for /livez, and other paths go to the program', async (t) => {
+  it('the middleware and guards answer 503 immediately, also for /livez, and other paths go to the program', async (t) => {
     const { sallyport } = await open(t);
     const guard = sallyport.guard('orders:create');
     const server = createServer((request, response) =>

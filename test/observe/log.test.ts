@@ -107,7 +107,7 @@ describe('the destination of the log', () => {
     assert.equal(text(), 'one\nzwölf\nthree\n');
   });
 
-  it('writes the lines of several turns together under load, and the last ones by itself', async (t) => {
+  it('writes the lines of several turns together under load, and the last ones automatically', async (t) => {
     let now = 1000;
     const { log, text } = opened(t, () => now);
     const turns = async (count: number, said: string): Promise<void> => {

@@ -91,7 +91,7 @@ test('a connection that stays open after an irregular head is closed, and a stat
   }
 });
 
-test('what is unreadable of a body is noted with the status', async (t) => {
+test('an unreadable body is noted with the status', async (t) => {
   const port = await startRawTlsServer(t, identity, async (socket) => {
     await once(socket, 'data');
     socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);

@@ -205,7 +205,7 @@ describe('names whose servers do not answer', () => {
     await end(back);
   });
 
-  it('that are asked for all at once are all looked up in the end, so many at a time', async () => {
+  it('are all looked up in the end if all are asked for at the same time, so many together', async () => {
     const { resolve, asked, end } = openResolve();
     const all = names('many', 100);
     const answers = all.map((name) => resolve(name));

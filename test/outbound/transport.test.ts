@@ -239,7 +239,7 @@ test('only https is allowed, and a header that cannot be sent is `internal` with
   assert.ok((await post(requestTo(receiver.origin))).ok);
 });
 
-test('a request that is given up ends at once and its connection with it', async (t) => {
+test('a request that is given up ends immediately and its connection with it', async (t) => {
   const closed = deferred();
   const receiver = await startReceiver(t, (_seen, response) => void response.once('close', () => closed.resolve()));
   const { post } = loopbackTransport(t, { caPem });

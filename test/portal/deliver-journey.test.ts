@@ -39,7 +39,7 @@ async function arrives({ at, type }: { at: ReceivingEndpoint; type: string }): P
 for (const isScriptless of [false, true]) {
   const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
   describe(`the way to the first delivery (${how})`, () => {
-    it('works by mouse alone: an endpoint is verified, and an event encrypted, sent and received', async (t) => {
+    it('works without a command: an endpoint is verified, and an event encrypted, sent and received', async (t) => {
       const { portal, receiver } = await startJourney(t);
       const { page, open } = await portal.signIn('administrator', { isScriptless });
       const { publicKey, privateKey } = await pgpKeyPair();

@@ -33,7 +33,7 @@ describe('a new secret', () => {
     assert.deepEqual((await renewed.next()).records[0]?.data, { n: 2 });
   });
 
-  it('can be one that was agreed on, used at once: it is not shown, and no other is made', async (t) => {
+  it('can be one that was agreed on, used immediately: it is not shown, and no other is made', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in', { secret: 'the one after' });
     const { id } = await makeEndpoint(admin, { ...at, secret: 'the one before' }, { name: 'Shop' });

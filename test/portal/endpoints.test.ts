@@ -309,7 +309,7 @@ describe('an endpoint', () => {
     assert.deepEqual((await admin.get<{ items: unknown[] }>('endpoints')).body.items, []);
   });
 
-  it('offers to viewers nothing, and to operators the challenge and the test alone', async (t) => {
+  it('offers to viewers nothing, and to operators only the challenge and the test', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { oauth } = createAuthorizationServer(receiver, '/token');
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth });

@@ -27,7 +27,7 @@ async function read({ stream }: Reply, most = 100): Promise<unknown[]> {
 }
 
 describe('an event stream', () => {
-  it('sends markup line by line, with a name where there is one', async () => {
+  it('sends markup line by line, with a name if there is one', async () => {
     const { signal } = new AbortController();
     const reply = eventStream(
       call(signal),

@@ -56,7 +56,7 @@ describe('the first start at a terminal', { skip: lacking('python3') }, () => {
 });
 
 describe('the first invitation', () => {
-  it('is made for the first administrator alone, and takes the place of an earlier one', async (t) => {
+  it('is made only for the first administrator, and replaces an earlier one', async (t) => {
     const services = await openTestServices(t);
     const credentials = { dataDir: '', adminUserName: 'admin', adminPassword: '', clientId: '', clientSecret: '' };
     const first = { store: services.store, services, firstCredentials: credentials };

@@ -36,7 +36,7 @@ function start(t: TestContext, pace: LivePace) {
 }
 
 describe('a live part', () => {
-  it('is sent at once, and again after an attempt if it changed', async (t) => {
+  it('is sent immediately, and again after an attempt if it changed', async (t) => {
     const { events, settle, state } = start(t, { everyMs: 0, checkMs: NEVER_MS });
     assert.equal((await events.next()).value?.html.markup, '1');
     const next = events.next();

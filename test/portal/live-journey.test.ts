@@ -232,7 +232,7 @@ describe('the live list of attempts', () => {
 });
 
 describe('the failures by cause', () => {
-  it('count each new failure, and lose those that are sent again', async (t) => {
+  it('count each new failure, and no failure whose record is sent again', async (t) => {
     const { at, webhook, sendOne, openAs, portal } = await dock(t);
     const { page } = await openAs('viewer', '/deliveries/failures');
     await page.getByText('No delivery is dead').waitFor();

@@ -78,7 +78,7 @@ describe('a passkey', () => {
     assert.equal(await page.getByText('password is wrong').count(), 0);
   });
 
-  it('of a customer’s user signs in at the form of that customer alone', async (t) => {
+  it('of a customer’s user signs in only at the form of that customer', async (t) => {
     const portal = await startPortal(t);
     const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
     await userOf(portal, acme, 'ada');

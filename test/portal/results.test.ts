@@ -11,7 +11,7 @@ import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 
 describe('a form that shows a secret', () => {
-  it('is processed once if it is sent twice, at once or later', async (t) => {
+  it('is processed once if it is sent twice, at the same time or later', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { services, url } = service;
@@ -97,7 +97,7 @@ describe('a form that shows a secret', () => {
   });
 
   for (const whose of ['operator', 'customer'] as const) {
-    it(`shows its secret at the first visit alone in the portal of the ${whose}, and then leads to a new one`, async (t) => {
+    it(`shows its secret only at the first visit in the portal of the ${whose}, and then leads to a new one`, async (t) => {
       const service = await startService(t);
       const customer = await makeCustomer(service);
       const isOperator = whose === 'operator';

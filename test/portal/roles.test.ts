@@ -105,7 +105,7 @@ describe('every page of the portal', () => {
     assert.equal((await post('/theme', { back, theme: 'dark' })).status, 303);
   });
 
-  it('takes forms with the token of the session alone, and from its own site alone', async (t) => {
+  it('accepts forms only with the token of the session, and only from its own site', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const other = await newSession(service, 'administrator');

@@ -70,7 +70,7 @@ describe('the cookies of the portal', () => {
     );
   });
 
-  it('count without protection on a loopback address alone, and replace those of the other kind', () => {
+  it('count without protection only on a loopback address, and replace those of the other kind', () => {
     assert.equal(of(asked({ host: 'edge.example', cookie: 'a=planted' }))('a'), null);
     assert.equal(of(asked({ host: 'edge.example', cookie: 'a=planted; __Host-a=1' }))('a'), '1');
     assert.equal(of(asked({ host, cookie: 'a=1' }))('a'), '1');
@@ -88,7 +88,7 @@ describe('the cookies of the portal', () => {
 });
 
 describe('a form token', () => {
-  it('is another text each time, and holds for its own cookie alone', () => {
+  it('is another text each time, and holds only for its own cookie', () => {
     const [one, other] = [formToken('cookie'), formToken('cookie')];
     assert.notEqual(one, other);
     for (const token of [one, other]) assert.equal(forgeryProblem(asked({}), token, 'cookie', null), null);
@@ -356,7 +356,7 @@ describe('differences', () => {
 });
 
 describe('the targets of audit entries', () => {
-  it('is called as people know it, with a link where there is a page', async (t) => {
+  it('is called as people know it, with a link if there is a page', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });
     const gone = services.ids.uuid();

@@ -20,7 +20,7 @@ import { startService } from '../support/service.ts';
 repeatsInSlowTier('postgres');
 
 describe('the search', () => {
-  it('opens by Ctrl K, finds by name and id, and is used by keyboard alone', async (t) => {
+  it('opens by Ctrl K, finds by name and id, and works with the keyboard only', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Corner shop' });

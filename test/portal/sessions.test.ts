@@ -97,7 +97,7 @@ describe('a session', () => {
     assert.equal(await isSignedIn(service, bystander), true);
   });
 
-  it('begins with a password set by an invitation: once, and for a form of this site alone', async (t) => {
+  it('begins with a password set by an invitation: once, and only for a form of this site', async (t) => {
     const service = await startService(t);
     const { services, admin } = service;
     const { token: before, userId } = await newSession(service, 'operator');
@@ -258,7 +258,7 @@ describe('signing in', () => {
     assert.equal((await signIn(service.url, { userName: 'grace', password: PASSWORD })).status, 303);
   });
 
-  it('goes on to a page of this site alone', async (t) => {
+  it('goes on only to a page of this site', async (t) => {
     const service = await startService(t);
     await userWithPassword(service, 'grace', 'operator');
     const targets: readonly [next: string, to: string][] = [
@@ -276,7 +276,7 @@ describe('signing in', () => {
     }
   });
 
-  it('takes its form with the cookie that came with it alone', async (t) => {
+  it('accepts its form only with the cookie that came with it', async (t) => {
     const service = await startService(t);
     await userWithPassword(service, 'grace', 'operator');
     const fields = { userName: 'grace', password: PASSWORD };

@@ -12,7 +12,7 @@ import { onPostgres } from '../support/store.ts';
 repeatsInSlowTier('postgres');
 
 describe('settings', () => {
-  it('shows each setting and its source, those that were changed first', async (t) => {
+  it('shows each setting and its source, changed ones first', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer');
     assert.equal(await open('/settings'), 200);

@@ -60,7 +60,7 @@ function isSignedIn({ headers }: PortalReply): boolean {
 }
 
 describe('sign-ins side by side', () => {
-  it('tell ten failures, and of what came after them not even the success', async (t) => {
+  it('tell ten failures, and nothing that came after them, not even the success', async (t) => {
     const { service, userId } = await start(t);
     const guesses = guessesOf(2 * CLIENT_FAILURES_MAX);
     const replies = await signInAtOnce(t, service, [...guesses, PASSWORD]);

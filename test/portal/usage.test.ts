@@ -72,7 +72,7 @@ describe('the usage in the portal', () => {
     assert.deepEqual(await limits(), { endpoints: 50, webhooks: 100, eventsPerSecond: 70 });
   });
 
-  it("shows a customer its own alone, and has no page of others'", async (t) => {
+  it("shows a customer only its own, and has no page of others'", async (t) => {
     const service = await startService(t);
     const { admin, url } = service;
     await makeEventType(admin, TYPE);

@@ -159,7 +159,7 @@ describe('a webhook', () => {
     assert.equal(at.deliveries.length, 0, 'nothing was sent with the expired key');
   });
 
-  it('lists before a deletion what is deleted and what stays', async (t) => {
+  it('lists before a deletion everything that it deletes and everything that stays', async (t) => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });

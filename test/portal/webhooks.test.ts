@@ -56,7 +56,7 @@ describe('the list of webhooks', () => {
     assert.deepEqual(await allWebhooks(admin), []);
   });
 
-  it('shows state and reason, endpoint, events, what waits and the last attempt, and is filtered', async (t) => {
+  it('shows state and reason, endpoint, events, waiting records and the last attempt, and is filtered', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     await importKey(admin, 'hr', pgpVector('curve25519'));

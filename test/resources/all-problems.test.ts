@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
   ],
 ];
 
-describe('all problems of a request at once', () => {
+describe('all problems of a request in one reply', () => {
   for (const [what, work, fields] of cases) {
     it(`with ${what}`, async (t) => {
       const s = await openTestServices(t);

@@ -149,7 +149,7 @@ describe('replaying', () => {
     );
   });
 
-  it('makes them due at once and resets their count of content refusals', async (t) => {
+  it('makes them due immediately and resets their count of content refusals', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     await insertBatches(s, number, [

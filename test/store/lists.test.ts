@@ -152,7 +152,7 @@ describe('lists of what an operator administers', () => {
 });
 
 describe('the audit log', () => {
-  it('takes an entry about no row, and finds what was not done by a customer', async (t) => {
+  it('takes an entry about no row, and finds entries that were not made by a customer', async (t) => {
     const s = await openTestStore(t);
     await s.store.audit.append({ ...s.entry(), actor: 'user:operator', target: 'backup' });
     await s.store.audit.append({ ...s.entry(), target: 'backup' });

@@ -1,8 +1,6 @@
 /** Webhooks in the store, the data that the dispatcher reads, and expiring keys. */
-
-import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Progress, Webhook } from '../../src/domain/webhook.ts';
+import { type Progress, type Webhook } from '../../src/domain/webhook.ts';
 import { webhookNumbersIn } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
 import { STEP_ROWS_FIRST } from '../../src/store/port/steps.ts';
@@ -16,6 +14,7 @@ import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
+import assert from 'node:assert/strict';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
@@ -196,7 +195,7 @@ describe('the webhook store', () => {
     assert.equal((await s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`)).length, 0);
   });
 
-  it('finds webhooks by endpoint, by pattern, and those that receive a type without an encryption key', async (t) => {
+  it('finds webhooks by endpoint, by pattern, and the ones that receive a type without an encryption key', async (t) => {
     const s = await openTestStore(t);
     const [name, category, all, other] = await Promise.all(
       [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
@@ -247,7 +246,7 @@ it('the sizes of waiting records stay as published, also after an erasure', asyn
   assert.deepEqual(await bytes(), all);
 });
 
-it('several webhooks are read at once, each with its own batches and records, in order and up to its limit', async (t) => {
+it('several webhooks are read together, each with its own batches and records, in order and up to its limit', async (t) => {
   const d = await openDispatching(t);
   const [a, b, c] = [(await d.connect()).number, (await d.connect()).number, (await d.connect()).number] as const;
   await d.publishMany(5);

@@ -87,7 +87,7 @@ describe('a record that was erased after it was settled', () => {
     assert.equal(await statesOf(log), 'pending delivered. pending delivered. delivered. delivered.');
   });
 
-  it('alone leaves no audit entry of a replay', async (t) => {
+  it('leaves no audit entry of a replay if nothing else was chosen', async (t) => {
     const log = await open(t, 'delivered', 1);
     const { s, webhookId, webhookNumber } = log;
     s.advance(1000);

@@ -148,7 +148,7 @@ describe('an attempt', () => {
 });
 
 describe('replaying a delivery', () => {
-  it('makes a dead or delivered one pending, due at once, audited, and tells the dispatcher', async (t) => {
+  it('makes a dead or delivered one pending, due immediately, audited, and tells the dispatcher', async (t) => {
     const log = await open(t, ['dead', 'delivered', 'dead']);
     const { s, deliveries } = log;
     const wakes = s.wakes();

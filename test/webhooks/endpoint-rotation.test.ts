@@ -13,7 +13,7 @@ import { type Certificates, makeCertificates } from '../support/tls.ts';
 repeatsInSlowTier('postgres');
 
 describe('a rotated secret', () => {
-  it('signs at once unless it is scheduled, and only the result of the rotation shows it', async (t) => {
+  it('signs immediately unless it is scheduled, and only the result of the rotation shows it', async (t) => {
     const s = await openTestServices(t);
     const before = await makeEndpoint(s);
     const { endpoint, newSecret } = await s.endpoints.rotateSecret(before.id, {}, ACTOR);

@@ -46,7 +46,7 @@ const order = (total: number, country: string, more: object = {}) => ({
 });
 
 describe('a filter', () => {
-  it('decides when an event is published, alone or with others, and an event that does not pass takes no offset', async (t) => {
+  it('decides when an event is published, singly or with others, and an event that does not pass takes no offset', async (t) => {
     const s = await openTestServices(t);
     const { counts } = await prepare(s);
     await s.publish(order(99, 'DE'), ACTOR);
@@ -73,7 +73,7 @@ describe('a filter', () => {
     assert.deepEqual(await counts(), [3, 2, 1]);
   });
 
-  it('judges many requests at once, each for itself', async (t) => {
+  it('judges many requests at the same time, each for itself', async (t) => {
     const s = await openTestServices(t);
     const { counts } = await prepare(s);
     await Promise.all(

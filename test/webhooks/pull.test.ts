@@ -134,7 +134,7 @@ describe('retention', () => {
     assert.equal(await codeOf(acknowledge(pull, 3)), 'done');
   });
 
-  it('keeps unread records for ever if dead ones are kept for ever', async (t) => {
+  it('keeps unread records forever if dead ones are kept forever', async (t) => {
     const pull = await prepare(t);
     await publish(pull, [0]);
     pull.s.advance(1000 * DAY_MS);
@@ -248,7 +248,7 @@ describe('reading, publishing, acknowledging, erasing and tidying up', () => {
     );
   });
 
-  it('at once lose nothing and skip nothing', async (t) => {
+  it('at the same time lose nothing and skip nothing', async (t) => {
     const pull = await prepare(t);
     const { s, id } = pull;
     const seen = new Set<number>();

@@ -83,7 +83,7 @@ describe('an endpoint that is changed while it is challenged', () => {
     assert.deepEqual(challenged, ['/first']);
   });
 
-  it('is challenged again if its secret was replaced meanwhile, because the answer to the old one proves nothing', async (t) => {
+  it('is challenged again if its secret was replaced in between, because the answer to the old one proves nothing', async (t) => {
     const { s, challenged, id, holdNext } = await open(t);
     const hold = holdNext();
     const verifying = s.endpoints.verify(id, ACTOR);

@@ -80,7 +80,7 @@ describe('reading an envelope', () => {
     dataJson: fc.jsonValue().map((value) => JSON.stringify(value)),
   });
 
-  it('reads what was written', () => {
+  it('reads the written rows', () => {
     fc.assert(
       fc.property(fc.array(record, { maxLength: 4 }), fc.integer({ min: 1 }), (records, attemptNumber) => {
         const envelope = { subscriptionId: 'w1', sessionId: 's1', attemptNumber, records };

@@ -12,7 +12,7 @@ describe('joinText', () => {
     );
   });
 
-  it('joins pieces that are larger than its buffer, alone or together', () => {
+  it('joins pieces that are larger than its buffer, separately or together', () => {
     for (const pieces of [['\u20ac'.repeat(100_000)], Array<string>(3000).fill('é'.repeat(1024)), ['short']]) {
       assert.deepEqual(joinText(pieces), new TextEncoder().encode(pieces.join('')));
     }

@@ -23,7 +23,7 @@ import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { relativeTime } from '../parts/text.ts';
+import { time } from '../parts/text.ts';
 import { fillForm, number, oneOf, readForm, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
 import { visitorOf } from '../sign-in/sign-in-pages.ts';
@@ -45,7 +45,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
       const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
       return results.once(call, async () => {
         const { token, expiresAt } = await portalLinks.create(customer.id, input, call.acting);
-        return madeResult(call, customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
+        return madeResult(customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
       });
     },
     invalid: (call, refusal) => show(call, refusedForm(call.form, refusal)),
@@ -61,12 +61,12 @@ const LINK_FIELDS = {
     ],
   }),
   expiresInSeconds: number({
-    label: 'The link can be opened for (seconds)',
+    label: 'The link is valid for (seconds)',
     title: 'Life time of the link',
     isRequired: true,
     min: PORTAL_LINK_MIN_SECONDS,
     max: PORTAL_LINK_MAX_SECONDS,
-    hint: `${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS}, and once.`,
+    hint: `${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS}. It can be opened once.`,
   }),
   sessionSeconds: number({
     label: 'The session lasts (seconds)',
@@ -129,7 +129,6 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
 }
 
 function madeResult(
-  { now }: PageCall,
   customer: Customer,
   { link, expiresAt }: { readonly link: string; readonly expiresAt: number },
 ): Result {
@@ -154,7 +153,7 @@ function madeResult(
           title: 'The link',
           content: html`
             ${secretBox(secret, showing)}
-            ${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}.` })}
+            ${notice({ tone: 'info', text: html`It works once, until ${time(expiresAt)}.` })}
           `,
         })}
       `,

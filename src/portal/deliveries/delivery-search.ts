@@ -3,7 +3,7 @@ import { type Webhook } from '../../domain/webhook.ts';
 import { type Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { nearestName } from '../../kernel/suggestion.ts';
+import { nearest } from '../../kernel/nearest.ts';
 import { type DeliveryFilter, type DeliveryPage, type LastAttempt } from '../../store/port/deliveries.ts';
 import { type SharedPageDependencies } from '../frame/page.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
@@ -76,7 +76,7 @@ async function webhooksNamed(
   const found = similar.filter(({ name }) => name.toLowerCase() === named.toLowerCase());
   if (found.length > 0) return { found };
   const all = await store.directory.webhooks(within, null, NAMES_READ);
-  const near = nearestName(
+  const near = nearest(
     named,
     all.map(({ webhook }) => webhook.name),
   );

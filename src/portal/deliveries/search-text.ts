@@ -5,7 +5,7 @@
 import { ERROR_CLASSES, type ErrorClass } from '../../domain/outcome.ts';
 import { type DeliveryState } from '../../domain/webhook.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { nearestName } from '../../kernel/suggestion.ts';
+import { nearest } from '../../kernel/nearest.ts';
 import { type ResponseFilter } from '../../store/port/deliveries.ts';
 import { instantOf } from '../frame/query.ts';
 
@@ -91,7 +91,7 @@ function readWord({ field: named, value, isQuoted, text }: Word, { fields, hasLo
   if (named === null) return isQuoted ? { field: 'subject', value } : bareTerm(value, hasLog);
   const field = fields.find((one) => one === named.toLowerCase());
   if (field === undefined) {
-    const near = nearestName(named.toLowerCase(), fields);
+    const near = nearest(named.toLowerCase(), fields);
     if (near !== null) return { problem: `There is no filter “${named}”.`, meant: `${near}:${quotedIfNeeded(value)}` };
     const quoted = quotedText(text);
     return { problem: `There is no filter “${named}”. A subject with a colon needs quotes: ${quoted}.`, meant: quoted };
@@ -99,7 +99,7 @@ function readWord({ field: named, value, isQuoted, text }: Word, { fields, hasLo
   if (value === '') return { problem: `“${named}:” needs a value, such as ${EXAMPLES[field]}.`, meant: null };
   const canonical = canonicalValue(field, value);
   if (canonical !== null) return { field, value: canonical };
-  const near = nearestName(
+  const near = nearest(
     value.toLowerCase(),
     field === 'state' ? DELIVERY_STATES : field === 'response' ? RESPONSE_WORDS : [],
   );

@@ -168,10 +168,9 @@ function shownText(value: NonNullable<Config[SettingName]>, given: string | unde
 }
 
 function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
-  const { variable, flag } = SETTINGS[name];
   if (given === undefined) return html`the embedding program`;
   if (given === null) return html`<span class="quiet">default</span>`;
-  return given.by === 'flag' ? html`<code>--${flag}</code>` : html`<code>${variable}</code>`;
+  return given.by === 'flag' ? html`command line, <code>--${SETTINGS[name].flag}</code>` : html`environment`;
 }
 
 function databaseText({ location, bytes, logBytes }: StorageFacts): string {

@@ -4,13 +4,13 @@ import { userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
-import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { relativeTime } from '../parts/text.ts';
+import { time } from '../parts/text.ts';
 import { OPERATOR, permissionsForCustomers, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
@@ -164,7 +164,7 @@ function invitationPage({ pages, results, services, publicUrl }: SharedPageDepen
         return await results.once(call, async () => {
           const { token, expiresAt } = await invitations.invite(id, call.acting);
           const link = invitationUrl(url, token);
-          return invitedResult(call, { id, userName, link, expiresAt });
+          return invitedResult({ id, userName, link, expiresAt });
         });
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -202,7 +202,7 @@ function refused(id: string, text: string) {
 
 type Invited = { readonly id: string; readonly userName: string; readonly link: string; readonly expiresAt: number };
 
-function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Invited): Result {
+function invitedResult({ id, userName, link, expiresAt }: Invited): Result {
   const title = `Invitation for ${userName}`;
   const secret = {
     label: 'Invitation',
@@ -226,8 +226,7 @@ function invitedResult({ now }: PageCall, { id, userName, link, expiresAt }: Inv
             ${notice({
               tone: 'info',
               text: html`
-                It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no
-                longer work.
+                It works once, until ${time(expiresAt)}. Earlier invitations for this account no longer work.
               `,
             })}
           `,

@@ -1,10 +1,10 @@
-import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Parser } from '@asyncapi/parser';
 import { type ApiClient, succeeded } from '../../support/client.ts';
 import { registerApplication } from '../../support/journey.ts';
 import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { startService } from '../../support/service.ts';
+import assert from 'node:assert/strict';
 
 repeatsInSlowTier('postgres');
 
@@ -149,7 +149,7 @@ it('the AsyncAPI document shows the bodies of a format, whose examples satisfy t
   assert.equal((await admin.as(null).get(`${ASYNC_API}?format=xml`)).status, 400);
 });
 
-it('the catalogue as TypeScript has a type for every schema, internal ones for a token alone', async (t) => {
+it('the catalogue as TypeScript has a type for every schema, internal ones only for a token', async (t) => {
   const { admin, url } = await startService(t);
   await withOrders(admin);
   const open = await fetch(url + DECLARATIONS);

@@ -119,7 +119,7 @@ describe('/readyz', () => {
     assert.equal(await isReady(), true);
   });
 
-  it('reports at once that the dispatcher is not running', async () => {
+  it('reports immediately that the dispatcher is not running', async () => {
     const { isReady, writes, state } = opened();
     const answer = isReady();
     writes[0]?.resolve('written');

@@ -35,7 +35,7 @@ async function isActive({ tokens }: Service, token: string): Promise<boolean> {
 }
 
 describe('revocation', () => {
-  it('ends only the given token of the client, at once', async (t) => {
+  it('ends only the given token of the client, immediately', async (t) => {
     const service = await start(t);
     const { client, token } = service;
     const other = await tokenOf(service, client.clientId, client.clientSecret);

@@ -83,7 +83,7 @@ describe('on a raw connection', () => {
     await assertReusable(service, connection, 400);
   });
 
-  it('two requests sent at once get their replies in order', async (t) => {
+  it('two requests sent at the same time get their replies in order', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM], 'grant_type=x') + service.good);

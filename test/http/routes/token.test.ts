@@ -136,7 +136,7 @@ describe('a token request in JSON', () => {
     assert.equal(await issuedTokens(service), 2);
   });
 
-  it('may use the names of RFC 6749, alone or with the JSON names', async (t) => {
+  it('may use the names of RFC 6749, with or without the JSON names', async (t) => {
     const service = await start(t);
     const { clientId: client_id, clientSecret: client_secret } = service.client;
     const snake = { client_id, client_secret, grant_type: 'client_credentials', scope: 'employees:view' };

@@ -78,7 +78,7 @@ describe('a customer in its own portal', () => {
     assert.equal(await page.getByText('From nothing to the first delivered webhook').count(), 0);
   });
 
-  it('registers applications within the offered scopes, which act as one account that is made by itself', async (t) => {
+  it('registers applications within the offered scopes, which act as one account that is made automatically', async (t) => {
     const portal = await startPortal(t);
     await succeeded(
       portal.service.admin.post('products', {

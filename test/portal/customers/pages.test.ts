@@ -13,7 +13,7 @@ async function endpointOf({ service }: Portal, customerId: string | null, name: 
 }
 
 describe('the pages of customers', () => {
-  it('add, find, change and delete a customer by mouse', async (t) => {
+  it('add, find, change and delete a customer in the portal', async (t) => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('administrator');
     await open('/');
@@ -201,7 +201,7 @@ describe('the pages of customers', () => {
     assert.match(items[0]?.changes.logo?.to ?? '', /^\d+ characters/);
   });
 
-  it('ask again if somebody else has changed the look meanwhile', async (t) => {
+  it('ask again if somebody else has changed the look in the meantime', async (t) => {
     const portal = await startPortal(t);
     const [mine, theirs] = [
       await portal.signIn('administrator', { expecting: [412] }),

@@ -13,7 +13,7 @@ import { newSession, request } from '../../support/portal-requests.ts';
 const pathOf = (page: { url(): string }): string => new URL(page.url()).pathname;
 
 describe('a user of a customer', () => {
-  it('signs in at the form of the customer alone, and returns to it', async (t) => {
+  it('signs in only at the form of the customer, and returns to it', async (t) => {
     const portal = await startPortal(t);
     const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
     await userOf(portal, acme, 'ada');

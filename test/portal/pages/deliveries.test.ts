@@ -295,7 +295,7 @@ describe('a live tail', () => {
     assert.match(rows([], true), /No attempts yet/);
   });
 
-  it('continues with settled attempts, newest first, and counts those that it left out', async () => {
+  it('continues with settled attempts, newest first, and counts the ones that it left out', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
     const events = tailEvents(feed, { webhookId: null, outcome: null }, async () => webhook, gone.signal);

@@ -161,7 +161,7 @@ describe('a test event', () => {
     assert.match(shown, /No response/);
   });
 
-  it('that arrived at once has no time to tell', () => {
+  it('that arrived immediately has no time to tell', () => {
     const shown = testSection(
       {
         id: 'a',

@@ -29,7 +29,7 @@ describe('the page of a refused request', () => {
   const textOf = (refusal: Refusal): string => refusalView(refusal, 'id', true).content.markup;
 
   for (const reason of UNAVAILABLE_REASONS) {
-    it(`says what is true of the database that is unavailable: ${reason}`, () => {
+    it(`says the truth about the database that is unavailable: ${reason}`, () => {
       const refusal = new DatabaseUnavailable(reason);
       const isUnknown = ['unknown', 'stopped', 'missing', 'replaced'].includes(reason);
       assert.equal(mayBeCommitted(refusal), isUnknown);

@@ -100,7 +100,7 @@ describe('while another process holds the database', () => {
     await holder.release();
   });
 
-  it('the queue of waiting writes is bounded: further ones are refused at once, and the waiting ones are written', async (t) => {
+  it('the queue of waiting writes is bounded: further ones are refused immediately, and the waiting ones are written', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);
     const large = { ...write('large'), params: { name: 'large', value: Buffer.alloc(BYTES_WAITING_MAX) } };

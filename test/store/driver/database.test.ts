@@ -31,7 +31,7 @@ describe('retryStale', () => {
     new ConstraintViolation('check', ['a < 5']),
     new Error('disk full'),
   ]) {
-    it(`rethrows ${error.message} at once`, async () => {
+    it(`rethrows ${error.message} immediately`, async () => {
       const decide = failing(error, 1);
       await assert.rejects(retryStale(decide), (thrown) => thrown === error);
       assert.equal(await decide(), 2);

@@ -136,7 +136,7 @@ describe('the migration of the schema', () => {
     });
   }
 
-  it('changes nothing if another process has migrated the database meanwhile', async (t) => {
+  it('changes nothing if another process has migrated the database in the meantime', async (t) => {
     const db = openAt(t, FIRST);
     const verdict = older(db, HISTORY);
     const other = new BetterSqlite3(db.connection.name);
@@ -203,7 +203,7 @@ describe('a data folder with an older schema', () => {
     steps: [{ from: SCHEMA_VERSION, to: SCHEMA_VERSION + 1, sql: 'ALTER TABLE user_account ADD COLUMN nickname TEXT' }],
   };
 
-  it('is migrated by the server alone, which keeps a copy', async (t) => {
+  it('is migrated only by the server, which keeps a copy', async (t) => {
     const config = await startedFolder(t);
     await assert.rejects(
       openFolder(config, { exclusive: false, history }),

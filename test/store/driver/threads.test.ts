@@ -135,7 +135,7 @@ describe('the threads of a database', () => {
     assert.equal(statSync(`${path}-wal`).size, 0);
   });
 
-  it('show a commit to its caller at once, even after another read in the same turn', async (t) => {
+  it('show a commit to its caller immediately, even after another read in the same turn', async (t) => {
     const { db } = open(t);
     for (let n = 0; n < 300; n += 1) {
       assert.equal(count(db), n);
@@ -177,7 +177,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), commits.length);
   });
 
-  it('report at once that a reader prevents emptying the log, and continue to write', async (t) => {
+  it('report immediately that a reader prevents emptying the log, and continue to write', async (t) => {
     const { path, db } = open(t);
     await db.commit([insert(1)]);
     const reader = openSqlite(path);

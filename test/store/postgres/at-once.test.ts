@@ -135,7 +135,7 @@ describe('two instances', () => {
     }
   });
 
-  it('install the built-in products and the check of the master key when they start at once', async (t) => {
+  it('install the built-in products and the check of the master key when they start at the same time', async (t) => {
     const { instances } = await openInstances(t);
     await Promise.all(instances.map(({ store }) => installBuiltInProducts(store, NOW)));
     await Promise.all(instances.map(({ store }) => installBuiltInEventTypes(store, NOW)));
@@ -244,7 +244,7 @@ const tokenOf = ({ ids }: Instance, { id }: Application, tokensRevokedThrough = 
 });
 
 describe('tokens of one turn', () => {
-  it('are issued together, and each is refused alone', async (t) => {
+  it('are issued together, and each is refused separately', async (t) => {
     const { one } = await openInstances(t);
     const [shop, till] = await makeApplications(one, ['shop', 'till']);
     assert.ok(shop && till);

@@ -78,7 +78,7 @@ describe('a database that lacks something', () => {
     await service.stop();
   });
 
-  it('is described by what is missing', async (t) => {
+  it('is described by its missing parts', async (t) => {
     const { database } = await openTestPostgres(t, NOW);
     assert.deepEqual(await schemaDefects(database), []);
     await database.run(`

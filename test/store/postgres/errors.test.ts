@@ -48,7 +48,7 @@ it('a constraint is reported with its kind and its columns, and a partition as i
   }
 });
 
-it('a role that is not let in any more makes the database unavailable, until it is let in again', async (t) => {
+it('a role that is refused makes the database unavailable, until it is accepted again', async (t) => {
   const url = await newDatabase(t);
   const owner = await openAt(t, url);
   const role = `guest_${randomBytes(6).toString('hex')}`;

@@ -171,7 +171,7 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await taken(other), [1, 2]);
   });
 
-  it('leave what is beyond an instance’s share to others for a moment, and no longer', async (t) => {
+  it('leave work beyond an instance’s share to others for a moment, and no longer', async (t) => {
     const { one } = await start(t, 3);
     one.instances.limitTo(1);
     assert.equal((await taken(one)).length, 1);

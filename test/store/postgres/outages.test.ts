@@ -64,7 +64,7 @@ describe('the driver of PostgreSQL', () => {
     return { proxy, database: await open(t, url) };
   };
 
-  it('repeats what was under way on connections that the server ended', async (t) => {
+  it('repeats reads in progress on connections that the server ended', async (t) => {
     const [database, administrator] = [await open(t), await open(t)];
     const holder = await openClient(t, cluster.url('postgres'));
     await holder.query('SELECT pg_advisory_lock(1)');

@@ -149,7 +149,7 @@ async function assertServes(t: TestContext, service: ServiceProcess): Promise<vo
 }
 
 describe('the settings of sessions', () => {
-  it('are all known, of those that change what a client sends and gets', async (t) => {
+  it('are all known, if they change what a client sends and gets', async (t) => {
     const database = await openAt(t, await newDatabase(t));
     const known = [...[...MEANING, ...SESSIONS, ...HARMLESS].map(([name]) => name), ...LEFT];
     const found = (await database.all(OF_SESSIONS, {})).map(({ name }) => String(name));

@@ -1,15 +1,15 @@
 /** Settlements that are written together must leave what the statements of each leave that is written by itself. */
-import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import fc from 'fast-check';
-import type { AttemptRecord, Batch, BatchFate, Health, Position, Settlement } from '../../../src/domain/batch.ts';
+import { type AttemptRecord, type Batch, type BatchFate, type Health, type Position, type Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import type { Database, Statement } from '../../../src/store/port/database.ts';
+import { type Database, type Statement } from '../../../src/store/port/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
 import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
 
 const OWNER = 'this process';
 const ids = createIds(() => NOW, randomBytes);
@@ -140,7 +140,7 @@ const byItself = async (database: Database, { hold: held, settlement }: TurnWork
 ];
 
 describe('settlements of a turn', () => {
-  it('leave the rows that each leaves when it is written by itself', async (t) => {
+  it('leave the same rows as when each is written separately', async (t) => {
     const webhooks = 6;
     const { database, reset, rowsOf, write } = await open(t, 2 * webhooks);
     await fc.assert(
@@ -155,7 +155,7 @@ describe('settlements of a turn', () => {
     );
   });
 
-  it('are each refused without the others', async (t) => {
+  it('are each refused separately', async (t) => {
     const { database, rowsOf, write } = await open(t, 5);
     const outcome = { fate: { kind: 'delivered', at: NOW }, attempt: null } as const;
     const all: Happening = { outcomes: Array(11).fill(outcome), health: null, position: null, isSlow: false };
@@ -189,7 +189,7 @@ describe('settlements of a turn', () => {
     assert.equal(batches.filter(({ state }) => state === 'delivered').length, 3);
   });
 
-  it('drop the response to a record that was erased meanwhile', async (t) => {
+  it('drop the response to a record that was erased in the meantime', async (t) => {
     const { database, rowsOf, write } = await open(t, 2);
     await database.run(`
       INSERT INTO event (key, id, type, data, correlation_id, created_at, erased_at) SELECT n, n, 'a.b', NULL, '', 0, ${NOW}

@@ -32,7 +32,7 @@ describe('calls together', () => {
     assert.deepEqual(queries, [[0, 0, 1, 10, 2, 20, 3, 30]]);
   });
 
-  it('do not wait for a call that never comes, nor for ever while calls come in every turn', async () => {
+  it('do not wait for a call that never comes, nor forever while calls come in every turn', async () => {
     const { queries, double } = doubling({ underWayMax: 1, callsMax: 100 });
     assert.equal(await double(1), 2);
     let isOver = false;
@@ -49,7 +49,7 @@ describe('calls together', () => {
     assert.deepEqual(queries[0], [1]);
   });
 
-  it('are divided into queries of a bounded size, and wait while as many as may be are under way', async () => {
+  it('are divided into queries of a bounded size, and wait while as many as allowed are in progress', async () => {
     const { queries, underWay, double } = doubling({ underWayMax: 2, callsMax: 2 });
     const numbers = [1, 2, 3, 4, 5];
     assert.deepEqual(await Promise.all(numbers.map(double)), [2, 4, 6, 8, 10]);

@@ -1,8 +1,8 @@
 /** The environment, the output and the input of a command, and the log as people read it. */
-import { SETTINGS } from '../../config/names.ts';
-import type { createLog } from '../../observe/log.ts';
-import { CommandError } from '../errors.ts';
-import { programName } from './program-name.ts';
+import { SETTINGS } from '../config/names.ts';
+import { type createLog } from '../observe/log.ts';
+import { CommandError } from './errors.ts';
+import { programName } from './text/program-name.ts';
 
 export type Terminal = {
   /** How a shell calls this program, for commands that are printed. */
@@ -26,9 +26,10 @@ export type Terminal = {
 };
 
 export function processTerminal(): Terminal {
+  const env = readableEnvironment();
   return {
-    program: () => programName(process.env, process.cwd()),
-    env: readableEnvironment(),
+    program: () => programName(env, process.cwd()),
+    env,
     out: writerTo(process.stdout),
     isInteractive: process.stdout.isTTY === true,
     width: process.stdout.columns,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { humanText } from '../../../src/cli/terminal/terminal.ts';
-import { createLog } from '../../../src/observe/log.ts';
+import { humanText } from '../../src/cli/terminal.ts';
+import { createLog } from '../../src/observe/log.ts';
 
 function logged(write: (log: ReturnType<typeof createLog>) => void): string {
   let text = '';

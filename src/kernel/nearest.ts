@@ -2,18 +2,18 @@
 
 /** The end of a sentence that suggests the nearest name; empty if none is near. */
 export function didYouMean(word: string, names: readonly string[]): string {
-  const nearest = nearestName(word, names);
-  return nearest === null ? '' : `. Did you mean ${JSON.stringify(nearest)}?`;
+  const name = nearest(word, names);
+  return name === null ? '' : `. Did you mean ${JSON.stringify(name)}?`;
 }
 
 /** A name is near if few edits lead to it, or to its beginning. Dashes of options and capital letters do not count. */
-export function nearestName(word: string, names: readonly string[]): string | null {
+export function nearest(word: string, names: readonly string[]): string | null {
   const [wanted, ...known] = [word, ...names].map((name) => name.toLowerCase().replace(/^-+/, ''));
-  const [nearest] = names
+  const [found] = names
     .map((name, at) => ({ name, edits: distance(wanted ?? '', known[at] ?? '') }))
     .filter(({ edits }) => edits !== null)
     .sort((a, b) => (a.edits ?? 0) - (b.edits ?? 0));
-  return nearest?.name ?? null;
+  return found?.name ?? null;
 }
 
 /** Null if the names are not near. */

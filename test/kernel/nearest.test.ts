@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { didYouMean } from '../../src/kernel/suggestion.ts';
+import { didYouMean } from '../../src/kernel/nearest.ts';
 
 const NAMES = ['administrator', 'operator', 'viewer', 'deliveries', 'doctor', 'Bolt Hardware', 'key'];
 

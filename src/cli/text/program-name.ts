@@ -16,7 +16,7 @@ export function programName(env: Readonly<Record<string, string | undefined>>, c
     return NAME;
   // Undefined in the single binary.
   const here = import.meta.dirname as string | undefined;
-  const script = here === undefined ? '' : resolve(here, '../../scripts', NAME);
+  const script = here === undefined ? '' : resolve(here, '../../../scripts', NAME);
   if (!isExecutable(script)) return NAME;
   const near = relative(realpathSync(cwd), script);
   return quoted(near.startsWith('..') ? script : near);

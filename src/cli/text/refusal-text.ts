@@ -1,6 +1,6 @@
 /** Refusals in the words of the command line: the option or the argument in place of the field of the API. */
-import type { FieldProblem } from '../kernel/refusal.ts';
-import { type Command, FIELDS_OPTION } from './command.ts';
+import type { FieldProblem } from '../../kernel/refusal.ts';
+import { type Command, FIELDS_OPTION } from '../command.ts';
 
 /** The text of a refusal: one line, and a line for each problem if there are several. */
 export function refusalText(
