@@ -29,7 +29,7 @@ type Reference = { readonly id: string; readonly prefix?: string } | { readonly 
  * What the parameters of pages refer to; empty: nothing of anybody's. Links that people cut are not refused, so any page gets any of them.
  */
 const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
-  webhook: [{ id: 'webhooks' }],
+  webhook: [{ id: 'webhooks' }, { name: 'webhook' }],
   customer: [{ id: 'customers' }],
   event: [{ id: 'events' }],
   endpoint: [{ id: 'endpoints' }],
@@ -308,7 +308,9 @@ function told({ status, headers, text }: PortalReply, asked: string): unknown {
 }
 
 /** The segment before the first parameter of the path; null without one. */
+/** Downloads are the same for everybody. */
 function kindOf(path: string): string | null {
+  if (path.startsWith('/downloads/')) return null;
   return /([^/]+)\/\{/.exec(path)?.[1] ?? null;
 }
 
