@@ -131,8 +131,8 @@ export function createEventTypes({
         writable: ({ id: _id, builtIn: _builtIn, createdAt: _createdAt, updatedAt: _updatedAt, ...input }) => input,
         shown: viewEventType,
         build: async (input, before, stamp) => {
-          const builtIn = before?.builtIn ?? false;
-          if (input.name.startsWith(STATUS_CATEGORY) && !builtIn)
+          if (before?.builtIn === true) return changedBuiltIn(before, { ...stamp, ...input, builtIn: true });
+          if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
           refuseUnfit(schemas, input);
@@ -140,7 +140,7 @@ export function createEventTypes({
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
           if (encryptionRequired && reachesMore) await refuseUnencrypted(store, input);
-          return { ...stamp, ...input, encryptionRequired, builtIn };
+          return { ...stamp, ...input, encryptionRequired, builtIn: false };
         },
         referrers: async ({ name, encryptionRequired }) => [
           ...(await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
@@ -149,10 +149,7 @@ export function createEventTypes({
         ],
         unique: { 'event_type.name': 'name' },
         audited: (eventType) => eventType,
-        readOnly: (eventType, after) =>
-          !eventType.builtIn || isSameButPublic(eventType, after)
-            ? null
-            : `the event type ${eventType.name} is built in and cannot be changed, except public`,
+        readOnly: ({ builtIn, name }, verb) => (builtIn && verb === 'delete' ? builtInStays(name) : null),
       },
       { clock, ids },
     ),
@@ -180,10 +177,15 @@ export function createEventTypes({
   };
 }
 
-function isSameButPublic(before: EventType, after: EventType | null): boolean {
-  if (after === null) return false;
+function builtInStays(name: string): string {
+  return `the event type ${name} is built in and cannot be changed, except public`;
+}
+
+/** The operator decides whether customers get a built-in type. Throws 409 for any other change. */
+function changedBuiltIn(before: EventType, after: EventType): EventType {
   const { public: isPublic, updatedAt } = after;
-  return isDeepStrictEqual({ ...before, public: isPublic, updatedAt }, after);
+  if (isDeepStrictEqual({ ...before, public: isPublic, updatedAt }, after)) return after;
+  throw new Refusal('read_only', builtInStays(before.name));
 }
 
 /** A sample must satisfy the schema, also when the schema is what changes. */

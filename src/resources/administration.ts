@@ -40,8 +40,8 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
    * (contract §4). `before` is null for a new record, `after` for a deleted one.
    */
   contain?(acting: Acting, before: Rec | null, after: Rec | null): Promise<void> | void;
-  /** Why the record cannot become `after`, or be deleted (null). Null if it can. */
-  readOnly?(record: Rec, after: Rec | null): string | null;
+  /** Why the record cannot be changed, or deleted. Null if it can. */
+  readOnly?(record: Rec, verb: 'change' | 'delete'): string | null;
 };
 
 /** `input` is the whole record as a caller would write it; `patch` is the part that this change named. */
@@ -122,8 +122,8 @@ export function administer<
     return record;
   };
 
-  const refuseReadOnly = (record: Rec, after: Rec | null): void => {
-    const reason = resource.readOnly?.(record, after) ?? null;
+  const refuseReadOnly = (record: Rec, verb: 'change' | 'delete'): void => {
+    const reason = resource.readOnly?.(record, verb) ?? null;
     if (reason !== null) throw new Refusal('read_only', reason);
   };
 
@@ -131,9 +131,9 @@ export function administer<
     retryStale(async () => {
       const before = await get(id);
       refuseChanged(acting.ifMatch, resource.shown(before), title);
+      refuseReadOnly(before, 'change');
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
       const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
-      refuseReadOnly(before, after);
       await resource.contain?.(acting, before, after);
       if (after === before) return before;
       await refusingDuplicates(
@@ -177,7 +177,7 @@ export function administer<
       retryStale(async () => {
         const record = await get(id);
         refuseChanged(acting.ifMatch, resource.shown(record), title);
-        refuseReadOnly(record, null);
+        refuseReadOnly(record, 'delete');
         await resource.contain?.(acting, record, null);
         const referrers = await resource.referrers(record);
         if (referrers.length > 0) {

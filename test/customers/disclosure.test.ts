@@ -1,8 +1,9 @@
 /** What a customer learns of the operator (contract §8): nobody's id or address, and nothing of what the operator alone may reach. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { VISITED_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { type ApiClient, type Page, refusalOf, succeeded } from '../support/client.ts';
-import { created, makeCustomer, openLink, sessionOf } from '../support/customers.ts';
+import { created, makeCustomer, sessionOf } from '../support/customers.ts';
 import { deliveriesOf, deliveryOf, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
@@ -39,7 +40,7 @@ describe('the audit log of a customer', () => {
     await services.users.patch(id, { active: true }, { actor: 'embedding-program', authority: 'unlimited' });
     await services.users.patch(id, { displayName: 'x' }, { actor: 'command-line', authority: 'unlimited' });
     const { headers } = await portal(`/customers/${customer.id}/open`, {});
-    const visitor = await openLink(`${service.url}${headers.get('location')}`);
+    const visitor = new RegExp(`${VISITED_COOKIE}=([\\w-]{43})`).exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
     assert.equal((await request(`${service.url}/users/${id}/deactivate`, { token: visitor, form: {} })).status, 303);
     await succeeded(api.patch(`users/${id}`, { active: true }));
     await succeeded(api.delete(`users/${id}`));

@@ -319,7 +319,9 @@ function told({ status, headers, text }: PortalReply, asked: string): unknown {
 }
 
 /** The segment before the first parameter of the path; null without one. */
+/** Downloads are the same for everybody. */
 function kindOf(path: string): string | null {
+  if (path.startsWith('/downloads/')) return null;
   return /([^/]+)\/\{/.exec(path)?.[1] ?? null;
 }
 
