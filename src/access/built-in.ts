@@ -49,7 +49,10 @@ const ADMINISTRATION: BuiltInProduct = {
     { name: 'events:erase', description: "Erase one person's data from events." },
     { name: 'deliveries:view', description: 'See deliveries and their attempts.' },
     { name: 'deliveries:replay', description: 'Send deliveries again.' },
-    { name: 'records:read', description: 'Read the records of webhooks and their events with their data, and acknowledge them.' },
+    {
+      name: 'records:read',
+      description: 'Read the records of webhooks and their events with their data, and acknowledge them.',
+    },
     { name: 'audit:view', description: 'See the audit log.' },
     { name: 'usage:view', description: 'See what customers use.' },
     { name: 'tokens:introspect', description: 'Introspect access tokens.' },
