@@ -80,9 +80,7 @@ async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: 
     const webhookIds = await makeWebhooks(sallyport, receiver, endpoints, batchRecords);
     await publish(sallyport, records / endpoints);
     const database = new BetterSqlite3(join(folder, DATABASE_FILE), { readonly: true });
-    const left = database.prepare(
-      `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress)`,
-    );
+    const left = database.prepare(`SELECT sum(waiting_records + pending_records) FROM webhook_status`);
     const before = await receiver.received();
     await sallyport.startDelivery();
     const measured = measure();

@@ -107,7 +107,9 @@ export function createWebhookLogs(): WebhookLogs {
       log.end = Math.max(log.end, end);
       // A batch may have become due earlier since the position was read.
       log.dueAt = Math.min(log.dueAt, dueAt);
-      log.sentAt = laterOf(log.sentAt, sentAt);
+      // The clock may have been set back since.
+      const sent = laterOf(log.sentAt, sentAt);
+      log.sentAt = sent === null ? null : Math.min(sent, now);
       log.isClosing = false;
       logs.set(webhookNumber, log);
       ready.add(webhookNumber);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
+import { SCHEMA_VERSION } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import {
   type CommandResult,
@@ -140,8 +141,11 @@ describe('commands on PostgreSQL', () => {
 
   it('migrate creates the schema of an empty database, and has nothing to do later', async (t) => {
     const { env, dataDir } = await emptyDatabase(t);
-    assert.deepEqual(await sallyportJson(['migrate'], { env }), { from: null, to: 1 });
-    assert.match((await sallyport(['migrate'], { env })).stdout, /^The schema of .* is up to date: version 1\.\n$/);
+    assert.deepEqual(await sallyportJson(['migrate'], { env }), { from: null, to: SCHEMA_VERSION });
+    assert.match(
+      (await sallyport(['migrate'], { env })).stdout,
+      new RegExp(`^The schema of .* is up to date: version ${SCHEMA_VERSION}\\.\n$`),
+    );
     assert.equal(existsSync(dataDir), false);
     failed(
       await sallyport(['migrate']),

@@ -7,7 +7,8 @@ import { type BackupFacts, examineBackup, masterKeyOf, verifyBackup, writeBackup
 import { restoreDatabase } from '../../src/data/restore.ts';
 import { auditStatement } from '../../src/store/shared/audit.ts';
 import { copyDatabase } from '../../src/store/sqlite/driver/copy.ts';
-import { examineSchema, type Migration, SCHEMA_VERSION } from '../../src/store/sqlite/driver/schema.ts';
+import type { Migration } from '../../src/store/sqlite/driver/migrations.ts';
+import { examineSchema, SCHEMA_VERSION } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
 import { modeOf } from '../support/data-folder.ts';
 import { contents, NOW, openTestStore, type TestStore, temporaryFolder } from '../support/store.ts';

@@ -8,8 +8,9 @@ import { openData } from '../../src/data/open.ts';
 import { connect, migrateDatabase, openDatabase } from '../../src/data/postgres.ts';
 import { readAsset } from '../../src/kernel/assets.ts';
 import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
+import { MIGRATIONS } from '../../src/store/postgres/migrations.ts';
 import { SCHEMA_TABLES } from '../../src/store/postgres/objects.ts';
-import { examineSchema, type SchemaHistory } from '../../src/store/postgres/schema.ts';
+import { examineSchema, SCHEMA_VERSION, type SchemaHistory } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 import { until } from '../support/dispatching.ts';
@@ -63,7 +64,7 @@ describe('a PostgreSQL database', () => {
     assert.equal(credentials?.adminUserName, 'admin');
     assert.deepEqual(readdirSync(config.dataDir), ['master.key']);
     const { product, schemaVersion, location, logBytes } = await data.storage.facts();
-    assert.deepEqual([product, schemaVersion, logBytes], ['PostgreSQL', 1, null]);
+    assert.deepEqual([product, schemaVersion, logBytes], ['PostgreSQL', SCHEMA_VERSION, null]);
     assert.match(location ?? '', /^127\.0\.0\.1:\d+\/test_\w+$/);
     assert.deepEqual([data.storage.downloads, data.storage.files, data.storage.hasOneServer], [null, null, false]);
 
@@ -193,18 +194,25 @@ describe('a PostgreSQL database', () => {
   });
 });
 
+/** The schema after the next change. */
+const NEXT = SCHEMA_VERSION + 1;
+
 describe('the schema of a PostgreSQL database', () => {
   const HISTORY: SchemaHistory = {
-    version: 2,
+    version: NEXT,
     steps: [
-      { version: 2, oldestProgram: 1, sql: 'ALTER TABLE setting ADD COLUMN note text; CREATE TABLE extra (id bigint)' },
+      {
+        version: NEXT,
+        oldestProgram: SCHEMA_VERSION,
+        sql: 'ALTER TABLE setting ADD COLUMN note text; CREATE TABLE extra (id bigint)',
+      },
     ],
   };
 
   it('is created by the first migration, and brought up by a later one, by one of several at the same time', async (t) => {
     const config = configOf(t, await newDatabase(t));
-    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: null, to: 1 });
-    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: 1, to: 1 });
+    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: null, to: SCHEMA_VERSION });
+    assert.deepEqual(await migrateDatabase(config, Date.now()), { from: SCHEMA_VERSION, to: SCHEMA_VERSION });
     const db = await raw(t, config);
     const tables = await db.all(
       "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND NOT relispartition AND relnamespace = current_schema()::regnamespace",
@@ -213,14 +221,14 @@ describe('the schema of a PostgreSQL database', () => {
     assert.deepEqual(tables.map(({ relname }) => relname).sort(), SCHEMA_TABLES.toSorted());
     await assert.rejects(
       openDatabase(config, { exclusive: true, history: HISTORY }),
-      /version 1, .* needs version 2: run sallyport migrate/,
+      new RegExp(`version ${SCHEMA_VERSION}, .* needs version ${NEXT}: run sallyport migrate`),
     );
     const results = await Promise.all([1, 2, 3].map(() => migrateDatabase(config, Date.now(), { history: HISTORY })));
-    assert.deepEqual(new Set(results.map(({ to }) => to)), new Set([2]));
+    assert.deepEqual(new Set(results.map(({ to }) => to)), new Set([NEXT]));
     const changes = await db.all('SELECT version, oldest_program FROM schema_change ORDER BY version', {});
     assert.deepEqual(changes, [
-      { version: 1, oldest_program: 1 },
-      { version: 2, oldest_program: 1 },
+      { version: SCHEMA_VERSION, oldest_program: SCHEMA_VERSION },
+      { version: NEXT, oldest_program: SCHEMA_VERSION },
     ]);
     // The version before still runs.
     await open(t, config);
@@ -230,21 +238,21 @@ describe('the schema of a PostgreSQL database', () => {
     const config = configOf(t, await newDatabase(t));
     await migrateDatabase(config, Date.now());
     const broken = {
-      version: 2,
-      steps: [{ version: 2, oldestProgram: 1, sql: 'CREATE TABLE extra (id bigint); SELECT wrong' }],
+      version: NEXT,
+      steps: [{ version: NEXT, oldestProgram: SCHEMA_VERSION, sql: 'CREATE TABLE extra (id bigint); SELECT wrong' }],
     };
     await assert.rejects(migrateDatabase(config, Date.now(), { history: broken }), /wrong/);
     const db = await raw(t, config);
-    assert.deepEqual(await examineSchema(db), { ok: true, state: 'current', version: 1 });
+    assert.deepEqual(await examineSchema(db), { ok: true, state: 'current', version: SCHEMA_VERSION });
     assert.equal((await db.get("SELECT to_regclass('extra') AS extra", {}))?.extra, null);
   });
 
   const TWO_TABLES: SchemaHistory = {
-    version: 2,
+    version: NEXT,
     steps: [
       {
-        version: 2,
-        oldestProgram: 1,
+        version: NEXT,
+        oldestProgram: SCHEMA_VERSION,
         sql: 'ALTER TABLE event_type ADD COLUMN note text; ALTER TABLE webhook ADD COLUMN note text',
       },
     ],
@@ -262,7 +270,7 @@ describe('the schema of a PostgreSQL database', () => {
     // Each waits for the other now.
     await reader.query('SELECT 1 FROM event_type');
     await reader.query('COMMIT');
-    assert.deepEqual(await migrated, { from: 1, to: 2 });
+    assert.deepEqual(await migrated, { from: SCHEMA_VERSION, to: NEXT });
   });
 
   it('is not migrated while a transaction holds its tables for long', async (t) => {
@@ -279,8 +287,30 @@ describe('the schema of a PostgreSQL database', () => {
       ),
     });
     await holder.query('COMMIT');
-    assert.deepEqual(await examineSchema(await raw(t, config)), { ok: true, state: 'current', version: 1 });
-    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: TWO_TABLES }), { from: 1, to: 2 });
+    assert.deepEqual(await examineSchema(await raw(t, config)), {
+      ok: true,
+      state: 'current',
+      version: SCHEMA_VERSION,
+    });
+    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: TWO_TABLES }), {
+      from: SCHEMA_VERSION,
+      to: NEXT,
+    });
+  });
+
+  it('is not migrated while instances run that would not work after it', async (t) => {
+    const config = configOf(t, await newDatabase(t));
+    await migrateDatabase(config, Date.now());
+    const db = await raw(t, config);
+    const steps = [{ version: NEXT, oldestProgram: NEXT, sql: 'CREATE TABLE extra (id bigint)' }];
+    const migrated = () => migrateDatabase(config, Date.now(), { history: { version: NEXT, steps } });
+    await db.run(
+      `INSERT INTO instance (name, version, started_at, seen_at, expires_at) VALUES ('old', '1', 0, 0, ${Number.MAX_SAFE_INTEGER})`,
+    );
+    await assert.rejects(migrated(), /DataFolderError: an instance uses the database .*: stop them first/);
+    assert.deepEqual(await examineSchema(db), { ok: true, state: 'current', version: SCHEMA_VERSION });
+    await db.run('UPDATE instance SET expires_at = 1');
+    assert.deepEqual(await migrated(), { from: SCHEMA_VERSION, to: NEXT });
   });
 
   it('is refused once a newer version no longer supports this program', async (t) => {
@@ -297,7 +327,9 @@ describe('the schema of a PostgreSQL database', () => {
   it('has its own history on the page of the schema', () => {
     assert.match(
       readAsset('postgres/schema.sql'),
-      /INSERT INTO schema_change \(version, oldest_program, applied_at\)\nVALUES \(1, 1,/,
+      new RegExp(
+        `INSERT INTO schema_change \\(version, oldest_program, applied_at\\)\nVALUES \\(${SCHEMA_VERSION}, ${MIGRATIONS.at(-1)?.oldestProgram},`,
+      ),
     );
   });
 });

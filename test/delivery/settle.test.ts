@@ -316,7 +316,7 @@ describe('an outcome', () => {
     });
     const audited = async (): Promise<number> =>
       (await d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`)).length;
-    await hold(d, number);
+    await hold(d);
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
     assert.deepEqual([await states(d), await audited()], [['pending'], 0]);
     assert.deepEqual(

@@ -32,7 +32,7 @@ describe('a deleted webhook', () => {
     assert.deepEqual(await s.store.webhooks.list('', 10), []);
     assert.deepEqual(await s.store.webhooks.ofPattern('order.*'), []);
     assert.equal(await s.store.dispatch.target(number), null);
-    assert.deepEqual(await s.store.dispatch.dueWebhooks(s.clock() + 1e9, 10), []);
+    assert.deepEqual(await s.store.dispatch.positions([number]), []);
     assert.deepEqual((await s.store.deliveries.list({}, null, 100)).items, []);
     assert.deepEqual((await s.store.queues.read(10)).queues, []);
 

@@ -4,7 +4,7 @@ import { describe } from 'node:test';
 import { completeConfig } from '../../src/config/config.ts';
 import { masterKeyPath } from '../../src/data/data.ts';
 import { migrateDatabase, openDatabase } from '../../src/data/postgres.ts';
-import type { SchemaHistory } from '../../src/store/postgres/schema.ts';
+import { SCHEMA_VERSION, type SchemaHistory } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { messageIds, TYPE, until } from '../support/dispatching.ts';
 import { newEvent } from '../support/events.ts';
@@ -17,11 +17,11 @@ repeats('postgres');
 repeatsInSlowTier('pgbouncer');
 
 const NEXT: SchemaHistory = {
-  version: 2,
+  version: SCHEMA_VERSION + 1,
   steps: [
     {
-      version: 2,
-      oldestProgram: 1,
+      version: SCHEMA_VERSION + 1,
+      oldestProgram: SCHEMA_VERSION,
       sql: `
         ALTER TABLE event ADD COLUMN region_id text; CREATE INDEX event_region ON event (region_id);
         ALTER TABLE webhook ADD COLUMN region_id text; ALTER TABLE webhook_progress ADD COLUMN note text;
@@ -49,7 +49,10 @@ describe('a rolling upgrade', () => {
 
     const databaseUrl = databaseUrlOf(service.dataDir) ?? undefined;
     const config = completeConfig({ dataDir: service.dataDir, databaseUrl });
-    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: NEXT }), { from: 1, to: 2 });
+    assert.deepEqual(await migrateDatabase(config, Date.now(), { history: NEXT }), {
+      from: SCHEMA_VERSION,
+      to: SCHEMA_VERSION + 1,
+    });
     await publishMore();
 
     // The next version, on the same database and master key.

@@ -1,90 +1,18 @@
 /**
- * Rules that each database has as SQL: on random rows, the statements of both do what one plain function says. When a webhook is due next,
- * what a settlement writes, and which webhooks get an event.
+ * Rules that each database has as SQL: on random rows, the statements of both do what one plain function says. What a settlement writes,
+ * and which webhooks get an event.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Batch, BatchFate } from '../../src/domain/batch.ts';
 import { EVERYONE, OPERATOR_ONLY } from '../../src/domain/event.ts';
-import { isRunnable } from '../../src/domain/webhook-states.ts';
-import { NEVER } from '../../src/store/port/dispatch.ts';
 import { publishStatements } from '../../src/store/shared/events.ts';
-import { wakeAfterAppend, wakeAfterClaim, wokenBy } from '../../src/store/shared/wake.ts';
-import { claimNext, OWNER, publishMany, run } from '../support/batches.ts';
+import { claimNext, hold, OWNER, publishMany, run } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { ACTOR, makeEventType, openTestServices } from '../support/services.ts';
-import { openTestStore } from '../support/store.ts';
 
-const time = fc.integer({ min: 0, max: 5 });
 const flag = fc.boolean();
-
-describe('when a webhook is due next', () => {
-  const given = fc.record({
-    pulled: flag,
-    ordered: flag,
-    state: fc.constantFrom('stopped', 'started', 'running', 'failing', 'failed'),
-    pendingRecords: fc.integer({ min: 0, max: 1 }),
-    wakeAt: fc.option(time),
-    nextOffset: time,
-    version: fc.integer({ min: 0, max: 1 }),
-    batches: fc.array(fc.tuple(time, fc.constantFrom('pending', 'delivered')), { maxLength: 3 }),
-    at: time,
-    settingsVersion: fc.integer({ min: 0, max: 1 }),
-    notBefore: time,
-    cursorAfter: time,
-    idleAt: fc.oneof(time, fc.constant(NEVER)),
-  });
-  type Given = typeof given extends fc.Arbitrary<infer T> ? T : never;
-
-  const earlier = ({ wakeAt, at }: Given): number => Math.min(wakeAt ?? at, at);
-  const afterAppend = (row: Given): number | null => {
-    if (row.pulled || !isRunnable(row.state)) return null;
-    return row.pendingRecords > 0 && row.ordered ? row.wakeAt : earlier(row);
-  };
-  const afterClaim = (row: Given): number | null => {
-    if (row.version !== row.settingsVersion) return row.at;
-    const due = row.batches.filter(([, state]) => state === 'pending').map(([dueAt]) => dueAt);
-    const next = row.cursorAfter < row.nextOffset ? row.at : Math.min(row.idleAt, ...due);
-    const at = Math.max(row.notBefore, next);
-    return at === NEVER ? null : at;
-  };
-
-  const CLAIM = {
-    webhookNumber: '1',
-    settingsVersion: '@settingsVersion',
-    now: '@at',
-    notBefore: '@notBefore',
-    cursorAfter: '@cursorAfter',
-    idleAt: '@idleAt',
-  };
-  // These names hide the tables.
-  const ROWS = `
-    WITH webhook AS (SELECT 1 AS number, CAST(@ordered AS BIGINT) = 1 AS ordered),
-    webhook_progress AS (
-      SELECT 1 AS webhook_number, CAST(@pulled AS BIGINT) = 1 AS pulled, CAST(@state AS TEXT) AS state,
-        CAST(@pendingRecords AS BIGINT) AS pending_records,
-        CAST(@wakeAt AS BIGINT) AS wake_at, CAST(@nextOffset AS BIGINT) AS next_offset, CAST(@version AS BIGINT) AS settings_version),
-    batch AS (
-      SELECT 1 AS webhook_number, CAST(b.value ->> 0 AS BIGINT) AS next_attempt_at, b.value ->> 1 AS state FROM tuples(@batches) AS b)`;
-  const values = (row: 'p' | null): string =>
-    `SELECT ${wokenBy('@at', row)} AS woken, ${wakeAfterAppend('@at', row)} AS appended, ${wakeAfterClaim(CLAIM, row)} AS claimed`;
-  const BY_COLUMN = `${ROWS} ${values(null)} FROM webhook_progress`;
-  const BY_ALIAS = `${ROWS} ${values('p')} FROM webhook_progress AS p`;
-
-  it('is what the rule says, in every statement that is built from it', async (t) => {
-    const { database } = await openTestStore(t);
-    await fc.assert(
-      fc.asyncProperty(given, async (row) => {
-        const { pulled, ordered, batches, ...plain } = row;
-        const params = { ...plain, pulled: Number(pulled), ordered: Number(ordered), batches: JSON.stringify(batches) };
-        const expected = { woken: earlier(row), appended: afterAppend(row), claimed: afterClaim(row) };
-        for (const sql of [BY_COLUMN, BY_ALIAS]) assert.deepEqual({ ...(await database.get(sql, params)) }, expected);
-      }),
-      { numRuns: 300 },
-    );
-  });
-});
 
 describe('what a settlement writes', () => {
   const fate = fc.record({
@@ -147,7 +75,8 @@ describe('what a settlement writes', () => {
           attempt: null,
         }));
         const audit = isAudited ? s.entry() : null;
-        const rest = { health: null, changes: [], wakeAt: null, next: null };
+        const rest = { health: null, changes: [], slow: [], position: null };
+        await hold(s);
         await s.store.settlements.settle({
           webhookNumber: number,
           owner: OWNER,
@@ -169,7 +98,7 @@ describe('what a settlement writes', () => {
           0,
         );
         const [progress] = await s.rows(
-          `SELECT pending_records FROM webhook_progress WHERE webhook_number = ${number}`,
+          `SELECT pending_records FROM webhook_position WHERE webhook_number = ${number}`,
         );
         assert.equal(progress?.pending_records, pending);
         await s.database.commit([{ sql: 'DELETE FROM subscription', params: {} }]);

@@ -262,8 +262,18 @@ it('several webhooks are read at once, each with its own batches and records, in
   await d.database.commit([{ sql: set, params: {} }]);
   const { dueBatches, waiting } = d.store.dispatch;
 
-  const due = await Promise.all([dueBatches(a, 1000, 10), dueBatches(b, 1000, 1), dueBatches(b, 999, 10)]);
-  const none = await Promise.all([dueBatches(c, 1000, 10), dueBatches(c + 1, 1000, 10), waiting(c, 5, 10)]);
+  const found = await Promise.all([
+    dueBatches(a, 1000, 10, []),
+    dueBatches(b, 1000, 1, []),
+    dueBatches(b, 999, 10, []),
+  ]);
+  const due = found.map(({ batches: some }) => some);
+  const elsewhere = await Promise.all([
+    dueBatches(c, 1000, 10, []),
+    dueBatches(c + 1, 1000, 10, []),
+    dueBatches(a, 1000, 10, [0, 1]),
+  ]);
+  const none = [...elsewhere.map(({ batches: some }) => some), await waiting(c, 5, 10)];
   const records = await Promise.all([waiting(a, 0, 10), waiting(b, 3, 10), waiting(a, 1, 2), waiting(c, 4, 1)]);
   const [first, second, , later] = batches.map((batch) => ({
     ...batch,
@@ -271,7 +281,8 @@ it('several webhooks are read at once, each with its own batches and records, in
     bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES,
   }));
   assert.deepEqual(due, [[second, first], [later], [later]]);
-  assert.deepEqual(none, [[], [], []]);
+  assert.deepEqual(none, [[], [], [], []]);
+  assert.equal(elsewhere[0]?.nextAt, 2000);
   const offsets = records.map((some) => some.map(({ offset }) => offset));
   assert.deepEqual(offsets, [[0, 1, 2, 3, 4], [3, 4], [1, 2], [4]]);
 });

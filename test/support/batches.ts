@@ -29,11 +29,9 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
   await execute(s, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${webhookNumber}`);
 }
 
-/** Makes this process the holder of the webhook, as a look of the dispatcher does. */
-export async function hold({ store, clock }: TestStore, webhookNumber: number): Promise<void> {
-  if (!onPostgres) return;
-  await store.dispatch.wake(webhookNumber, clock());
-  await store.dispatch.dueWebhooks(clock(), 1000);
+/** Makes this process the holder of all webhooks, as a look of the dispatcher does. */
+export async function hold({ store }: TestStore): Promise<void> {
+  if (onPostgres) await store.dispatch.changed();
 }
 
 /** Makes the next `size` records a batch with an attempt in progress. */
@@ -41,7 +39,7 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
   const [row] = await s.rows(`SELECT covered_offset FROM webhook_position WHERE webhook_number = ${webhookNumber}`);
   const firstOffset = Number(row?.covered_offset);
   const lastOffset = firstOffset + size - 1;
-  const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid() });
+  const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid(), isStored: true });
   const now = s.clock();
   await execute(
     s,

@@ -7,7 +7,7 @@ import type { StepResult } from '../../src/store/port/steps.ts';
 import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
 import { recordReader } from '../../src/store/shared/delivery/dispatch.ts';
 import { batchOf } from './attempts.ts';
-import { attemptOf, claimNext, claimOf, OWNER, publishMany, run, settleBatch } from './batches.ts';
+import { attemptOf, claimNext, hold, OWNER, publishMany, run, settleBatch } from './batches.ts';
 import { dropLastPartitions } from './postgres.ts';
 import {
   ACTOR,
@@ -99,7 +99,6 @@ async function writeResources(s: TestServices) {
   await s.publish({ type: TYPE, data: {}, customerId, idempotencyKey: 'once' }, ACTOR);
   await settleBatch(s, await claimNext(s, number, 1), { kind: 'delivered', at: s.clock() });
   const batch = await claimNext(s, number, 1);
-  await s.store.settlements.isLeased(batch, 'test');
   await settleBatch(s, batch, { kind: 'dead', at: s.clock() });
   await settleAudited(s, number);
   await s.store.attempts.insert(attemptOf(s, batch, HEARTBEAT));
@@ -115,8 +114,9 @@ async function writeResources(s: TestServices) {
 /** A settlement with an audit entry, as of a webhook that stops. PostgreSQL writes it with the same list of statements as SQLite. */
 async function settleAudited(s: TestServices, webhookNumber: number): Promise<void> {
   const [sent, dead] = [await claimNext(s, webhookNumber, 1), await claimNext(s, webhookNumber, 1)];
+  await hold(s);
   const now = s.clock();
-  const first = dead.lastOffset + 1;
+  const slow = batchOf(dead.lastOffset + 1, dead.lastOffset + 1, { webhookNumber, id: s.ids.uuid() });
   await s.store.settlements.settle({
     webhookNumber,
     owner: OWNER,
@@ -128,8 +128,8 @@ async function settleAudited(s: TestServices, webhookNumber: number): Promise<vo
     health: null,
     changes: [],
     audit: s.entry(),
-    wakeAt: now,
-    next: claimOf(batchOf(first, first, { webhookNumber, id: s.ids.uuid() }), now),
+    slow: [slow],
+    position: { coveredOffset: slow.lastOffset + 1, sentAt: now },
   });
 }
 
@@ -243,19 +243,19 @@ async function readDeliveries(
   await store.attempts.lastOutcomes([number]);
   await store.events.latest([TYPE], customerId, { events: 10, maxBytes: 10_000 });
   await store.events.latest([TYPE], null, { events: 10, maxBytes: 10_000 });
-  await store.dispatch.dueWebhooks(now, 10);
-  await store.dispatch.nextWakeAt();
+  await store.dispatch.changed();
+  await store.dispatch.positions([number]);
+  store.dispatch.appended();
+  await store.dispatch.ends([number]);
+  await store.dispatch.beginSession(number, { id: 'session', at: now });
   await store.dispatch.stoppedAmong([number]);
   await store.dispatch.target(number);
-  await store.dispatch.dueBatches(number, now, 10);
+  await store.dispatch.dueBatches(number, now, 10, []);
   await store.dispatch.firstPending(number, []);
   await store.dispatch.waiting(number, 0, 10);
   await store.dispatch.records(number, 0, 10);
   // As the thread for large bodies reads them.
   await recordReader(database)(number, 0, 10);
-  await store.dispatch.wake(number, now);
-  await store.dispatch.postpone(number, now);
-  await store.dispatch.releaseUnsure({ webhookNumber: number, owner: 'test', kept: [], now });
   await store.dispatch.releaseAll(now);
   await store.pulls.ends([number]);
   await store.queues.read(10);

@@ -84,7 +84,7 @@ export async function openHistory(history: History, certificates: Certificates):
   const service = await startService({ dataDir, credentials, env });
   const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
   const pending = database
-    .prepare('SELECT next_offset - cursor_offset + pending_records FROM webhook_progress WHERE webhook_number = ?')
+    .prepare('SELECT waiting_records + pending_records FROM webhook_status WHERE webhook_number = ?')
     .pluck();
   return {
     history,

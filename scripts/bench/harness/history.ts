@@ -92,17 +92,19 @@ export function addHistory(dataDir: string, parts: HistoryParts, from: number, t
         expiresAt: now + 24 * HOUR_MS,
       });
     }
-    database
-      .prepare('UPDATE webhook_progress SET next_offset = ?, cursor_offset = ? WHERE webhook_number = ?')
-      .run(to, to, webhook);
+    database.prepare('UPDATE webhook_position SET covered_offset = ? WHERE webhook_number = ?').run(to, webhook);
     // It was looked at just now and did not answer: the next look is an hour away.
     database
       .prepare(
-        `UPDATE webhook_progress SET next_offset = @stuck, cursor_offset = @stuck, pending_records = @stuck, state =
-          'failing', failing_since_at = @now,
-           failure_streak = 20, probe_at = @later, wake_at = @later WHERE webhook_number = @webhook`,
+        `UPDATE webhook_progress SET state = 'failing', failing_since_at = @now, failure_streak = 20, probe_at = @later
+         WHERE webhook_number = @webhook`,
       )
-      .run({ stuck: to / BATCH, now, later: now + HOUR_MS, webhook: parts.stuckWebhook });
+      .run({ now, later: now + HOUR_MS, webhook: parts.stuckWebhook });
+    database
+      .prepare(
+        'UPDATE webhook_position SET covered_offset = @stuck, pending_records = @stuck WHERE webhook_number = @webhook',
+      )
+      .run({ stuck: to / BATCH, webhook: parts.stuckWebhook });
     const usable = from === 0 ? useTokens(database, start - TOKENS_MAX) : [];
     database.exec('COMMIT');
     database.pragma('wal_checkpoint(TRUNCATE)');

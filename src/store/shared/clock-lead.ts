@@ -77,7 +77,8 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       ];
       const resultOf = resultsByStatement(list, await db.commit(list));
       const due = resultOf(makeBatchesDue).changes;
-      return { done: due < size, rows: moved.reduce((sum, one) => sum + resultOf(one).changes, due) };
+      // Of a webhook, both or one of them.
+      return { done: due < size, rows: due + Math.max(...moved.map((one) => resultOf(one).changes)) };
     });
   const moveWebhooks: ClockLeadStore['moveWebhooks'] = async (byMs, now) => {
     const statements = byMs > 0 ? [SET_FORWARD, CHANGED_FAILING] : [SET_BACK, SENT_BACK, CHANGED_ALL];

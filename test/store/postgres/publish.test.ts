@@ -191,7 +191,7 @@ it('publishing updates no row', async (t) => {
 });
 
 describe('an event whose publication was not answered', () => {
-  const again = (db: PostgresDatabase, { id, type, idempotency }: NewEvent, key = rowKeyOf(id)) =>
+  const again = async (db: PostgresDatabase, { id, type, idempotency }: NewEvent, key = rowKeyOf(id)) =>
     db.all(
       `SELECT holder, appended FROM publish_event(@key, @id, @type, '{}', NULL, '', 'c', NULL, @now, CAST(@publisher AS TEXT),
          CAST(@name AS TEXT), CAST(@expiresAt AS BIGINT), CAST(@hash AS BYTEA), '{}', true)`,

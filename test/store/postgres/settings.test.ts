@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import { serverHealth } from '../../../src/store/postgres/health.ts';
 import { ensurePartitions, listPartitions } from '../../../src/store/postgres/partitions.ts';
-import { createSchema, examineSchema } from '../../../src/store/postgres/schema.ts';
+import { createSchema, examineSchema, SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';
 import { until } from '../../support/dispatching.ts';
@@ -222,7 +222,7 @@ describe('the settings of sessions', () => {
       await createSchema(database);
       await ensurePartitions(database, { now: NOW, aheadMs: 0 });
       await ensurePartitions(database, { now: NOW, aheadMs: 0 });
-      assert.deepEqual(await examineSchema(database), { ok: true, state: 'current', version: 1 });
+      assert.deepEqual(await examineSchema(database), { ok: true, state: 'current', version: SCHEMA_VERSION });
       assert.equal((await listPartitions(database)).length, 8);
       assert.deepEqual((await serverHealth(database)).foreignTables, []);
     });
