@@ -52,7 +52,7 @@ const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts'];
 /** Exported names that several files share on purpose, and the reason. */
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   'The same part of each database':
-    'Connection Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema ' +
+    'Connection MIGRATIONS Migration SCHEMA_HISTORY SCHEMA_VERSION SchemaHistory SchemaVerdict createSchema ' +
     'dispatchStore employeeReads erasureStore ' +
     'eventStore eventTypeReads examineSchema migrate portError stateHistoryStore tokenStore unavailable watchAccess',
   'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',

@@ -46,7 +46,8 @@ it('deliveries of version 1 go on after the upgrade', async (t) => {
   await old.commit(
     [
       ...records.flatMap(({ offset, key, id }) => [
-        `INSERT INTO event (key, id, type, data, correlation_id, created_at) VALUES (${key}, '${id}', '${TYPE}', '{"n":${offset}}', 'c', ${now})`,
+        `INSERT INTO event (key, id, type, data, correlation_id, created_at)
+         VALUES (${key}, '${id}', '${TYPE}', '{"n":${offset}}', 'c', ${now})`,
         `INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) VALUES (${number}, ${offset}, ${key}, 7)`,
       ]),
       CLAIMED(Number(number), now + 60_000),

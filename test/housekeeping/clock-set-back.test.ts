@@ -54,11 +54,12 @@ describe('after the clock was set back', () => {
     const house = housekeepingFor(d, {}, { wake: dispatcher.wake });
     await house.runOnce();
     for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
-    assert.deepEqual(
-      house.logged.filter(({ job }) => job === 'clock-set-back').map(({ rows }) => rows),
-      [101],
-      'the batches and their webhook',
-    );
+    const [corrected, ...more] = house.logged
+      .filter(({ job }) => job === 'clock-set-back')
+      .map(({ rows }) => Number(rows));
+    assert.deepEqual(more, []);
+    // The batches and their webhook, and its position if that is written meanwhile.
+    assert.ok(corrected === 101 || corrected === 102, `corrected ${corrected}`);
   });
 
   it('heartbeats, session renewals and giving up happen after their normal intervals', async (t) => {

@@ -40,7 +40,8 @@ async function failing(
   );
   await execute(
     s,
-    `UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, probe_at = ${probeAt ?? 'NULL'}
+    `UPDATE webhook_progress
+     SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, probe_at = ${probeAt ?? 'NULL'}
      WHERE webhook_number = ${number}`,
     `UPDATE webhook_position SET sent_at = ${s.clock()} WHERE webhook_number = ${number}`,
   );

@@ -3,6 +3,7 @@
 import type { AttemptRecord, Batch, BatchFate } from '../../src/domain/batch.ts';
 import type { NewEvent } from '../../src/domain/event.ts';
 import { NO_TIMINGS } from '../../src/domain/outcome.ts';
+import type { Statement } from '../../src/store/port/database.ts';
 import { attemptStatement } from '../../src/store/shared/delivery/settlement.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
@@ -30,27 +31,35 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
 }
 
 /** Makes this process the holder of all webhooks, as a look of the dispatcher does. */
-export async function hold({ store }: TestStore): Promise<void> {
-  if (onPostgres) await store.dispatch.changed();
+export async function hold(s: TestStore): Promise<void> {
+  if (!onPostgres) return;
+  await execute(s, 'INSERT INTO webhook_change (webhook_number) SELECT webhook_number FROM webhook_progress');
+  await s.store.dispatch.changed();
 }
 
 /** Makes the next `size` records a batch with an attempt in progress. */
 export async function claimNext(s: TestStore, webhookNumber: number, size: number): Promise<Batch> {
-  const [row] = await s.rows(`SELECT covered_offset FROM webhook_position WHERE webhook_number = ${webhookNumber}`);
+  const row = await s.database.get(COVERED, { webhookNumber });
   const firstOffset = Number(row?.covered_offset);
   const lastOffset = firstOffset + size - 1;
-  const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid(), isStored: true });
+  const id = s.ids.uuid();
   const now = s.clock();
-  await execute(
-    s,
-    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-       updated_at)
-     VALUES (${webhookNumber}, ${firstOffset}, ${lastOffset}, '${batch.id}', 'pending', 1, 0, ${now + LEASE_MS}, '${OWNER}', ${now})`,
-    `UPDATE webhook_position SET covered_offset = ${lastOffset + 1}, pending_records = pending_records + ${size}
-     WHERE webhook_number = ${webhookNumber}`,
-  );
-  return batch;
+  const claimed = { webhookNumber, firstOffset, lastOffset, id, now, owner: OWNER, leaseEndsAt: now + LEASE_MS };
+  await s.database.commit([
+    { sql: CLAIM, params: claimed },
+    { sql: MOVE, params: { webhookNumber, lastOffset, size } },
+  ]);
+  return batchOf(firstOffset, lastOffset, { webhookNumber, id, isStored: true });
 }
+
+const COVERED = 'SELECT covered_offset FROM webhook_position WHERE webhook_number = @webhookNumber';
+const CLAIM = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
+    updated_at)
+  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 1, 0, @leaseEndsAt, @owner, @now)`;
+const MOVE = `
+  UPDATE webhook_position SET covered_offset = @lastOffset + 1, pending_records = pending_records + @size
+  WHERE webhook_number = @webhookNumber`;
 
 /** Gives a claimed batch its outcome and records the attempt. Throws `StaleWrite` if it is not claimed. */
 export async function settleBatch(
@@ -59,42 +68,49 @@ export async function settleBatch(
   fate: BatchFate,
   attempt: Partial<AttemptRecord> = {},
 ): Promise<void> {
-  const { webhookNumber, firstOffset, lastOffset } = batch;
-  const isPending = fate.kind === 'retry' || fate.kind === 'release' || fate.kind === 'halve';
-  const settled = isPending ? 0 : lastOffset - firstOffset + 1;
   await s.database.commit([
-    { sql: outcomeSql(batch, fate, s.clock()), params: {}, expectChanges: 1 },
-    ...(fate.kind === 'halve' ? halvesSql(batch, fate, s.clock()) : []).map((sql) => ({ sql, params: {} })),
-    {
-      sql: `UPDATE webhook_position SET pending_records = pending_records - ${settled} WHERE webhook_number = ${webhookNumber}`,
-      params: {},
-    },
+    ...outcomeStatements(batch, fate, s.clock()),
     attemptStatement(attemptOf(s, batch, attempt)),
   ]);
 }
 
-function outcomeSql({ webhookNumber, firstOffset, id }: Batch, fate: BatchFate, now: number): string {
-  const row = `webhook_number = ${webhookNumber} AND first_offset = ${firstOffset} AND id = '${id}' AND lease_owner = '${OWNER}'`;
-  if (fate.kind === 'halve') return `DELETE FROM batch WHERE ${row}`;
-  const set =
-    fate.kind === 'retry'
-      ? `next_attempt_at = ${fate.at}, content_refusals = ${fate.contentRefusals}`
-      : fate.kind === 'release'
-        ? `next_attempt_at = ${fate.at}, attempt_count = attempt_count - 1`
-        : `state = '${fate.kind}', next_attempt_at = NULL, settled_at = ${fate.at}`;
-  return `UPDATE batch SET ${set}, lease_owner = NULL, updated_at = ${now} WHERE ${row}`;
-}
+const CLAIMED = 'webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner';
+const SETTLE = `
+  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at, updated_at = @now WHERE ${CLAIMED}`;
+const COUNT =
+  'UPDATE webhook_position SET pending_records = pending_records - @size WHERE webhook_number = @webhookNumber';
+const RETRY = `
+  UPDATE batch SET next_attempt_at = @at, content_refusals = @contentRefusals, lease_owner = NULL, updated_at = @now WHERE ${CLAIMED}`;
+const RELEASE = `
+  UPDATE batch SET next_attempt_at = @at, attempt_count = attempt_count - 1, lease_owner = NULL, updated_at = @now WHERE ${CLAIMED}`;
+const TAKE_APART = `DELETE FROM batch WHERE ${CLAIMED}`;
+const ADD_HALF = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at)
+  VALUES (@webhookNumber, @first, @last, @half, 'pending', 0, 1, @at, @now)`;
 
-function halvesSql(
-  { webhookNumber, firstOffset, lastOffset }: Batch,
-  { halfIds: [left, right], at }: Extract<BatchFate, { kind: 'halve' }>,
-  now: number,
-): string[] {
-  const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
-  const half = (first: number, last: number, id: string): string => `
-    INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at)
-    VALUES (${webhookNumber}, ${first}, ${last}, '${id}', 'pending', 0, 1, ${at}, ${now})`;
-  return [half(firstOffset, middle, left), half(middle + 1, lastOffset, right)];
+function outcomeStatements(batch: Batch, fate: BatchFate, now: number): Statement[] {
+  const { webhookNumber, firstOffset, lastOffset, id } = batch;
+  const params = { webhookNumber, firstOffset, id, owner: OWNER, at: fate.at, now };
+  const of = (sql: string, more = {}): Statement => ({ sql, params: { ...params, ...more }, expectChanges: 1 });
+  switch (fate.kind) {
+    case 'retry':
+      return [of(RETRY, { contentRefusals: fate.contentRefusals })];
+    case 'release':
+      return [of(RELEASE)];
+    case 'halve': {
+      const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
+      const [left, right] = fate.halfIds;
+      return [
+        of(TAKE_APART),
+        of(ADD_HALF, { first: firstOffset, last: middle, half: left }),
+        of(ADD_HALF, { first: middle + 1, last: lastOffset, half: right }),
+      ];
+    }
+    default: {
+      const count = { sql: COUNT, params: { webhookNumber, size: lastOffset - firstOffset + 1 } };
+      return [of(SETTLE, { state: fate.kind }), count];
+    }
+  }
 }
 
 export function attemptOf(

@@ -99,6 +99,7 @@ async function writeResources(s: TestServices) {
   await s.publish({ type: TYPE, data: {}, customerId, idempotencyKey: 'once' }, ACTOR);
   await settleBatch(s, await claimNext(s, number, 1), { kind: 'delivered', at: s.clock() });
   const batch = await claimNext(s, number, 1);
+  await s.store.settlements.rowOf(batch, OWNER);
   await settleBatch(s, batch, { kind: 'dead', at: s.clock() });
   await settleAudited(s, number);
   await s.store.attempts.insert(attemptOf(s, batch, HEARTBEAT));

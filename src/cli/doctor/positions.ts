@@ -2,7 +2,8 @@
 import type { Database } from '../../store/port/database.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
-// Retention deletes no record that waits. The newest record of a webhook is the one before `next_offset`, which follows from recent records.
+// Retention deletes no record that waits. The newest record of a webhook is the one before `next_offset`, which follows from recent
+// records.
 const WRONG = `
   SELECT w.name FROM webhook_status AS p JOIN webhook AS w ON w.number = p.webhook_number
   WHERE p.cursor_offset > p.next_offset

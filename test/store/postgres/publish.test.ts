@@ -196,8 +196,14 @@ describe('an event whose publication was not answered', () => {
       `SELECT holder, appended FROM publish_event(@key, @id, @type, '{}', NULL, '', 'c', NULL, @now, CAST(@publisher AS TEXT),
          CAST(@name AS TEXT), CAST(@expiresAt AS BIGINT), CAST(@hash AS BYTEA), '{}', true)`,
       {
-        ...{ key, id, type, now: NOW, publisher: idempotency?.publisher ?? null, name: idempotency?.key ?? null },
-        ...{ expiresAt: idempotency?.expiresAt ?? null, hash: idempotency?.contentHash ?? null },
+        key,
+        id,
+        type,
+        now: NOW,
+        publisher: idempotency?.publisher ?? null,
+        name: idempotency?.key ?? null,
+        expiresAt: idempotency?.expiresAt ?? null,
+        hash: idempotency?.contentHash ?? null,
       },
     );
 
@@ -318,7 +324,8 @@ describe('the newest record of a log', () => {
     );
     const { event, publish } = publisherOn(database);
     await publish([event('a.one')]);
-    await database.run(`INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+    await database.run(`
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
       VALUES (2, 0, 0, 'b', 'delivered', 1, 0, 0); UPDATE webhook_position SET covered_offset = 1`);
     // Retention deletes the only record while others are added.
     const publishing = Array.from({ length: 20 }, () => publish([event('a.two')]));
