@@ -215,7 +215,8 @@ describe('the schema of a PostgreSQL database', () => {
     assert.deepEqual(await migrateDatabase(config, Date.now()), { from: SCHEMA_VERSION, to: SCHEMA_VERSION });
     const db = await raw(t, config);
     const tables = await db.all(
-      "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND NOT relispartition AND relnamespace = current_schema()::regnamespace",
+      `SELECT relname FROM pg_class
+       WHERE relkind IN ('r', 'p', 'v') AND NOT relispartition AND relnamespace = current_schema()::regnamespace`,
       {},
     );
     assert.deepEqual(tables.map(({ relname }) => relname).sort(), SCHEMA_TABLES.toSorted());
@@ -327,9 +328,7 @@ describe('the schema of a PostgreSQL database', () => {
   it('has its own history on the page of the schema', () => {
     assert.match(
       readAsset('postgres/schema.sql'),
-      new RegExp(
-        `INSERT INTO schema_change \\(version, oldest_program, applied_at\\)\nVALUES \\(${SCHEMA_VERSION}, ${MIGRATIONS.at(-1)?.oldestProgram},`,
-      ),
+      new RegExp(`INSERT INTO schema_change .*\nVALUES \\(${SCHEMA_VERSION}, ${MIGRATIONS.at(-1)?.oldestProgram},`),
     );
   });
 });

@@ -32,7 +32,6 @@ const jobOf = (batch: Batch | null): Job => ({
   endpointId: 'e',
   batch,
   ordered: false,
-  leaseExpiresAt: NOW,
 });
 const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0), url = URL): Finished => ({
   job: jobOf(batch),
@@ -78,7 +77,7 @@ describe('attempts that are settled together', () => {
     assert.deepEqual(statesOf(told), ['running → stopped (webhook.stopped)']);
     assert.deepEqual([told.progress.state, told.progress.stateReason], ['stopped', 'endpoint_gone']);
     assert.equal(told.health, null);
-    assert.deepEqual([told.progress.sessionId, told.progress.wakeAt], [null, null]);
+    assert.equal(told.progress.sessionId, null);
     assert.deepEqual(auditOf(told), [
       'service webhook.stop webhook:w',
       { from: 'running', to: 'stopped' },

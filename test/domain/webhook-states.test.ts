@@ -34,13 +34,11 @@ const progress = (more: Partial<Progress> = {}): Progress => ({
   sessionAt: 1,
   nextOffset: 9,
   cursorOffset: 5,
-  wakeAt: 3,
   sentAt: 2,
   failingSinceAt: 1,
   failureStreak: 4,
   probeAt: 8,
   deadStreak: 3,
-  settingsVersion: 2,
   ...more,
 });
 
@@ -92,30 +90,24 @@ describe('the progress of a webhook', () => {
     stateAt: NOW,
   };
 
-  it('that starts has a new session without failures, is due now, and keeps its place in the log', () => {
+  it('that starts has a new session without failures, and keeps its place in the log', () => {
     for (const state of ['stopped', 'failed'] as const) {
-      assert.deepEqual(
-        startedProgress({ mode: 'push', progress: progress({ state }) }, { sessionId: 'new', now: NOW }),
-        {
-          ...progress(),
-          ...clean,
-          state: 'started',
-          stateReason: null,
-          sessionId: 'new',
-          sessionAt: NOW,
-          wakeAt: NOW,
-          sentAt: null,
-        },
-      );
+      assert.deepEqual(startedProgress({ progress: progress({ state }) }, { sessionId: 'new', now: NOW }), {
+        ...progress(),
+        ...clean,
+        state: 'started',
+        stateReason: null,
+        sessionId: 'new',
+        sessionAt: NOW,
+        sentAt: null,
+      });
     }
   });
 
   it('that starts again goes on with a failure of less than 24 hours that a stop interrupted', () => {
     const start = (failingSinceAt: number | null): number | null =>
-      startedProgress(
-        { mode: 'push', progress: progress({ state: 'stopped', failingSinceAt }) },
-        { sessionId: 'new', now: NOW },
-      ).failingSinceAt;
+      startedProgress({ progress: progress({ state: 'stopped', failingSinceAt }) }, { sessionId: 'new', now: NOW })
+        .failingSinceAt;
     const limit = NOW - FAILING_LIMIT_MS;
     for (const [since, after] of [
       [null, null],
@@ -126,8 +118,8 @@ describe('the progress of a webhook', () => {
       assert.equal(start(since), after);
   });
 
-  it('that stops or fails has no session, is not due, and keeps its place in the log', () => {
-    const ended = { ...clean, sessionId: null, sessionAt: null, wakeAt: null };
+  it('that stops or fails has no session, and keeps its place in the log', () => {
+    const ended = { ...clean, sessionId: null, sessionAt: null };
     const stopped = stoppedProgress(progress(), 'stop', 'endpoint_gone', NOW);
     const { failingSinceAt } = progress();
     assert.deepEqual(stopped, {

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Progress } from '../../src/domain/webhook.ts';
+import { type Progress } from '../../src/domain/webhook.ts';
 import { GIVE_UP_QUIET_MS } from '../../src/housekeeping/give-up.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
@@ -10,6 +9,7 @@ import { repeatsInSlowTier } from '../support/repeats.ts';
 import { openBeside } from '../support/service.ts';
 import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
+import assert from 'node:assert/strict';
 
 repeatsInSlowTier('postgres');
 
@@ -41,7 +41,7 @@ async function failing(
   await execute(
     s,
     `UPDATE webhook_progress
-       SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, probe_at = ${probeAt ?? 'NULL'}
+     SET state = 'failing', state_reason = 'connect', failing_since_at = ${s.clock()}, probe_at = ${probeAt ?? 'NULL'}
      WHERE webhook_number = ${number}`,
     `UPDATE webhook_position SET sent_at = ${s.clock()} WHERE webhook_number = ${number}`,
   );

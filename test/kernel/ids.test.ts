@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
+  batchAddress,
+  batchId,
   createIds,
   deliveryAddress,
   deliveryId,
@@ -163,4 +165,38 @@ describe('delivery ids', () => {
       }),
     );
   });
+});
+
+describe('ids of batches', () => {
+  const batches = fc
+    .record({
+      createdAt: instants,
+      webhookNumber: fc.integer({ min: 1, max: 2 ** 26 - 1 }),
+      first: fc.integer({ min: 0, max: 2 ** 38 - 1 }),
+      length: fc.integer({ min: 1, max: 1024 }),
+    })
+    .map(({ length, ...place }) => ({ ...place, last: place.first + length - 1 }));
+
+  it('contain the records of the batch, over the full range of each part', () => {
+    fc.assert(
+      fc.property(batches, (address) => {
+        const id = batchId(address);
+        assert.ok(isUuidV7(id), id);
+        assert.deepEqual(batchAddress(id), address);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('are the same exactly for the same records of a webhook', () => {
+    fc.assert(
+      fc.property(batches, batches, (one, other) => {
+        const same = JSON.stringify(one) === JSON.stringify(other);
+        assert.equal(batchId(one) === batchId(other), same);
+        assert.equal(batchId({ ...one }), batchId(one));
+      }),
+    );
+  });
+
+  it('of other UUIDs do not exist', () => assert.equal(batchAddress('00000000-0000-4000-8000-000000000000'), null));
 });

@@ -33,7 +33,9 @@ export function explore<State>(model: Model<State>, most = 2_000_000): Explorati
     if (model.isDone(state)) done.push(key);
     for (const [step, next] of model.steps(state)) {
       const name = JSON.stringify(next);
-      before.set(name, [...(before.get(name) ?? []), key]);
+      const earlier = before.get(name) ?? [];
+      before.set(name, earlier);
+      earlier.push(key);
       if (visits.has(name)) continue;
       if (visits.size >= most) throw new RangeError(`the model has more than ${most} states`);
       visits.set(name, { state: next, from: key, step });

@@ -154,8 +154,8 @@ const MOVE_BASES = `
   WHERE webhook_number IN (SELECT n.value FROM numbers(@numbers) AS n)`;
 
 /**
- * Publishers look for the newest record of a log from the partition before the current one on: clocks may differ by days. A statement for the
- * locks, so that the next one sees the records of the publishers that held them.
+ * Publishers look for the newest record of a log from the partition before the current one on: clocks may differ by days. The locks take
+ * a statement, so that the next one sees the records of the publishers that held them.
  */
 async function moveBases(db: Runner & Pick<Database, 'commit'>, now: number): Promise<void> {
   const outbox = (await listPartitions(db)).filter(({ table }) => table === 'outbox');

@@ -777,7 +777,8 @@ BEGIN
     WHERE (skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped)))
       -- A hashed subplan. NOT EXISTS compared every record with every exclusion: the planner cannot know how many there are.
       AND (excluded_place IS NULL
-        OR (w.place, log.webhook_number) NOT IN (SELECT x.place, x.number FROM unnest(excluded_place, excluded_webhook_number) AS x (place, number)));
+        OR (w.place, log.webhook_number) NOT IN (
+          SELECT x.place, x.number FROM unnest(excluded_place, excluded_webhook_number) AS x (place, number)));
   END IF;
   RETURN QUERY SELECT h.place, h.event_id, h.is_same, CAST(NULL AS bigint)
     FROM unnest(held_places, holders, are_same) AS h (place, event_id, is_same);

@@ -70,7 +70,7 @@ export function insertStatement(event: NewEvent): Statement {
 }
 
 /** Appends one inserted event to the logs of its webhooks. */
-export function appendStatements(event: NewEvent): Statement[] {
+function appendStatements(event: NewEvent): Statement[] {
   const { sql, params } = appendingOf(event);
   return [{ sql: sql.lock, params }, appendStatement(event)];
 }

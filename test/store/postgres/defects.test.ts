@@ -112,7 +112,8 @@ const NAMES = `
     coalesce((SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
       AND NOT a.attisdropped), '[]') AS columns,
     coalesce((SELECT i.indisunique FROM pg_index AS i WHERE i.indexrelid = c.oid), false) AS is_unique
-  FROM pg_class AS c WHERE c.relnamespace = CAST('public' AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'i', 'I') AND NOT c.relispartition
+  FROM pg_class AS c
+  WHERE c.relnamespace = CAST('public' AS regnamespace) AND c.relkind IN ('r', 'p', 'v', 'i', 'I') AND NOT c.relispartition
   ORDER BY c.relname`;
 const TRIGGERS = `
   SELECT c.relname || '.' || t.tgname AS name FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid

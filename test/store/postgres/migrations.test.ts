@@ -17,7 +17,8 @@ const PARTS = `
   WHERE c.relnamespace = ${SCHEMA} AND c.relkind IN ('r', 'p', 'v')
   UNION ALL SELECT concat_ws(' ', 'table', c.relname, c.relkind, c.relpersistence, c.reloptions, pg_get_partkeydef(c.oid))
     FROM pg_class AS c WHERE c.relnamespace = ${SCHEMA} AND c.relkind IN ('r', 'p', 'v')
-  UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid WHERE c.relnamespace = ${SCHEMA}
+  UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+    WHERE c.relnamespace = ${SCHEMA}
   UNION ALL SELECT concat_ws(' ', CAST(conrelid AS regclass), conname, pg_get_constraintdef(oid)) FROM pg_constraint
     WHERE connamespace = ${SCHEMA}
   UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger AS t WHERE NOT t.tgisinternal

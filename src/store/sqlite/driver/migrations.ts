@@ -29,8 +29,7 @@ function rebuilt(schema: string, name: string, values: Readonly<Record<string, s
 
 /**
  * Positions, claims and times of looks were columns that each event rewrote. Now the next offset follows from the log, from `base_offset`
- * on.
- * Claims are in the memory of the process, so that none is left.
+ * on. Claims are in the memory of the process, so that none is left.
  */
 const APPEND_ONLY = (schema: string): string => `
   ${tablesOf(schema, ['webhook_position', 'webhook_change'])}
