@@ -129,6 +129,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Webhooks that changed and whose positions are not read yet. */
   const unread = new Set<number>();
   let endsReadAt = Number.NEGATIVE_INFINITY;
+  let positionsAt = Number.NEGATIVE_INFINITY;
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
   /** Claims and writes of outcomes in progress. */
   let working = 0;
@@ -143,7 +144,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     await readChanges();
     await readEnds();
     const now = clock();
-    for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
+    writePositions(now);
     const due = [...logs.takeReady(now, WEBHOOKS_PER_ROUND)];
     // Several together, because they share reads; not all together, because each reads the waiting records.
     try {
@@ -153,6 +154,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     const nextAt = logs.nextLookAt();
     return { again: nextAt !== null && nextAt <= now, nextAt };
+  };
+
+  /** At most once a poll: it looks at every webhook that has moved. */
+  const writePositions = (now: number): void => {
+    const elapsed = performance.now() - positionsAt;
+    if (elapsed < pollMs) return;
+    positionsAt = performance.now();
+    for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
   };
 
   /** Reads where webhooks are in their logs, of webhooks that this process begins to send for, or that changed. */
