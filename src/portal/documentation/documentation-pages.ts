@@ -8,7 +8,7 @@ import { pageHeader } from '../parts/header.ts';
 import { emptyState } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 import { type DocumentSection, markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
-import { createLibrary, type Found, type Library, titleOf } from './library.ts';
+import { createLibrary, type FoundSection, type Library, titleOf } from './library.ts';
 
 const ROOT = '/docs';
 const INDEX = 'README.md';
@@ -111,7 +111,7 @@ function searchForm(words: string): Html {
   `;
 }
 
-function searchView(words: string, results: readonly Found[]): View {
+function searchView(words: string, results: readonly FoundSection[]): View {
   const lines = results.map(({ file, title, section, excerpt }) => {
     const anchor = section.anchor === null ? '' : `#${section.anchor}`;
     const path = title === section.heading ? title : html`${title} › ${section.heading}`;

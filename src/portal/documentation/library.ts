@@ -12,11 +12,11 @@ export type Library = {
   has(file: string): boolean;
   /** The bytes of a file that it has. */
   read(file: string): Buffer;
-  search(words: string): Promise<readonly Found[]>;
+  search(words: string): Promise<readonly FoundSection[]>;
 };
 
 type Page = { readonly file: string; readonly title: string; readonly sections: readonly DocumentSection[] };
-export type Found = {
+export type FoundSection = {
   readonly file: string;
   readonly title: string;
   readonly section: DocumentSection;
@@ -62,7 +62,7 @@ const LOOKED_UP_LOSS = 8;
 const PHRASE_GAIN = 16;
 
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
-function found(pages: readonly Page[], words: readonly string[]): readonly Found[] {
+function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
   const scored = pages.flatMap(({ file, title, sections }) =>
     sections.flatMap((section) => {
       const [inTitle, inHeading, inText] = [title, section.heading, section.text].map((text) => text.toLowerCase());

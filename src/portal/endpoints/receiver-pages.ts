@@ -7,7 +7,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/mark.ts';
+import { notice, tags } from '../parts/mark.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 
@@ -31,33 +31,25 @@ export function receiverPage({ pages, services: { endpoints } }: SharedPageDepen
   });
 }
 
+/** The webhook that was created with an endpoint, or why it was not. */
+export type MadeWebhook =
+  | { readonly id: string; readonly name: string; readonly eventTypes: readonly string[]; readonly isStarted: boolean }
+  | { readonly problem: string };
+
 /** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
-export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean): Result {
-  const { id, name, enabled } = endpoint;
+export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolean, made: MadeWebhook | null): Result {
+  const { id, name } = endpoint;
   const title = `${name} is created`;
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: 'Hand over the secret, verify ownership, then choose the events.',
+    lead:
+      made === null
+        ? 'Hand over the secret, verify ownership, then choose the events.'
+        : 'Hand over the secret and verify ownership.',
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
-  const webhook = section({
-    title: '3. Create a webhook',
-    lead: 'It says which events go to this endpoint.',
-    actions: [
-      linkButton({
-        href: newWebhookOf(endpoint),
-        label: 'Create a webhook',
-        kind: enabled ? 'primary' : 'plain',
-        icon: 'next',
-      }),
-    ],
-    content: html`
-      <p class="hint">
-        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
-      </p>
-    `,
-  });
+  const webhook = made !== null && 'id' in made ? madeSection(made) : webhookSection(endpoint, made);
   const verify = verifyStep(call, endpoint, isMade);
   return resultOf(title, (showing) => {
     const values = handOver(endpoint, {
@@ -69,6 +61,46 @@ export function createdResult(call: PageCall, endpoint: Endpoint, isMade: boolea
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
     });
     return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+  });
+}
+
+function webhookSection(endpoint: Endpoint, failed: { readonly problem: string } | null): Html {
+  const { enabled } = endpoint;
+  return section({
+    title: '3. Create a webhook',
+    lead: 'It says which events go to this endpoint.',
+    actions: [
+      linkButton({
+        href: newWebhookOf(endpoint),
+        label: 'Create a webhook',
+        kind: enabled ? 'primary' : 'plain',
+        icon: 'next',
+      }),
+    ],
+    content: html`
+      ${failed === null ? null : notice({ tone: 'caution', title: 'No webhook was created.', text: failed.problem })}
+      <p class="hint">
+        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
+      </p>
+    `,
+  });
+}
+
+function madeSection({ id, name, eventTypes, isStarted }: Extract<MadeWebhook, { id: string }>): Html {
+  return section({
+    title: isStarted ? '3. Send a test event' : '3. Start the webhook',
+    lead: html`The webhook <a href="/webhooks/${id}">${name}</a> sends these events here:`,
+    actions: [linkButton({ href: `/webhooks/${id}`, label: 'Go to the webhook', icon: 'next' })],
+    content: html`
+      ${tags(eventTypes)}
+      <p class="hint">
+        ${
+          isStarted
+            ? 'It is started. Its page sends a test event.'
+            : 'Its events wait. Once ownership is verified, the page of the endpoint has a button that starts it.'
+        }
+      </p>
+    `,
   });
 }
 

@@ -1,7 +1,6 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
 
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
-import { SEARCH_PATHS_MAX } from '../../domain/search-terms.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
@@ -19,11 +18,11 @@ import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
-import { type FieldTable, lines, text, tick } from '../record/field-table.ts';
-import { jsonObject, objectPatches } from '../record/json-field.ts';
+import { objectPatches } from '../record/json-field.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
+import { eventTypeFields } from './event-type-form.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
@@ -350,75 +349,4 @@ function firstEventType(call: PageCall): Html {
 
 function newButton(): Html {
   return linkButton({ href: `${PATH}/new`, label: 'New event type', kind: 'primary', icon: 'plus' });
-}
-
-export function eventTypeFields(before: EventType | null): FieldTable {
-  return {
-    ...(before === null && {
-      name: text({
-        label: 'Name',
-        isRequired: true,
-        isCode: true,
-        placeholder: 'order.created',
-        hint: 'category.name, in lower case. You cannot change it later.',
-      }),
-    }),
-    description: text({ label: 'Description', hint: 'One sentence that describes the event.' }),
-    encryptionRequired: tick({
-      label: 'Require encryption',
-      title: 'Encryption',
-      hint: 'For data that only the customer may read. Webhooks that receive it need a key. Employee types always require it.',
-    }),
-    group: text({
-      label: 'Group',
-      title: 'Group',
-      placeholder: 'Orders',
-      hint: 'The heading under which the catalogue lists it.',
-    }),
-    deprecated: tick({
-      label: 'Deprecated',
-      title: 'Use',
-      hint: 'Tells receivers not to subscribe to it any more. Events of this type are still published and delivered.',
-    }),
-    public: tick(
-      {
-        label: 'Internal',
-        title: 'Visibility',
-        hint: 'The event catalogue shows it only to callers with a token, and no webhook of a customer gets it. Everybody sees the others.',
-      },
-      false,
-      true,
-    ),
-    searchPaths: lines(
-      {
-        label: 'Found by',
-        isCode: true,
-        rows: 3,
-        placeholder: 'data.orderId\ndata.customer.email',
-        hint: `At most ${SEARCH_PATHS_MAX} paths, one on each line. Not for types whose events must be encrypted.`,
-      },
-      {
-        read: (sent, name) => (sent.get(name) ?? '').split(/\s+/).filter((path) => path !== ''),
-        fill: (value, name) => ({ [name]: ((value ?? []) as readonly string[]).join('\n') }),
-      },
-    ),
-    sample: jsonObject({
-      label: 'Sample of its data',
-      title: 'Sample',
-      isCode: true,
-      rows: 8,
-      placeholder: '{"orderId": 17}',
-      takesFile: '.json',
-      hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
-    }),
-    dataSchema: jsonObject({
-      label: 'JSON Schema of its data',
-      title: 'JSON Schema',
-      isCode: true,
-      rows: 12,
-      placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
-      takesFile: '.json',
-      hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
-    }),
-  };
 }

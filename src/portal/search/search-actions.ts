@@ -11,7 +11,7 @@ export type Action = {
   /** Of each group, the text must have a word. */
   readonly words: readonly (readonly string[])[];
   readonly label: (name: string) => string;
-  /** The registered path, and what follows it in the link. */
+  /** The registered path; the link adds `query`. */
   readonly page: string;
   readonly query?: string;
   readonly role: PortalRole;

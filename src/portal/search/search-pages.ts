@@ -3,7 +3,7 @@ import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import type { FoundEvent } from '../../store/port/terms.ts';
-import { createLibrary, type Found as FoundSection, type Library } from '../documentation/library.ts';
+import { createLibrary, type FoundSection, type Library } from '../documentation/library.ts';
 import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';

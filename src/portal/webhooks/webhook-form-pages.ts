@@ -14,6 +14,7 @@ import { recordPages } from '../record/record-pages.ts';
 import { shownTypes } from './filter-editor.ts';
 import { patternsOf } from './webhook-events.ts';
 import { encryptionRule, webhookEntity, webhookFields, webhookLayout, withoutEndpoint } from './webhook-form.ts';
+import { summaryPage } from './webhook-summary.ts';
 
 export function webhookFormPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock } = dependencies;
@@ -57,6 +58,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       },
     }),
     encryptionRulePage(dependencies),
+    summaryPage(dependencies),
   ];
 }
 

@@ -18,6 +18,7 @@ import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } f
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
+import { summaryRegion } from './webhook-summary.ts';
 
 /** The choices of the form. */
 export type WebhookChoices = {
@@ -200,6 +201,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       field('encryptionKeyName'),
     ])}
     ${isPulled ? null : sendingLayout(more, field)}
+    ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
   `;
 }
 

@@ -24,7 +24,7 @@ type CustomerSearch = { readonly text?: string; readonly active?: boolean };
 export type CustomerHealth = {
   /** Webhooks that are failing or have failed. */
   readonly troubled: number;
-  /** Requests with records since a day, and those that failed. */
+  /** Requests with records since a day, and the failed ones among them. */
   readonly attempts: number;
   readonly failures: number;
   /** The last day with events, deliveries or tokens; null if there was none, or if it is no longer kept. */

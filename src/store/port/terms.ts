@@ -19,6 +19,6 @@ export type TermStore = {
   step(now: number, limit: number): Promise<StepResult>;
   /** Deletes what cannot be found any more, of about `limit` values from `after` on. `next` is null at the end. */
   forget(after: number, limit: number): Promise<StepResult & { readonly next: number | null }>;
-  /** The newest events with this value: of those that a customer gets, or of all with null. */
+  /** The newest events with this value: among the events that a customer gets, or among all with null. */
   find(text: string, customerId: string | null, limit: number): Promise<FoundEvent[]>;
 };

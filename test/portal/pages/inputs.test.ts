@@ -5,7 +5,7 @@ import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/doma
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
-import { eventTypeFields } from '../../../src/portal/event-types/event-type-pages.ts';
+import { eventTypeFields } from '../../../src/portal/event-types/event-type-form.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readForm, readPatch } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
@@ -23,7 +23,7 @@ function sent(fields: Fields): URLSearchParams {
 }
 
 describe('the form of an endpoint', () => {
-  const TABLE = endpointFields(null);
+  const TABLE = endpointFields(null, []);
   const { secret, apiKey, ...CHANGED } = TABLE;
   const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
   const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, tokenChallenge: true };
