@@ -79,6 +79,7 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
       (encryptionKeyName, { ids }) => ({ ...WEBHOOK, endpointId: ids.endpoints ?? '', encryptionKeyName }),
     ],
   ],
+  '/webhooks/new/summary': [[{ id: 'endpoints' }, (endpointId) => ({ ...WEBHOOK, endpointId })]],
   '/applications/new': [
     [{ name: 'user' }, (userId) => ({ ...APPLICATION, userId })],
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],
