@@ -112,6 +112,7 @@ const SELF_CONTAINED = [
   '/publish',
   '/customers/new',
   '/settings/customers-portal',
+  '/settings/customers-portal/preview',
 ];
 
 type World = {
