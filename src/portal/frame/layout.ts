@@ -99,7 +99,7 @@ const operatorFrame: FrameOf = ({ displayName, userName, role }, { path }, group
   link: null,
   navigation: sideNavigation(groups, path, html`<p class="version">Sallyport ${VERSION}</p>`),
   account: { name: displayName ?? userName, detail: `${userName} · ${role}`, label: 'Your account' },
-  searched: 'Endpoints, webhooks, event types, applications, users, products, keys and deliveries.',
+  searched: 'Endpoints, webhooks, event types, applications, users, products, keys, deliveries, pages and actions.',
 });
 
 /** Shows the navigation on small screens. */
@@ -156,7 +156,7 @@ function searchDialog(what: string): Html {
             role: 'searchbox',
             name: 'q',
             'aria-label': 'Find anything',
-            placeholder: 'Search by name or id',
+            placeholder: 'Name, id, value of an event, or action',
             autocomplete: 'off',
             'data-hx-get': '/search?dialog=1',
             'data-hx-trigger': 'input changed delay:150ms',
