@@ -74,7 +74,7 @@ function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {
 }
 
 /** The filter of a form; undefined if there is none. Throws a `Refusal` if it is not JSON. */
-export function readFilter(sent: URLSearchParams): unknown {
+export function typedFilter(sent: URLSearchParams): unknown {
   return filterField([], () => []).read(sent, NAME);
 }
 
@@ -208,7 +208,7 @@ async function latestData({ events, customerId }: Store, types: readonly EventTy
 /** A filter that is wrong is a result too. */
 async function previewOf(store: Store, patterns: readonly string[], form: URLSearchParams, now: number): Promise<Html> {
   try {
-    const filter = readFilter(form) ?? null;
+    const filter = typedFilter(form) ?? null;
     const input = validate(filterPreviewInput, { filter, limit: PREVIEWED });
     const words = input.filter === null ? null : `Only if ${filterText(input.filter)}.`;
     if (patterns.length === 0)

@@ -8,7 +8,7 @@ import { isObject } from '../../kernel/validation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { countOf } from '../parts/text.ts';
-import { readFilter } from './filter-editor.ts';
+import { typedFilter } from './filter-editor.ts';
 import { patternsOf } from './webhook-events.ts';
 
 const PATH = '/webhooks/new/summary';
@@ -98,7 +98,7 @@ function patternText(pattern: string): string {
 /** Problems are beside the field. */
 function filterWords(sent: URLSearchParams): string {
   try {
-    const filter = readFilter(sent);
+    const filter = typedFilter(sent);
     if (!isObject(filter)) return '';
     return filterProblem(filter) === null ? `, only if ${filterText(filter)},` : ', if the filter is right,';
   } catch (error) {
