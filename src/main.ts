@@ -1,7 +1,7 @@
 /** The command line: `sallyport <command> …`. */
 import './kernel/threads.ts';
-import { run } from './cli/run.ts';
 import { leave } from './cli/exit.ts';
+import { run } from './cli/run.ts';
 import { processTerminal } from './cli/terminal.ts';
 import { standardError } from './observe/log-destination.ts';
 

@@ -1,11 +1,11 @@
 /** `sallyport deliveries …`: list, show and replay deliveries. */
 import { COMMAND_LINE } from '../domain/acting.ts';
-import { type Delivery, type DeliveryState } from '../domain/webhook.ts';
+import type { Delivery, DeliveryState } from '../domain/webhook.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
-import { type Composed } from '../services/compose.ts';
+import type { Composed } from '../services/compose.ts';
 import { type AttemptView, viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
-import { type CommandGroup, type Invocation, type Operand } from './command.ts';
+import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';

@@ -1,16 +1,16 @@
 /** `sallyport listen`: a webhook receiver for development. */
 import { randomBytes } from 'node:crypto';
-import { type CommandGroup, type Invocation } from './command.ts';
+import type { CommandGroup, Invocation } from './command.ts';
 import { UsageError } from './errors.ts';
+import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
 import { type ListenVerification, readPlan, readVerification } from './listen/options.ts';
-import { type Registration } from './listen/register.ts';
+import type { Registration } from './listen/register.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
 import { DATA_SETTINGS } from './open.ts';
-import { firstSignal } from './exit.ts';
 import { dataOption } from './text/program-name.ts';
 
 const DEFAULT_HOST = '127.0.0.1';

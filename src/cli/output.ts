@@ -1,5 +1,5 @@
 /** How commands print data: JSON for programs, aligned text for people. */
-import { type Invocation } from './command.ts';
+import type { Invocation } from './command.ts';
 
 export type Shown = Readonly<Record<string, unknown>>;
 

@@ -1,16 +1,16 @@
 /** The commands of every configured resource: list, show, update by merge patch, and delete. */
-import { type SettingName } from '../config/names.ts';
+import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../domain/acting.ts';
 import { PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { didYouMean } from '../kernel/nearest.ts';
-import { type Administration } from '../resources/administration.ts';
+import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
-import { type InputReader } from '../resources/input.ts';
+import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
-import { type Composed } from '../services/compose.ts';
-import { type Filter } from '../store/port/resource.ts';
-import { type Command, type Invocation, type Operand, type Option } from './command.ts';
+import type { Composed } from '../services/compose.ts';
+import type { Filter } from '../store/port/resource.ts';
+import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';

@@ -1,13 +1,14 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
-import { Refusal } from '../kernel/refusal.ts';
+
 import { didYouMean } from '../kernel/nearest.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, type GroupEntry, type Invocation, parseInvocation } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { GROUPS } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
+import type { Terminal } from './terminal.ts';
 import { refusalText } from './text/refusal-text.ts';
-import { type Terminal } from './terminal.ts';
 
 /** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {

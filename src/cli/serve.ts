@@ -1,16 +1,16 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
-import { type Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { DRAIN_MS } from '../delivery/limits.ts';
-import { type Log } from '../kernel/log.ts';
+import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
-import { type Sallyport } from '../open.ts';
-import { type CommandGroup, type Invocation } from './command.ts';
+import type { Sallyport } from '../open.ts';
+import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError, cannotListen } from './errors.ts';
-import { firstCredentialsText, invitationText } from './init.ts';
 import { firstSignal, leaveAtOnce } from './exit.ts';
+import { firstCredentialsText, invitationText } from './init.ts';
 import { dataOption } from './text/program-name.ts';
 
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
@@ -72,10 +72,7 @@ async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undef
 
 /** JSON lines. For a person at a terminal, text without requests unless a level is set. */
 async function logOf({ terminal, text }: Invocation, { logLevel }: Config): Promise<Log> {
-  const [{ createLog }, { humanLog }] = await Promise.all([
-    import('../observe/log.ts'),
-    import('./terminal.ts'),
-  ]);
+  const [{ createLog }, { humanLog }] = await Promise.all([import('../observe/log.ts'), import('./terminal.ts')]);
   if (!terminal.isErrorInteractive) return createLog(logLevel);
   const isSet = text('log-level') !== undefined || (terminal.env.SALLYPORT_LOG_LEVEL ?? '') !== '';
   return createLog(isSet ? logLevel : 'warn', humanLog(standardError));

@@ -1,6 +1,6 @@
 /** The environment, the output and the input of a command, and the log as people read it. */
 import { SETTINGS } from '../config/names.ts';
-import { type createLog } from '../observe/log.ts';
+import type { createLog } from '../observe/log.ts';
 import { CommandError } from './errors.ts';
 import { programName } from './text/program-name.ts';
 

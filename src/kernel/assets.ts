@@ -21,6 +21,7 @@ export const ASSETS = {
   'portal/failures.js': 'src/portal/assets/failures.js',
   'portal/forms.js': 'src/portal/assets/forms.js',
   'portal/filter.js': 'src/portal/assets/filter.js',
+  'portal/filter-rows.js': 'src/portal/assets/filter-rows.js',
   'portal/search.js': 'src/portal/assets/search.js',
   'portal/search.css': 'src/portal/assets/search.css',
   'portal/chart.js': 'src/portal/assets/chart.js',

@@ -90,6 +90,7 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
       (encryptionKeyName, { ids }) => ({ ...WEBHOOK, endpointId: ids.endpoints ?? '', encryptionKeyName }),
     ],
   ],
+  '/webhooks/new/summary': [[{ id: 'endpoints' }, (endpointId) => ({ ...WEBHOOK, endpointId })]],
   '/applications/new': [
     [{ name: 'user' }, (userId) => ({ ...APPLICATION, userId })],
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],
@@ -122,6 +123,7 @@ const SELF_CONTAINED = [
   '/publish',
   '/customers/new',
   '/settings/customers-portal',
+  '/settings/customers-portal/preview',
 ];
 
 type World = {

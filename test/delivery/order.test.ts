@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
@@ -5,7 +6,6 @@ import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
-import assert from 'node:assert/strict';
 
 repeats('postgres');
 

@@ -29,6 +29,7 @@ describe('event types', () => {
       group: null,
       deprecated: false,
       public: true,
+      searchPaths: [],
       createdAt: at,
       updatedAt: at,
     });

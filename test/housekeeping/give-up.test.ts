@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Progress } from '../../src/domain/webhook.ts';
+import type { Progress } from '../../src/domain/webhook.ts';
 import { GIVE_UP_QUIET_MS } from '../../src/housekeeping/give-up.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
@@ -9,7 +10,6 @@ import { repeatsInSlowTier } from '../support/repeats.ts';
 import { openBeside } from '../support/service.ts';
 import { execute, leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
-import assert from 'node:assert/strict';
 
 repeatsInSlowTier('postgres');
 

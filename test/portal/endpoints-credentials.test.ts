@@ -20,7 +20,7 @@ describe('a new secret', () => {
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
     await page.getByText('Give it to the receiver before then.').waitFor();
     await page.getByRole('link', { name: 'Go to the endpoint' }).click();
-    await page.getByText(/signs from .* \(in 59 minutes\)/).waitFor();
+    await page.getByText(/signs from .* \(in 1 hour\)/).waitFor();
     assert.ok(!(await page.content()).includes(secret));
     await open(`/endpoints/${endpoint.id}/rotate-secret`);
     await page.getByText('Another new secret is already scheduled.').waitFor();

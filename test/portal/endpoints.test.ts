@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
-import { succeeded } from '../support/client.ts';
+import { type ApiClient, succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { until } from '../support/dispatching.ts';
 import {
   makeEndpoint,
   makeEventType,
@@ -13,6 +15,10 @@ import {
   sharedCertificates,
   startWebhook,
 } from '../support/journey.ts';
+
+async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
+  return (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
+}
 
 describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {
@@ -131,6 +137,48 @@ describe('the way from an endpoint to its webhook', () => {
   });
 });
 
+describe('the events of a new endpoint', () => {
+  it('make a webhook in the same form, and the page of the endpoint shows what goes there', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    await succeeded(admin.post('event-types', { name: 'order.secret', encryptionRequired: true }));
+    const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new', { expecting: [400] });
+    assert.equal(await page.getByLabel('Verify ownership before anything is sent').isChecked(), true);
+    assert.equal(await page.getByLabel('order.secret').count(), 0, 'it needs a key');
+    await isAccessible();
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Address').fill(`${receiver.origin}/in`);
+    await page.getByLabel('Do not verify').check();
+    await page.getByLabel('order.*').check();
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page
+      .locator('#field-eventTypes-problem')
+      .getByText('events of type order.secret must be encrypted')
+      .waitFor();
+    await page.getByLabel('order.*').uncheck();
+    await page.getByLabel('order.created').check();
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page.getByRole('heading', { name: '3. Send a test event' }).waitFor();
+    const [webhook, ...others] = await allWebhooks(admin);
+    assert.deepEqual([webhook?.name, webhook?.eventTypes, webhook?.state], ['Shop', ['order.created'], 'started']);
+    assert.deepEqual(others, []);
+
+    receiver.endpoint('/in').answer(() => ({ status: 500 }));
+    await publish(admin, 'order.created', { n: 1 });
+    await until('an attempt', async () => (await allWebhooks(admin))[0]?.state === 'failing');
+    await open(`/endpoints/${webhook?.endpointId}`);
+    await page.locator('#throughput canvas').first().waitFor();
+    await page.locator('#attempts').getByText('record #0').first().waitFor();
+    await page
+      .locator('#deliveries')
+      .getByRole('row', { name: /order\.created pending/ })
+      .waitFor();
+    await succeeded(admin.post(`webhooks/${webhook?.id}/stop`));
+    await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();
+    await isAccessible();
+  });
+});
+
 describe('creating an endpoint', () => {
   it('shows each problem beside its field, keeps the typed values, and repeats no secret', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
@@ -174,8 +222,8 @@ describe('creating an endpoint', () => {
     const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/in`);
-    assert.equal(await page.getByLabel('Do not verify').isChecked(), true);
     await page.getByText('Recommended. The receiver must sign a challenge').waitFor();
+    await page.getByLabel('Do not verify').check();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
     await page.getByRole('button', { name: 'Copy the secret' }).click();

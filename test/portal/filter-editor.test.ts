@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { filterProblem } from '../../src/domain/filter.ts';
+import { readAsset } from '../../src/kernel/assets.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
@@ -114,6 +116,8 @@ describe('the editor of a filter', () => {
     await preview.getByText('Only if data.total is at least 100 and data.country is one of "DE", "FR".').waitFor();
     await preview.getByText('data.total is 7, not at least 100').waitFor();
     await preview.getByText('data.country is "IT", not one of "DE", "FR"').waitFor();
+    // The bar above covers a part of what is scrolled under it.
+    await page.evaluate('scrollTo(0, 0)');
     await isAccessible();
     await filter.fill('{"data.total": {"$above": 100}}');
     await attempt.click();
@@ -126,6 +130,82 @@ describe('the editor of a filter', () => {
     await attempt.click();
     await preview.getByText('2 of the latest 2 events would pass').waitFor();
     assert.equal((await succeeded<WebhookView>(admin.get(`webhooks/${id}`))).filter, null);
+  });
+
+  it('has its conditions as rows too, in step with the JSON in both directions, and ends with what will happen', async (t) => {
+    const { openAs, admin, endpoint } = await start(t);
+    const { id } = await makeWebhook(admin, endpoint, ['order.placed'], { name: 'Orders' });
+    const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
+    await page.getByText('Only some of these events').click();
+    const filter = page.locator('textarea[name="filter"]');
+    const json = async (): Promise<unknown> => JSON.parse(await filter.inputValue());
+    const rows = page.getByRole('group', { name: /^Condition \d+$/ });
+    const fill = async (at: number, path: string, comparison: string, value: string): Promise<void> => {
+      const row = rows.nth(at);
+      await row.getByLabel('path').fill(path);
+      await row.getByLabel('comparison').selectOption({ label: comparison });
+      await row.getByLabel('value').fill(value);
+    };
+    const add = page.getByRole('button', { name: 'Add a condition' });
+    await add.click();
+    await fill(0, 'data.total', 'is at least', '100');
+    assert.deepEqual(await json(), { 'data.total': { $gte: 100 } });
+    await page.locator('.form-summary').getByText('only if data.total is at least 100, to Shop').waitFor();
+    await add.click();
+    await fill(1, 'data.total', 'is less than', '500');
+    await add.click();
+    await fill(2, 'data.country', 'is one of', 'DE, 7, "a, b"');
+    // Of a path with texts only, digits are a text.
+    assert.deepEqual(await json(), {
+      'data.total': { $gte: 100, $lt: 500 },
+      'data.country': { $in: ['DE', '7', 'a, b'] },
+    });
+    await page.evaluate('scrollTo(0, 0)');
+    await isAccessible();
+    await page.getByLabel('An event passes if').selectOption('any');
+    assert.deepEqual(Object.keys((await json()) as object), ['$or']);
+    await rows.nth(1).getByRole('button', { name: 'Remove condition 2' }).click();
+    assert.deepEqual(await json(), {
+      $or: [{ 'data.total': { $gte: 100 } }, { 'data.country': { $in: ['DE', '7', 'a, b'] } }],
+    });
+
+    const shown = async (): Promise<string[]> =>
+      await rows
+        .locator('input, select')
+        .evaluateAll((all) => all.map((one) => (one as { value?: string }).value ?? ''));
+    await filter.fill(
+      '{"data.country": "FR", "$and": [{"data.country": {"$neq": "7"}}, {"subject": {"$exist": false}}]}',
+    );
+    assert.deepEqual(await shown(), [
+      'data.country',
+      '$eq',
+      'FR',
+      'data.country',
+      '$neq',
+      '"7"',
+      'subject',
+      '$exist',
+      'false',
+    ]);
+    await filter.fill('{"$not": {"data.total": 1}}');
+    await page.getByText('has more than rows can show').waitFor();
+    assert.equal(await rows.first().isVisible(), false);
+    await filter.fill('');
+    assert.equal(await rows.count(), 0);
+  });
+
+  it('offers the operators that filters have, in rows and in suggestions', () => {
+    const namesIn = (asset: Parameters<typeof readAsset>[0]): string[] =>
+      [...readAsset(asset).matchAll(/^ +\['(\$\w+)', '[^']*'\],$/gm)].map(([, name = '']) => name);
+    const combining = ['$and', '$or', '$not'];
+    const rows = namesIn('portal/filter-rows.js');
+    assert.deepEqual([...rows, ...combining], namesIn('portal/filter.js'));
+    for (const name of rows) {
+      const operand = { $in: [1], $nin: [1], $startsWith: 'a', $endsWith: 'a', $exist: true }[name] ?? 1;
+      assert.equal(filterProblem({ 'data.a': { [name]: operand } }), null, name);
+    }
+    const problem = filterProblem({ 'data.a': { $none: 1 } })?.problem ?? '';
+    for (const [name] of problem.matchAll(/\$\w+/g)) assert.ok([...rows, ...combining].includes(name), name);
   });
 
   it('is a plain field without the script: the paths are below it, and the preview is a page of its own', async (t) => {
@@ -146,7 +226,6 @@ describe('the editor of a filter', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('only if data.note is missing').waitFor();
     await open(`/webhooks/${id}/edit`);
-    await page.getByText('Only some of these events').click();
     await page.locator('#filter-preview').getByText('Only if data.note is missing.').waitFor();
   });
 });

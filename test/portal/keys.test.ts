@@ -95,7 +95,7 @@ describe('the keys', () => {
       'key soon in 1 day',
       'key month in 18 days',
       'client certificate of Shop in 23 days',
-      'key later in 6 months',
+      'key later in 7 months',
     ]);
     const lengths = await page
       .locator('svg.expiry-bar .expiry-left')

@@ -1,4 +1,6 @@
 /** Libraries of other products verify deliveries that are signed as these products sign (contract §12.6). */
+
+import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
@@ -6,7 +8,6 @@ import { pathToFileURL } from 'node:url';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
 import { npmModules } from '../support/npm-tools.ts';
-import assert from 'node:assert/strict';
 
 const TYPE = 'order.placed';
 

@@ -1,6 +1,8 @@
 /** Webhooks in the store, the data that the dispatcher reads, and expiring keys. */
+
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Progress, type Webhook } from '../../src/domain/webhook.ts';
+import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { webhookNumbersIn } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
 import { STEP_ROWS_FIRST } from '../../src/store/port/steps.ts';
@@ -14,7 +16,6 @@ import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
-import assert from 'node:assert/strict';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');

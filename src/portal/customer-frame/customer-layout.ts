@@ -21,7 +21,7 @@ export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, p
     link: isFramed ? null : backLink(session, brand),
     navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
     account: accountOf(session),
-    searched: 'Endpoints, webhooks, event types, applications, users, keys and deliveries.',
+    searched: 'Endpoints, webhooks, event types, applications, users, keys, deliveries, pages and actions.',
   };
 };
 

@@ -182,12 +182,16 @@ function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
   const colours = { '--accent': accent, '--accent-strong': strong, '--accent-soft': soft, '--on-accent': on };
   const shown = theme.accent === null ? {} : colours;
   return html`
-    <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}">
-      <p class="brand">${brandMark(theme)}</p>
-      <p class="look-current">${icon('webhook')}Webhooks</p>
-      <p><span class="look-link">Orders to the shop</span> <span class="look-button">New webhook</span></p>
-      <p class="look-shades">${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}</p>
-    </div>
+    <figure class="look-figure">
+      <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}" aria-hidden="true">
+        <p class="brand">${brandMark(theme)}</p>
+        <p class="look-current">${icon('webhook')}Webhooks</p>
+        <p><span class="look-link">Orders to the shop</span> <span class="look-button">New webhook</span></p>
+      </div>
+      <figcaption class="hint">
+        ${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}
+      </figcaption>
+    </figure>
   `;
 }
 

@@ -1,13 +1,13 @@
 /** Reads a delivery for its page and for the panel beside the list. */
-import { type Endpoint } from '../../domain/endpoint.ts';
-import { type Delivery, type Webhook } from '../../domain/webhook.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type DeliveryContent } from '../../store/port/deliveries.ts';
+import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
-import { type PageCall } from '../frame/call.ts';
-import { type SharedPageDependencies } from '../frame/page.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerNames } from '../record/owner.ts';
-import { type NamedResend, type Standing } from './delivery-story.ts';
+import type { NamedResend, Standing } from './delivery-story.ts';
 import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from './sent-again.ts';
 
 /** A delivery with all that its page tells. */

@@ -1,17 +1,17 @@
 /** The rows of the list of deliveries, a line each, and their selection. */
 import { STATUS_CODES } from 'node:http';
-import { type Delivery } from '../../domain/webhook.ts';
+import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { type LastAttempt } from '../../store/port/deliveries.ts';
+import type { LastAttempt } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
-import { type PageCall } from '../frame/call.ts';
+import type { PageCall } from '../frame/call.ts';
 import { submitButton } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, relativeTime, shortTime, spanText } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import { type FoundDeliveries, type Searched } from './delivery-search.ts';
+import type { FoundDeliveries, Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { searchHref } from './search-line.ts';
 import { withTerms } from './search-text.ts';

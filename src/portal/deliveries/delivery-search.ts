@@ -1,13 +1,13 @@
 /** Looks up what the search line names, and reads a page of the list. */
-import { type Webhook } from '../../domain/webhook.ts';
-import { type Html } from '../../http/html.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import type { Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
-import { type DeliveryFilter, type DeliveryPage, type LastAttempt } from '../../store/port/deliveries.ts';
-import { type SharedPageDependencies } from '../frame/page.ts';
+import type { DeliveryFilter, DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { type Asked } from './delivery-filters.ts';
+import type { Asked } from './delivery-filters.ts';
 import { type SearchProblem, searchText, termText, withTerms } from './search-text.ts';
 
 /** Webhooks among which a name is looked up. */

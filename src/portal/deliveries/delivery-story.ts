@@ -1,14 +1,14 @@
 /** The story of a delivery: its state with the reason and the next step, and its timeline. */
-import { type AttemptRecord } from '../../domain/batch.ts';
+import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
-import { type Delivery, type Webhook } from '../../domain/webhook.ts';
+import type { Delivery, Webhook } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { copyable, type Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { attemptMoment } from './attempt-details.ts';
-import { type NumberedAttempt, type Resend } from './sent-again.ts';
+import type { NumberedAttempt, Resend } from './sent-again.ts';
 
 /** Who sent it again, as text or as a link; null if it is not known. */
 export type NamedResend = Omit<Resend, 'actor'> & { readonly by: Html | null };

@@ -3,10 +3,10 @@
  * whose form tells its field. Quotes keep a value together: `webhook:"Shop Berlin"`. A word of no other form is a part of the subject.
  */
 import { ERROR_CLASSES, type ErrorClass } from '../../domain/outcome.ts';
-import { type DeliveryState } from '../../domain/webhook.ts';
+import type { DeliveryState } from '../../domain/webhook.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
-import { type ResponseFilter } from '../../store/port/deliveries.ts';
+import type { ResponseFilter } from '../../store/port/deliveries.ts';
 import { instantOf } from '../frame/query.ts';
 
 /** `customer` only in the operator's portal. */

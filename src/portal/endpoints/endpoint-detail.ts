@@ -1,11 +1,22 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-import { type OauthTest } from '../../delivery/oauth.ts';
-import { type Authentication, currentApiKey, currentAuthentication, type Endpoint, mustBeVerified, type RequestHeader, signingSecretCreatedAt, publicKeys } from '../../domain/endpoint.ts';
+import type { OauthTest } from '../../delivery/oauth.ts';
+import {
+  type Authentication,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  mustBeVerified,
+  publicKeys,
+  type RequestHeader,
+  signingSecretCreatedAt,
+} from '../../domain/endpoint.ts';
 import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
-import { type PageCall, type View } from '../frame/call.ts';
+import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/port/directory.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
+import type { PageCall, View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
@@ -14,18 +25,21 @@ import { lengthText, relativeTime, sentence, spanText, time } from '../parts/tex
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
-import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
+import { type EndpointHub, hubSections } from './endpoint-hub.ts';
 
-/** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
+/** `uses` and `hub` are null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
 export function endpointView(
   call: PageCall,
   endpoint: Endpoint,
   uses: Uses | null,
   activity: EndpointActivity,
   tested: OauthTest | null,
+  hub: EndpointHub | null,
 ): View {
   const { id, name, url } = endpoint;
   const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
+  // Nothing is sent before ownership is verified, so that comes first.
+  const isOpen = mustBeVerified(endpoint) && !endpoint.verified;
   const content = html`
     ${pageHeader({
       title: name,
@@ -39,14 +53,16 @@ export function endpointView(
       ],
     })}
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
+    ${isOpen ? challengeSection(call, endpoint) : null}
     ${activitySection(endpoint.customerId, activity, call.now)}
-    ${challengeSection(call, endpoint)}
+    ${webhooks(call, endpoint, uses)}
+    ${hub === null ? null : hubSections(call, id, activity.webhooks, hub)}
+    ${isOpen ? null : challengeSection(call, endpoint)}
     ${credentials(call, endpoint)}
     ${tokenRegion(call, endpoint, tested)}
-    ${webhooks(call, endpoint, uses)}
     ${call.may('administrator') ? removal(endpoint) : null}
   `;
-  return { title: name, content };
+  return { title: name, content, hasCharts: true };
 }
 
 /** Pending rotations show with the credentials. */
@@ -191,10 +207,11 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
     isPlain: true,
     content: table({
       caption: 'Webhooks that send here',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }],
+      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }, { label: 'Actions', kind: 'actions' }],
       rows: (uses ?? NO_USES).first.map((use) => [
         html`<a href="/webhooks/${use.id}">${use.name}</a>`,
         stateBadge(use.state),
+        call.may('operator') && endpoint.enabled && !isRunnable(use.state) ? startButton(call, use) : null,
       ]),
       empty: emptyState({
         title: 'Nothing is sent here yet',
@@ -202,6 +219,16 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
         action: create,
       }),
     }),
+  });
+}
+
+function startButton({ csrf }: PageCall, { id, name }: Use): Html {
+  return actionButton({
+    action: `/webhooks/${id}/start`,
+    csrf,
+    label: 'Start',
+    longLabel: `Start the webhook ${name}`,
+    icon: 'play',
   });
 }
 

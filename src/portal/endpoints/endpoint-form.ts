@@ -1,6 +1,7 @@
 /** The fields of an endpoint. Optional settings are collapsed. */
 
 import type { Endpoint } from '../../domain/endpoint.ts';
+import type { EventType } from '../../domain/event.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
@@ -19,9 +20,11 @@ import {
   tick,
 } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
+import { eventsField } from '../webhooks/webhook-events.ts';
 import { authenticationFields, authenticationGroups, chosenAuthentication } from './authentication-fields.ts';
 
-export function endpointFields(before: Endpoint | null): FieldTable {
+/** `eventTypes`: the types that a new endpoint can get without a key. */
+export function endpointFields(before: Endpoint | null, eventTypes: readonly EventType[]): FieldTable {
   return {
     name: text({ label: 'Name', isRequired: true, hint: 'Shown in lists and in messages about failures.' }),
     url: text({
@@ -56,6 +59,7 @@ export function endpointFields(before: Endpoint | null): FieldTable {
       { read: (sent, name) => sent.get(name) === 'true' },
     ),
     verification: HANDSHAKE,
+    ...(before === null && eventTypes.length > 0 && { eventTypes: eventsOf(eventTypes) }),
     ...(before === null && credentials()),
     contentEncoding: tick(
       {
@@ -78,6 +82,15 @@ const HANDSHAKE: FormField = {
   read: (sent) => (sent.get('tokenChallenge') === 'cloudevents' ? 'cloudevents' : null),
   fill: () => ({}),
 };
+/** Not a field of the API: the form makes a webhook with these events too. */
+function eventsOf(eventTypes: readonly EventType[]): FormField {
+  const question = {
+    title: 'Which events?',
+    lead: 'A webhook with the name of the endpoint sends them here. You can choose them later, and then filter or encrypt them.',
+    hasOthers: false,
+  };
+  return { ...eventsField(eventTypes, question), read: () => undefined };
+}
 
 function credentials(): FieldTable {
   return {
@@ -157,7 +170,14 @@ function clientCertificate(isKept: boolean): FieldTable {
   };
 }
 
-export function endpointLayout({ state, before, field, group, more, within }: FormLayout<Endpoint, null>): Html {
+export function endpointLayout({
+  state,
+  before,
+  field,
+  group,
+  more,
+  within,
+}: FormLayout<Endpoint, readonly EventType[]>): Html {
   /** Collapsed unless the settings are in use or have a problem. */
   const optional = (name: string, title: string): Html => {
     const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
@@ -170,6 +190,7 @@ export function endpointLayout({ state, before, field, group, more, within }: Fo
   };
   return html`
     ${group('Receiver', null, 'name', 'url')}
+    ${field('eventTypes')}
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
     ${more('Compression', 'contentEncoding')}

@@ -1,9 +1,13 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
 import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { encryptionNeed, STATUS_CATEGORY, typesFor } from '../../domain/event.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
+import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -11,16 +15,18 @@ import { readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { relativeTime, sentence } from '../parts/text.ts';
-import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
 import { type EndpointActivity, lastError, readActivity } from './endpoint-activity.ts';
 import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
-import { createdResult, receiverPage } from './receiver-pages.ts';
+import { readHub } from './endpoint-hub.ts';
+import { createdResult, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -53,20 +59,31 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     ...entityOf(dependencies),
     reader: endpointReader,
     owners: store,
-    choices: async () => null,
+    choices: async (owner) =>
+      typesFor(owner === OPERATOR ? null : owner, await store.eventTypes.all()).filter(
+        ({ name, encryptionRequired }) => !encryptionRequired && !name.startsWith(STATUS_CATEGORY),
+      ),
     fields: endpointFields,
     layout: endpointLayout,
     adjust: (body, before) => usedSettings(body, before === null),
     shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
     creation: {
       title: 'New endpoint',
-      lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership and create a webhook.',
+      lead: 'The next page shows the secret, the API key and code for the receiver. Then you verify ownership.',
       submit: 'Create the endpoint',
-      respond: (call, input) =>
-        results.once(call, async () => {
+      // The form recommends it.
+      start: () => ({ tokenChallenge: true }),
+      respond: async (call, input) => {
+        const patterns = patternsOf(call.form);
+        const need = encryptionNeed(patterns, await store.eventTypes.all());
+        if (need !== null)
+          throw refuseField('eventTypes', `must be chosen in a webhook with a key: ${need} must be encrypted`);
+        return results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
-          return createdResult(call, endpoint, input.secret === undefined, egressAddresses);
-        }),
+          const webhook = patterns.length === 0 ? null : await webhookOf(dependencies, call, endpoint, patterns);
+          return createdResult(call, endpoint, { isMade: input.secret === undefined, webhook, egressAddresses });
+        });
+      },
     },
     change: {
       lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
@@ -78,6 +95,27 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
   });
 }
 
+/** Creates the webhook with the events of the form, and starts it if the endpoint is enabled. The endpoint stays if that is refused. */
+async function webhookOf(
+  { services: { webhooks } }: SharedPageDependencies,
+  { acting }: PageCall,
+  { id, name, customerId, enabled }: Endpoint,
+  eventTypes: readonly string[],
+): Promise<MadeWebhook> {
+  let made: MadeWebhook = { problem: '' };
+  try {
+    const owner = customerId === null ? {} : { customerId };
+    const webhook = await webhooks.create(webhookReader.create({ name, endpointId: id, eventTypes, ...owner }), acting);
+    made = { id: webhook.id, name: webhook.name, eventTypes, isStarted: false };
+    if (!enabled) return made;
+    await webhooks.start(webhook.id, acting);
+    return { ...made, isStarted: true };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return 'id' in made ? made : { problem: sentence(error.inPortal ?? error.message) };
+  }
+}
+
 /** One endpoint, live. */
 function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock, feed } = dependencies;
@@ -85,13 +123,13 @@ function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[]
   return [
     pages.view('/endpoints/{id}', 'both', async (call) => {
       const endpoint = await endpoints.get(pathId(call));
-      const { title, content } = await viewOf(dependencies, call, endpoint, null);
+      const { content, ...view } = await viewOf(dependencies, call, endpoint, null);
       const live = attributes({
-        'data-hx-sse:connect': `/endpoints/${endpoint.id}/live`,
+        'data-hx-sse:connect': withQuery(`/endpoints/${endpoint.id}/live`, call.query, {}),
         'data-hx-swap': 'innerMorph',
       });
       return withOwner(store, endpoint, {
-        title,
+        ...view,
         content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,
       });
     }),
@@ -102,8 +140,9 @@ function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[]
         const endpoint = await endpoints.get(id);
         const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
         const activity = activityOf(id);
-        const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity]);
-        return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null).content };
+        const hub = await readHub(dependencies, call.query, activity.webhooks);
+        const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity, hub]);
+        return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null, hub).content };
       });
     }),
   ];
@@ -132,7 +171,9 @@ function endpointActions(dependencies: SharedPageDependencies): PageRoute<'both'
       role: 'operator',
       respond: async (call) => {
         const endpoint = await endpoints.verify(pathId(call), call.acting);
-        return { ...redirectTo(`/endpoints/${endpoint.id}#challenge`), flash: verdictOf(endpoint) };
+        const uses = await usesOf(dependencies, endpoint.id);
+        const waits = endpoint.enabled && (uses ?? NO_USES).first.some(({ state }) => !isRunnable(state));
+        return { ...redirectTo(`/endpoints/${endpoint.id}#challenge`), flash: verdictOf(endpoint, waits) };
       },
     }),
     pages.page({
@@ -176,14 +217,18 @@ async function viewOf(
 ): Promise<View> {
   const { id } = endpoint;
   const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
-  return endpointView(call, endpoint, uses, activityOf(id), tested);
+  const activity = activityOf(id);
+  const hub = await readHub(dependencies, call.query, activity.webhooks);
+  return endpointView(call, endpoint, uses, activity, tested, hub);
 }
 
-function verdictOf({ name, lastVerification, enabled }: Endpoint) {
+/** `waits`: a webhook that sends here is to be started. */
+function verdictOf({ name, lastVerification, enabled }: Endpoint, waits: boolean) {
   const error = lastVerification?.error ?? null;
   if (error !== null)
     return { tone: 'negative', text: `${name} failed the challenge. ${sentence(withoutCode(error))}` } as const;
-  return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.` } as const;
+  const next = waits ? ' Start its webhook below.' : '';
+  return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.${next}` } as const;
 }
 
 const PATH = '/endpoints';

@@ -4,11 +4,11 @@ import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
-import { type PageRoute, type SharedPageDependencies } from '../frame/page.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/mark.ts';
+import { notice, tags } from '../parts/mark.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
@@ -49,40 +49,37 @@ export function receiverPage({
   });
 }
 
+/** The webhook that was created with an endpoint, or why it was not. */
+export type MadeWebhook =
+  | { readonly id: string; readonly name: string; readonly eventTypes: readonly string[]; readonly isStarted: boolean }
+  | { readonly problem: string };
+
+/** `isMade`: the secret was generated. `webhook` is null if no events were chosen. */
+type Creation = {
+  readonly isMade: boolean;
+  readonly webhook: MadeWebhook | null;
+  readonly egressAddresses: readonly string[];
+};
+
 /** The page after the creation of an endpoint: the steps to the first delivery. It shows the secret once. */
 export function createdResult(
   call: PageCall,
   endpoint: Endpoint,
-  isMade: boolean,
-  egressAddresses: readonly string[],
+  { isMade, webhook: made, egressAddresses }: Creation,
 ): Result {
-  const { id, name, enabled } = endpoint;
+  const { id, name } = endpoint;
   const title = `${name} is created`;
   // The people of a customer write the receiver themselves.
   const isOwn = call.session.customerId !== null;
   const header = pageHeader({
     title,
     crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-    lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}, verify ownership, then choose the events.`,
+    lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}${
+      made === null ? ', verify ownership, then choose the events' : ' and verify ownership'
+    }.`,
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
-  const webhook = section({
-    title: '3. Create a webhook',
-    lead: 'It says which events go to this endpoint.',
-    actions: [
-      linkButton({
-        href: newWebhookOf(endpoint),
-        label: 'Create a webhook',
-        kind: enabled ? 'primary' : 'plain',
-        icon: 'next',
-      }),
-    ],
-    content: html`
-      <p class="hint">
-        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
-      </p>
-    `,
-  });
+  const webhook = made !== null && 'id' in made ? madeSection(made) : webhookSection(endpoint, made);
   const verify = verifyStep(call, endpoint, isMade);
   return resultOf(title, (showing) => {
     const values = handOver(call, endpoint, {
@@ -95,6 +92,46 @@ export function createdResult(
       egressAddresses,
     });
     return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+  });
+}
+
+function webhookSection(endpoint: Endpoint, failed: { readonly problem: string } | null): Html {
+  const { enabled } = endpoint;
+  return section({
+    title: '3. Create a webhook',
+    lead: 'It says which events go to this endpoint.',
+    actions: [
+      linkButton({
+        href: newWebhookOf(endpoint),
+        label: 'Create a webhook',
+        kind: enabled ? 'primary' : 'plain',
+        icon: 'next',
+      }),
+    ],
+    content: html`
+      ${failed === null ? null : notice({ tone: 'caution', title: 'No webhook was created.', text: failed.problem })}
+      <p class="hint">
+        ${enabled ? 'Send a test event afterwards.' : 'You can create it now. It starts once ownership is verified.'}
+      </p>
+    `,
+  });
+}
+
+function madeSection({ id, name, eventTypes, isStarted }: Extract<MadeWebhook, { id: string }>): Html {
+  return section({
+    title: isStarted ? '3. Send a test event' : '3. Start the webhook',
+    lead: html`The webhook <a href="/webhooks/${id}">${name}</a> sends these events here:`,
+    actions: [linkButton({ href: `/webhooks/${id}`, label: 'Go to the webhook', icon: 'next' })],
+    content: html`
+      ${tags(eventTypes)}
+      <p class="hint">
+        ${
+          isStarted
+            ? 'It is started. Its page sends a test event.'
+            : 'Its events wait. Once ownership is verified, the page of the endpoint has a button that starts it.'
+        }
+      </p>
+    `,
   });
 }
 

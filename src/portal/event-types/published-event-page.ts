@@ -1,13 +1,13 @@
 /** `/events/{id}`: a published event, who got it, and why every other subscribed webhook did not. */
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
-import { type Delivery } from '../../domain/webhook.ts';
+import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { type PublishedEvent } from '../../store/port/events.ts';
+import type { PublishedEvent } from '../../store/port/events.ts';
 import { type MissedBy, missedBy } from '../../webhooks/missed.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
-import { type PageDependencies, type PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';

@@ -47,6 +47,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/passkeys.js',
       'portal/forms.js',
       'portal/filter.js',
+      'portal/filter-rows.js',
       'portal/search.js',
       'portal/live.js',
       'portal/panel.js',

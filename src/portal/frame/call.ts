@@ -1,13 +1,13 @@
 /** The request to a page, and its result. */
-import { type IncomingMessage } from 'node:http';
-import { type Acting } from '../../domain/acting.ts';
-import { type PortalTheme } from '../../domain/portal-theme.ts';
-import { type PortalRole, type SignedIn } from '../../domain/user.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Acting } from '../../domain/acting.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type Reply } from '../../http/route.ts';
+import type { Reply } from '../../http/route.ts';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
 import { sentence } from '../parts/text.ts';
-import { type Flash, type ReadCookie } from './cookie-values.ts';
+import type { Flash, ReadCookie } from './cookie-values.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
 /** Chosen by the user, or that of the operating system. */

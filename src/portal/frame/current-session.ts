@@ -2,11 +2,11 @@
  * The session that a request counts for. An administrator of the operator may look at a customer's portal: that is a session of its own in
  * a cookie of its own, which counts only as long as the administrator is signed in.
  */
-import { type Sessions } from '../../access/sessions.ts';
-import { type SignedIn } from '../../domain/user.ts';
-import { type ReadCookie } from './cookie-values.ts';
+import type { Sessions } from '../../access/sessions.ts';
+import type { SignedIn } from '../../domain/user.ts';
+import type { Opener } from './call.ts';
+import type { ReadCookie } from './cookie-values.ts';
 import { SESSION_COOKIE, VISITED_COOKIE } from './cookies.ts';
-import { type Opener } from './call.ts';
 
 type CurrentSession = {
   /** In the cookie of the session. */

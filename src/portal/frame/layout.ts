@@ -1,13 +1,13 @@
 /** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
-import { type PortalTheme } from '../../domain/portal-theme.ts';
-import { type SignedIn } from '../../domain/user.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
+import type { SignedIn } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { VERSION } from '../../kernel/version.ts';
 import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
-import { type AssetUrls } from './asset-routes.ts';
-import { type Theme, type View, type Opener } from './call.ts';
-import { type Flash } from './cookie-values.ts';
+import type { AssetUrls } from './asset-routes.ts';
+import type { Opener, Theme, View } from './call.ts';
+import type { Flash } from './cookie-values.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
@@ -103,7 +103,7 @@ const operatorFrame: FrameOf = ({ displayName, userName, role }, { path }, group
   link: null,
   navigation: sideNavigation(groups, path, html`<p class="version">Sallyport ${VERSION}</p>`),
   account: { name: displayName ?? userName, detail: `${userName} · ${role}`, label: 'Your account' },
-  searched: 'Endpoints, webhooks, event types, applications, users, products, keys and deliveries.',
+  searched: 'Endpoints, webhooks, event types, applications, users, products, keys, deliveries, pages and actions.',
 });
 
 /** Shows the navigation on small screens. */
@@ -161,7 +161,7 @@ function searchDialog(what: string): Html {
             role: 'searchbox',
             name: 'q',
             'aria-label': 'Find anything',
-            placeholder: 'Search by name or id',
+            placeholder: 'Name, id, value of an event, or action',
             autocomplete: 'off',
             'data-hx-get': '/search?dialog=1',
             'data-hx-trigger': 'input changed delay:150ms',

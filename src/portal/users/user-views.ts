@@ -1,11 +1,11 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
-import { type Application } from '../../domain/application.ts';
-import { type Role, type User } from '../../domain/user.ts';
+import type { Application } from '../../domain/application.ts';
+import type { Role, User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type UserListing } from '../../store/port/directory.ts';
-import { type PageCall, type View } from '../frame/call.ts';
-import { type PageRoute, type SharedPageDependencies } from '../frame/page.ts';
+import type { UserListing } from '../../store/port/directory.ts';
+import type { PageCall, View } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';

@@ -51,6 +51,7 @@ export function filterField(
       const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
       return html`
         <div class="filter-editor" data-filter-editor>
+          ${ROWS}
           ${field.draw(state, name)}
           <div class="buttons">${PREVIEW_BUTTON}</div>
           <div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>
@@ -71,6 +72,31 @@ function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {
     throw error;
   }
 }
+
+/** The filter of a form; undefined if there is none. Throws a `Refusal` if it is not JSON. */
+export function typedFilter(sent: URLSearchParams): unknown {
+  return filterField([], () => []).read(sent, NAME);
+}
+
+/** The script (`assets/filter-rows.js`) makes a row for each condition. */
+const ROWS = html`
+  <div class="filter-rows" data-filter-rows hidden>
+    <label class="filter-match" hidden>
+      An event passes if
+      <select data-filter-match>
+        <option value="all">all of these hold</option>
+        <option value="any">any of these holds</option>
+      </select>
+    </label>
+    <div class="filter-list" data-filter-list></div>
+    <p class="hint" data-filter-complex hidden>
+      The JSON below is not finished, or has more than rows can show. Change it there.
+    </p>
+    <div class="buttons">
+      <button type="button" class="button button-plain" data-filter-add>${icon('plus')}<span>Add a condition</span></button>
+    </div>
+  </div>
+`;
 
 /** Without the script, the button sends the form to the page of the preview. */
 const PREVIEW_BUTTON = html`
@@ -182,7 +208,7 @@ async function latestData({ events, customerId }: Store, types: readonly EventTy
 /** A filter that is wrong is a result too. */
 async function previewOf(store: Store, patterns: readonly string[], form: URLSearchParams, now: number): Promise<Html> {
   try {
-    const filter = filterField([], () => []).read(form, NAME) ?? null;
+    const filter = typedFilter(form) ?? null;
     const input = validate(filterPreviewInput, { filter, limit: PREVIEWED });
     const words = input.filter === null ? null : `Only if ${filterText(input.filter)}.`;
     if (patterns.length === 0)

@@ -12,12 +12,20 @@ export const NAME = 'eventTypes';
 /** The field with the typed ones. */
 export const MORE = 'morePatterns';
 
+/** What a form asks. `hasOthers`: also for all events, and for categories without a type yet. */
+type Question = { readonly title: string; readonly lead: string; readonly hasOthers: boolean };
+const OF_WEBHOOK: Question = {
+  title: '2. Which events',
+  lead: 'Applies to events that are published from now on.',
+  hasOthers: true,
+};
+
 /** Known patterns are check boxes. Others are typed in a text field. */
-export function eventsField(eventTypes: readonly EventType[]): FormField {
+export function eventsField(eventTypes: readonly EventType[], question: Question = OF_WEBHOOK): FormField {
   const offered = new Set(['*', ...eventTypes.flatMap(({ name }) => [name, `${categoryOf(name)}.*`])]);
   return {
     title: 'Events',
-    draw: (state) => eventsStep(state, eventTypes),
+    draw: (state) => eventsStep(state, eventTypes, question),
     read: patternsOf,
     fill: (value) => {
       const patterns = (value ?? []) as readonly string[];
@@ -43,7 +51,7 @@ function categoryOf(name: string): string {
 type Box = (pattern: string, hint: string | null) => Html;
 
 /** Check boxes by category, the whole category above its types. Patterns without a box are in the text field below. */
-function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
+function eventsStep(form: FormState, eventTypes: readonly EventType[], { title, lead, hasOthers }: Question): Html {
   const box = boxesOf(form);
   const problem = form.problem(NAME);
   const described = attributes({
@@ -51,29 +59,36 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
     'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
   });
   const categories = [...byCategory(eventTypes)].sort(ownFirst);
-  return fieldGroup('2. Which events', 'The webhook receives events that are published from its creation on.', [
+  const hasOwn = eventTypes.some(({ builtIn }) => !builtIn);
+  return fieldGroup(title, lead, [
     html`
       <fieldset class="field field-wide" data-events${described}>
         <legend class="visually-hidden">Events</legend>
         ${problemLine(NAME, 'Events', problem)}
         ${FILTER}
         <div class="categories">
-          ${categories.map(([category, types]) => categoryBoxes(form, category, types, box))}
-          <div class="category">
-            ${box('*', 'All events, including types added later. Needs a key, because events that must be encrypted may be among them.')}
-          </div>
+          ${categories.map(([category, types], at) => [
+            groupHeading(types, categories[at - 1]?.[1]),
+            categoryBoxes(form, category, types, box, hasOwn),
+          ])}
+          ${hasOthers ? html`<div class="category">${box('*', ALL)}</div>` : null}
         </div>
       </fieldset>
     `,
-    textField(form, {
-      name: MORE,
-      label: 'Other categories',
-      isCode: true,
-      placeholder: 'stock.* invoice.*',
-      hint: 'Categories without a type yet, separated by spaces.',
-    }),
+    hasOthers
+      ? textField(form, {
+          name: MORE,
+          label: 'Other categories',
+          isCode: true,
+          placeholder: 'stock.* invoice.*',
+          hint: 'Categories without a type yet, separated by spaces.',
+        })
+      : null,
   ]);
 }
+
+const ALL =
+  'All events, including types added later. ' + 'Needs a key, because events that must be encrypted may be among them.';
 
 /** Numbers the boxes, for their hints. */
 function boxesOf(form: FormState): Box {
@@ -102,17 +117,38 @@ function boxesOf(form: FormState): Box {
   };
 }
 
-function categoryBoxes(form: FormState, category: string, types: readonly EventType[], box: Box): Html {
+/** The group of a category in the event catalogue, above the first one of it. */
+function groupHeading(types: readonly EventType[], before: readonly EventType[] | undefined): Html | null {
+  const group = groupOf(types);
+  return group === null || (before !== undefined && groupOf(before) === group) ? null : html`<h3>${group}</h3>`;
+}
+
+/** Null for the built-in types, which have titles of their own, and if the types have several. */
+function groupOf(types: readonly EventType[]): string | null {
+  const [group = null, ...others] = new Set(types.map((type) => (type.builtIn ? null : type.group)));
+  return others.length > 0 ? null : group;
+}
+
+/** Built-in categories are folded if there are others and none of theirs is chosen. */
+function categoryBoxes(
+  form: FormState,
+  category: string,
+  types: readonly EventType[],
+  box: Box,
+  hasOwn: boolean,
+): Html {
   const all = box(`${category}.*`, `All ${category} events, including types added later.`);
   const each = types.map(({ name, description, encryptionRequired }) =>
     box(name, `${description}${encryptionRequired ? ' Encrypted only.' : ''}`.trim() || null),
   );
   const boxes = html`${all}<div class="category-types">${each}</div>`;
-  if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
-  const isChosen = form.values(NAME).some((pattern) => pattern.startsWith(STATUS_CATEGORY));
+  const isStatus = `${category}.` === STATUS_CATEGORY;
+  if (!isStatus && (!hasOwn || !types.every(({ builtIn }) => builtIn)))
+    return html`<div class="category">${boxes}</div>`;
+  const isChosen = form.values(NAME).some((pattern) => pattern.startsWith(`${category}.`));
   return html`
     <details class="category"${attributes({ open: isChosen })}>
-      <summary>Events about webhooks themselves, for monitoring</summary>
+      <summary>${isStatus ? 'Events about webhooks themselves, for monitoring' : `Built-in ${category} events`}</summary>
       ${boxes}
     </details>
   `;
@@ -131,9 +167,10 @@ function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, reado
   return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
 }
 
-/** Custom categories first, then the built-in ones. */
+/** Custom categories first, by their groups, then the built-in ones. */
 function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [string, readonly EventType[]]): number {
   const builtIn = ([, types]: readonly [string, readonly EventType[]]): number =>
     Number(types.every((type) => type.builtIn));
-  return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
+  const group = ([, types]: readonly [string, readonly EventType[]]): string => groupOf(types) ?? '';
+  return builtIn(a) - builtIn(b) || group(a).localeCompare(group(b), 'en') || (a[0] < b[0] ? -1 : 1);
 }

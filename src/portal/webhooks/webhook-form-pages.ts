@@ -17,6 +17,7 @@ import { requestPreviewPage } from './request-preview.ts';
 import { chosenSignature, shownSignature } from './signature-fields.ts';
 import { patternsOf } from './webhook-events.ts';
 import { encryptionRule, webhookEntity, webhookFields, webhookLayout, withoutEndpoint } from './webhook-form.ts';
+import { summaryPage } from './webhook-summary.ts';
 
 export function webhookFormPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock } = dependencies;
@@ -64,6 +65,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       bodyOf: (sent) => adjusted(readForm(NEW_FIELDS, sent), null),
       titles: titlesOf(NEW_FIELDS),
     }),
+    summaryPage(dependencies),
   ];
 }
 

@@ -20,6 +20,7 @@ import { formatFields, RETRY_DELAYS } from './format-fields.ts';
 import { REQUEST_PREVIEW } from './request-preview.ts';
 import { signatureFields, signatureLayout } from './signature-fields.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
+import { summaryRegion } from './webhook-summary.ts';
 
 /** The choices of the form. */
 export type WebhookChoices = {
@@ -225,6 +226,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       field('encryptionKeyName'),
     ])}
     ${isPulled ? null : sendingLayout(state, more, field)}
+    ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
   `;
 }
 

@@ -31,17 +31,18 @@ const NEXT = `
 const DATA = `
   SELECT e.key, e.data FROM numbers(@keys) AS k CROSS JOIN event AS e
   WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED}`;
-// The lock makes an erasure of the same moment wait, which then deletes these rows too.
 const INSERT = `
   INSERT INTO event_term (term, audience, event_key, path)
   SELECT t.value ->> 0, e.audience, e.key, t.value ->> 2
-  FROM tuples(@terms) AS t JOIN (
-    SELECT key, audience FROM event
-    WHERE key IN (SELECT k.value FROM numbers(@keys) AS k) AND data IS NOT NULL ORDER BY key FOR UPDATE) AS e
-    ON e.key = CAST(t.value ->> 1 AS BIGINT)
-  WHERE true ON CONFLICT DO NOTHING`;
+  FROM tuples(@terms) AS t CROSS JOIN event AS e
+  WHERE e.key = CAST(t.value ->> 1 AS BIGINT) AND e.data IS NOT NULL ON CONFLICT DO NOTHING`;
+// First: the locks make an erasure of the same moment wait, which then deletes the new rows too.
 const REACHED = `
-  INSERT INTO event_term_progress (type, paths, through_key) VALUES (@type, @paths, @through)
+  INSERT INTO event_term_progress (type, paths, through_key)
+  SELECT @type, @paths, CAST(@through AS BIGINT) FROM (
+    SELECT count(*) AS events FROM (
+      SELECT key FROM event WHERE key IN (SELECT k.value FROM numbers(@keys) AS k) ORDER BY key FOR UPDATE) AS locked) AS reached
+  WHERE true
   ON CONFLICT (type) DO UPDATE SET paths = excluded.paths, through_key = excluded.through_key`;
 /** Whether term `x` may be found: its event has its data, and the type names the path. Customers do not get types that are not public. */
 const isValid = (forCustomers: '' | 'AND t.public'): string => `EXISTS (
@@ -162,12 +163,10 @@ async function step(
     for (const { key, data } of events) {
       for (const { path, value } of searchValues(String(data), paths)) terms.push([hashOf(value), Number(key), path]);
     }
-    const reached = { type, paths: JSON.stringify(paths), through: keys.at(-1) ?? after };
+    const reached = { type, paths: JSON.stringify(paths), through: keys.at(-1) ?? after, keys: JSON.stringify(keys) };
     await db.commit([
-      ...(terms.length === 0
-        ? []
-        : [{ sql: INSERT, params: { terms: JSON.stringify(terms), keys: JSON.stringify(keys) } }]),
       { sql: REACHED, params: reached },
+      ...(terms.length === 0 ? [] : [{ sql: INSERT, params: { terms: JSON.stringify(terms) } }]),
     ]);
     return { done: false, rows: keys.length };
   }

@@ -1,10 +1,10 @@
+import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Parser } from '@asyncapi/parser';
 import { type ApiClient, succeeded } from '../../support/client.ts';
 import { registerApplication } from '../../support/journey.ts';
 import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { startService } from '../../support/service.ts';
-import assert from 'node:assert/strict';
 
 repeatsInSlowTier('postgres');
 

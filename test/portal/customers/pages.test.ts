@@ -174,7 +174,7 @@ describe('the pages of customers', () => {
     const colour = page.getByLabel('Accent colour', { exact: false }).first();
     await page.getByLabel('Pick: Accent colour').fill('#3366cc');
     assert.equal(await colour.inputValue(), '#3366cc');
-    const preview = page.locator('.look-preview.is-light');
+    const preview = page.locator('.look-figure').first();
     await preview.getByText('#3366cc on light').waitFor();
     assert.equal(
       await page.evaluate("getComputedStyle(document.querySelector('.is-light .look-button')).backgroundColor"),

@@ -1,9 +1,10 @@
 /** The request of an attempt as a command that a shell reads back. */
+
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import { curlCommand } from '../../../src/portal/deliveries/curl.ts';
-import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { curlCommand } from '../../../src/portal/deliveries/curl.ts';
 
 const URL = 'https://shop.example/in?a=1';
 

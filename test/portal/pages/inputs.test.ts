@@ -26,7 +26,7 @@ function sent(fields: Fields): URLSearchParams {
 }
 
 describe('the form of an endpoint', () => {
-  const TABLE = endpointFields(null);
+  const TABLE = endpointFields(null, []);
   const { secret, apiKey, ...CHANGED } = TABLE;
   const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
   const verified = { tokenChallenge: true, verification: null };

@@ -8,6 +8,7 @@ import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
 import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import { failsBriefly, failsSince, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
+import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };
@@ -205,4 +206,39 @@ describe('the rule for the events that are chosen', () => {
       assert.match(encryptionRule(patterns, hasKey, types).markup, says);
     });
   }
+});
+
+describe('what a webhook will do', () => {
+  const shop = { name: 'Shop', enabled: true };
+  const cases: readonly (readonly [form: string, isNew: boolean, said: RegExp])[] = [
+    ['name=Orders&endpointId=e', true, /^Choose events, and this line says what Orders does/],
+    ['eventTypes=a.b&endpointId=', true, /^Choose an endpoint: The webhook sends a\.b there\.$/],
+    [
+      'name=Orders&endpointId=e&eventTypes=a.b&eventTypes=c.*&mode=push&start=on',
+      true,
+      /^Orders sends a\.b and every c event to Shop, up to 100 events in a request\. It starts immediately\.$/,
+    ],
+    ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Events wait until you start it\.$/],
+    [
+      'endpointId=e&eventTypes=a.b&eventTypes=a.c&eventTypes=a.d&eventTypes=a.e&encryptionKeyName=hr' +
+        '&ordered=on&maxBatchRecords=1&maxRecordsPerSecond=5',
+      false,
+      /sends a\.b, a\.c and 2 other kinds of events to Shop, encrypted with the key hr, each in a request of its own, in order, at m/,
+    ],
+    ['endpointId=e&eventTypes=a.b&filter={"data.n":1}', false, /sends a\.b, only if data\.n is 1, to Shop/],
+    ['endpointId=e&eventTypes=a.b&filter={"data.n":{"$x":1}}', false, /sends a\.b, if the filter is right, to Shop/],
+    ['endpointId=e&eventTypes=a.b&filter={', false, /if the filter is right/],
+    ['mode=pull&eventTypes=a.b&endpointId=', true, /keeps a\.b for its reader\. It starts immediately\.$/],
+  ];
+  for (const [form, isNew, said] of cases) {
+    it(`is said in a sentence: ${form}`, () => {
+      const sent = new URLSearchParams(form);
+      assert.match(webhookSummary(sent, sent.get('endpointId') === 'e' ? shop : null, isNew), said);
+    });
+  }
+
+  it('waits for an endpoint that is not enabled', () => {
+    const sent = new URLSearchParams('endpointId=e&eventTypes=a.b&start=on');
+    assert.match(webhookSummary(sent, { ...shop, enabled: false }, true), /once its endpoint is enabled/);
+  });
 });

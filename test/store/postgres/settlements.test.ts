@@ -1,15 +1,16 @@
 /** Settlements that are written together must leave what the statements of each leave that is written by itself. */
+
+import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type AttemptRecord, type Batch, type BatchFate, type Health, type Position, type Settlement } from '../../../src/domain/batch.ts';
+import fc from 'fast-check';
+import type { AttemptRecord, Batch, BatchFate, Health, Position, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
-import { type Database, type Statement } from '../../../src/store/port/database.ts';
+import type { Database, Statement } from '../../../src/store/port/database.ts';
 import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
 import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
-import assert from 'node:assert/strict';
-import fc from 'fast-check';
 
 const OWNER = 'this process';
 const ids = createIds(() => NOW, randomBytes);

@@ -1,0 +1,118 @@
+/** One sentence at the end of the form of a webhook: what it will do with the values in the form. */
+
+import { filterProblem } from '../../domain/filter.ts';
+import { filterText } from '../../domain/filter-text.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { isObject } from '../../kernel/validation.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { pageHeader } from '../parts/header.ts';
+import { countOf } from '../parts/text.ts';
+import { typedFilter } from './filter-editor.ts';
+import { patternsOf } from './webhook-events.ts';
+
+const PATH = '/webhooks/new/summary';
+const EVENTS_NAMED = 3;
+
+/** The endpoint that is chosen. */
+type Destination = { readonly name: string; readonly enabled: boolean };
+
+/** The script asks for it again after each change. */
+export function summaryRegion(sent: URLSearchParams, destination: Destination | null, isNew: boolean): Html {
+  const refresh = attributes({
+    'data-hx-post': PATH,
+    'data-hx-trigger': "change from:'closest form', input delay:400ms from:'closest form'",
+    'data-hx-include': 'closest form',
+    'data-hx-swap': 'innerHTML',
+    'data-hx-sync': 'this:replace',
+  });
+  return html`
+    <div class="form-summary">
+      <h2>What will happen</h2>
+      <p aria-live="polite"${refresh}>${webhookSummary(sent, destination, isNew)}</p>
+    </div>
+  `;
+}
+
+export function summaryPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.page({
+    for: 'both',
+    method: 'POST',
+    path: PATH,
+    role: 'administrator',
+    respond: async ({ form }) => {
+      const id = form.get('endpointId') ?? '';
+      const destination = id === '' ? null : await endpoints.get(id).catch(nothingFound);
+      const partial = html`${webhookSummary(form, destination, form.has('mode'))}`;
+      const title = 'What will happen';
+      return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
+    },
+  });
+}
+
+function nothingFound(error: unknown): null {
+  if (error instanceof Refusal && error.code === 'not_found') return null;
+  throw error;
+}
+
+/** `isNew`: the webhook does not exist yet. Without `endpointId` in the form it is in mode `pull`. */
+export function webhookSummary(sent: URLSearchParams, destination: Destination | null, isNew: boolean): string {
+  const patterns = patternsOf(sent);
+  const isPulled = sent.get('mode') === 'pull' || !sent.has('endpointId');
+  const name = sent.get('name')?.trim() || 'The webhook';
+  if (patterns.length === 0) return `Choose events, and this line says what ${name} does with them.`;
+  const events = `${eventsText(patterns)}${filterWords(sent)}`;
+  if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;
+  if (destination === null) return `Choose an endpoint: ${name} sends ${events} there.`;
+  const key = sent.get('encryptionKeyName') ?? '';
+  const how = [
+    key === '' ? '' : `encrypted with the key ${key}`,
+    batchText(sent.get('maxBatchRecords') ?? ''),
+    sent.has('ordered') ? 'in order' : '',
+    rateText(sent.get('maxRecordsPerSecond') ?? ''),
+  ].filter((part) => part !== '');
+  const sends = `${name} sends ${events} to ${destination.name}, ${how.join(', ')}.`;
+  return `${sends}${isNew ? startText(sent.has('start'), destination) : LATER}`;
+}
+
+const LATER = ' That applies to events that are published from now on.';
+
+function startText(isStarted: boolean, { enabled }: Destination): string {
+  if (!isStarted) return ' Events wait until you start it.';
+  return enabled ? ' It starts immediately.' : ' It can start once its endpoint is enabled; until then events wait.';
+}
+
+/** `order.created and order.shipped`, `every order event and 4 other kinds of events`. */
+function eventsText(patterns: readonly string[]): string {
+  if (patterns.includes('*')) return 'every event';
+  const named = patterns.slice(0, patterns.length > EVENTS_NAMED ? EVENTS_NAMED - 1 : EVENTS_NAMED).map(patternText);
+  const more = patterns.length - named.length;
+  const parts = more === 0 ? named : [...named, `${more} other kinds of events`];
+  return parts.length === 1 ? (parts[0] ?? '') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}
+
+function patternText(pattern: string): string {
+  return pattern.endsWith('.*') ? `every ${pattern.slice(0, -2)} event` : pattern;
+}
+
+/** Problems are beside the field. */
+function filterWords(sent: URLSearchParams): string {
+  try {
+    const filter = typedFilter(sent);
+    if (!isObject(filter)) return '';
+    return filterProblem(filter) === null ? `, only if ${filterText(filter)},` : ', if the filter is right,';
+  } catch (error) {
+    if (error instanceof Refusal) return ', if the filter is right,';
+    throw error;
+  }
+}
+
+function batchText(typed: string): string {
+  const records = typed.trim() === '' ? 100 : Number(typed);
+  if (records === 1) return 'each in a request of its own';
+  return Number.isInteger(records) ? `up to ${countOf(records, 'event')} in a request` : 'in batches';
+}
+
+function rateText(typed: string): string {
+  return typed.trim() === '' ? '' : `at most ${typed.trim()} a second`;
+}
