@@ -2,11 +2,11 @@
  * Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a
  * row.
  */
-import { type Application } from '../../domain/application.ts';
-import { type Endpoint } from '../../domain/endpoint.ts';
-import { type Audience } from '../../domain/event.ts';
-import { type Role, type User } from '../../domain/user.ts';
-import { type Webhook, type WebhookState } from '../../domain/webhook.ts';
+import type { Application } from '../../domain/application.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Audience } from '../../domain/event.ts';
+import type { Role, User } from '../../domain/user.ts';
+import type { Webhook, WebhookState } from '../../domain/webhook.ts';
 
 /** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
 /** `customerId`, here and below: of this customer. */
