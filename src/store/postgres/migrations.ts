@@ -8,6 +8,42 @@ export type Migration = { readonly version: number; readonly oldestProgram: numb
 const FUNCTIONS = ['wait_for_standby', 'publish_event', 'publish_events'];
 const TABLES = ['webhook_progress', 'webhook_position', 'webhook_hold', 'webhook_change', 'webhook_status'];
 
+/**
+ * Adds columns to a table, and replaces checks, as `schema` has them. `added` and `checked`: new columns, and columns with another check.
+ * PostgreSQL numbers the checks of a table in the order of the statement, so all of them get the names of a new database.
+ */
+function altered(schema: string, table: string, { added = '', checked = '' }): string {
+  const lines = statementOf(schema, `CREATE TABLE ${table}`).matchAll(/^ {2}(\w+) +(.*?),?(?: *--.*)?$/gm);
+  const parts = Array.from(lines, ([, name = '', rest = '']) => ({ name, rest }));
+  const check = (name: string, condition: string): string =>
+    `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${name}, ADD CONSTRAINT ${name} ${condition};`;
+  return [
+    ...added
+      .split(' ')
+      .flatMap((name) => parts.filter((part) => part.name === name))
+      .map(({ name, rest }) => `ALTER TABLE ${table} ADD COLUMN ${name} ${rest};`),
+    ...parts
+      .filter(({ name }) => checked.split(' ').includes(name))
+      .map(({ name, rest }) => check(`${table}_${name}_check`, rest.slice(rest.indexOf('CHECK')))),
+    ...parts
+      .filter(({ name }) => name === 'CHECK')
+      .map(({ rest }, at) => check(`${table}_check${at === 0 ? '' : at}`, `CHECK ${rest}`)),
+  ].join('\n');
+}
+
+/** The same as on SQLite. */
+const RECEIVERS = (schema: string): string => `
+  ${altered(schema, 'portal_link', { added: 'renew_url' })}
+  ${altered(schema, 'session', { checked: 'method' })}
+  ${altered(schema, 'endpoint', {
+    added:
+      'signature_type signing_key public_key next_signing_key next_public_key send_api_key authentication next_authentication ' +
+      'next_authentication_at request_headers verification allowed_requests_per_minute',
+  })}
+  ${altered(schema, 'event_type', { added: 'source search_paths' })}
+  ${altered(schema, 'webhook', { added: 'format batch thin retry_delays_seconds signature', checked: 'retry_policy' })}
+  ${tablesOf(schema, ['event_term', 'event_term_progress'])}`;
+
 /** The same as on SQLite. Nobody holds a webhook. */
 const APPEND_ONLY = (schema: string): string => `
   CREATE TABLE webhook_progress_1 AS SELECT * FROM webhook_progress;
@@ -36,7 +72,8 @@ export const MIGRATIONS: readonly Migration[] = [
     // Programs of version 1 rewrite columns that are gone.
     oldestProgram: 2,
     get sql() {
-      return APPEND_ONLY(readAsset('postgres/schema.sql'));
+      const schema = readAsset('postgres/schema.sql');
+      return RECEIVERS(schema) + APPEND_ONLY(schema);
     },
   },
 ];

@@ -10,13 +10,14 @@ export function statementOf(schema: string, head: string): string {
   return schema.slice(from, from + length + (end.source.startsWith('\\$') ? 3 : 1));
 }
 
-/** The statements that make these tables and views, and the indexes and other settings of them. */
+/** The statements that make these tables and views, and their indexes, triggers of one line and other settings. */
 export function tablesOf(schema: string, names: readonly string[]): string {
   const statements = names.map((name) => {
     const head = new RegExp(`^CREATE VIEW ${name}\\b`, 'm').test(schema) ? 'CREATE VIEW' : 'CREATE TABLE';
     const more =
       schema.match(new RegExp(`^(?:CREATE (?:UNIQUE )?INDEX \\w+ ON|ALTER TABLE) ${name}\\b[^;]*;`, 'gm')) ?? [];
-    return [statementOf(schema, `${head} ${name}`), ...more].join('\n');
+    const triggers = schema.match(new RegExp(`^CREATE TRIGGER \\w+ AFTER \\w+ ON ${name}\\b.*;$`, 'gm')) ?? [];
+    return [statementOf(schema, `${head} ${name}`), ...more, ...triggers].join('\n');
   });
   return statements.join('\n');
 }

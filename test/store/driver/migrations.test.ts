@@ -195,6 +195,15 @@ describe('the schema of this version', () => {
       assert.deepEqual(contents(migrated), contents(fresh), `version ${version}`);
     }
   });
+
+  it('gives no number of a deleted webhook again', async (t) => {
+    const db = openAt(t, readFileSync(new URL('schemas/1.sql', import.meta.url), 'utf8'));
+    db.connection.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 7)");
+    const verdict = examineSchema(db);
+    assert(verdict.ok && verdict.state === 'older');
+    await migrateSchema(db, verdict, NOW);
+    assert.deepEqual(contents(db).sqlite_sequence, [{ name: 'webhook', seq: 7 }]);
+  });
 });
 
 describe('a data folder with an older schema', () => {

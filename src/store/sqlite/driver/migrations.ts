@@ -10,20 +10,32 @@ export type Migration = {
   readonly sql: string;
 };
 
-/** Rebuilds a table as `schema` has it. `values`: the SQL of its new columns on a row before; others keep their values. */
-function rebuilt(schema: string, name: string, values: Readonly<Record<string, string>>): string {
+/**
+ * Rebuilds a table as `schema` has it. `values`: the SQL of new columns on a row before, `defaults`: new columns that get their default.
+ * The other columns keep their values.
+ */
+function rebuilt(
+  schema: string,
+  name: string,
+  { values = {}, defaults = '' }: { readonly values?: Readonly<Record<string, string>>; readonly defaults?: string },
+): string {
   const [table = '', ...rest] = tablesOf(schema, [name]).split(/(?<=^\).*;)$/m);
-  const columns = Array.from(table.matchAll(/^ {2}([a-z_]+) /gm), ([, column = '']) => column);
-  // Numbers of deleted rows are not given again.
+  const added = defaults.split(' ');
+  const columns = Array.from(table.matchAll(/^ {2}([a-z_]+) /gm), ([, column = '']) => column).filter(
+    (column) => !added.includes(column),
+  );
+  const isNumbered = table.includes('AUTOINCREMENT');
+  // Numbers of deleted rows are not given again. A copy of no rows leaves a 0.
   const sequence = `
     INSERT INTO sqlite_sequence (name, seq) SELECT '${name}_next', seq FROM sqlite_sequence WHERE name = '${name}';`;
   return `
     ${table.replace(name, `${name}_next`)}
-    ${table.includes('AUTOINCREMENT') ? sequence : ''}
+    ${isNumbered ? sequence : ''}
     INSERT INTO ${name}_next (${columns.join(', ')})
     SELECT ${columns.map((column) => values[column] ?? column).join(', ')} FROM ${name};
     DROP TABLE ${name};
     ALTER TABLE ${name}_next RENAME TO ${name};
+    ${isNumbered ? `DELETE FROM sqlite_sequence WHERE name = '${name}' AND seq = 0;` : ''}
     ${rest.join('')}`;
 }
 
@@ -35,17 +47,31 @@ const APPEND_ONLY = (schema: string): string => `
   ${tablesOf(schema, ['webhook_position', 'webhook_change'])}
   INSERT INTO webhook_position (webhook_number, covered_offset, pending_records, sent_at)
   SELECT webhook_number, cursor_offset, pending_records, sent_at FROM webhook_progress;
-  ${rebuilt(schema, 'webhook_progress', { base_offset: 'next_offset' })}
+  ${rebuilt(schema, 'webhook_progress', { values: { base_offset: 'next_offset' } })}
   ${tablesOf(schema, ['webhook_status'])}
   UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, CAST(strftime('%s', 'now') AS INTEGER) * 1000)
   WHERE lease_owner IS NOT NULL;`;
+
+/** Signatures, authentication, formats and handshakes of endpoints and webhooks; the search in events; tokens and renewals of portals. */
+const RECEIVERS = (schema: string): string => `
+  ${rebuilt(schema, 'portal_link', { defaults: 'renew_url' })}
+  ${rebuilt(schema, 'session', {})}
+  ${rebuilt(schema, 'endpoint', {
+    defaults:
+      'signature_type signing_key public_key next_signing_key next_public_key send_api_key authentication next_authentication ' +
+      'next_authentication_at request_headers verification allowed_requests_per_minute',
+  })}
+  ${rebuilt(schema, 'event_type', { defaults: 'source search_paths' })}
+  ${rebuilt(schema, 'webhook', { defaults: 'format batch thin retry_delays_seconds signature' })}
+  ${tablesOf(schema, ['event_term', 'event_term_progress'])}`;
 
 export const MIGRATIONS: readonly Migration[] = [
   {
     from: 1,
     to: 2,
     get sql() {
-      return APPEND_ONLY(readAsset('schema.sql'));
+      const schema = readAsset('schema.sql');
+      return RECEIVERS(schema) + APPEND_ONLY(schema);
     },
   },
 ];
