@@ -1,19 +1,33 @@
 /** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
-import { type KeyObject } from 'node:crypto';
-import { type EndedAttempt } from '../domain/batch.ts';
-import { clientCertificateOf, currentApiKey, type Endpoint, hasOwnHeaders, signingSecret, standardWebhookSecrets, signingKeys } from '../domain/endpoint.ts';
+import type { KeyObject } from 'node:crypto';
+import type { EndedAttempt } from '../domain/batch.ts';
+import {
+  clientCertificateOf,
+  currentApiKey,
+  type Endpoint,
+  hasOwnHeaders,
+  signingKeys,
+  signingSecret,
+  standardWebhookSecrets,
+} from '../domain/endpoint.ts';
 import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
 import { maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
-import { type SignatureTemplate, type WebhookConfiguration } from '../domain/webhook.ts';
-import { type Secret } from '../kernel/secret.ts';
+import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.ts';
+import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import { type Cancellation, type Transport } from '../outbound/transport.ts';
-import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
-import { compileTemplate, type SignByTemplate, type TemplateMessage, type TemplateSignature, textKey } from '../wire/signature-template.ts';
-import { type BodyOrFailure, type DeliveryBody } from './body.ts';
-import { type BearerToken, type OauthTokens } from './oauth.ts';
+import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { asymmetricSignatures, ed25519Key } from '../wire/ed25519.ts';
+import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
+import {
+  compileTemplate,
+  type SignByTemplate,
+  type TemplateMessage,
+  type TemplateSignature,
+  textKey,
+} from '../wire/signature-template.ts';
+import type { BodyOrFailure, DeliveryBody } from './body.ts';
+import type { BearerToken, OauthTokens } from './oauth.ts';
 
 /** One attempt to send. */
 type Parts = {

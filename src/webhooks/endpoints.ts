@@ -1,19 +1,56 @@
 /** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
-import { type Acting } from '../domain/acting.ts';
-import { clientCertificateOf, currentApiKey, currentAuthentication, type Endpoint, howToVerify, mustBeVerified, signingSecret, signingSecretCreatedAt, publicKeys, signingKeys } from '../domain/endpoint.ts';
+import type { Acting } from '../domain/acting.ts';
+import {
+  clientCertificateOf,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  howToVerify,
+  mustBeVerified,
+  publicKeys,
+  signingKeys,
+  signingSecret,
+  signingSecretCreatedAt,
+} from '../domain/endpoint.ts';
 import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
-import { type Clock, type Ids, type Random } from '../kernel/ids.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
-import { type Egress } from '../outbound/egress.ts';
+import type { Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
-import { type CustomerVerbs } from '../store/port/customers.ts';
-import { type Beside } from '../store/port/resource.ts';
-import { type Store } from '../store/port/store.ts';
-import { type WebhookStart, type WebhookVerbs } from '../store/port/webhooks.ts';
-import { authenticationColumns, authenticationOf, requestHeadersColumn, viewRequestHeaders, writtenAuthentication } from './endpoint-authentication.ts';
-import { apiKeyColumns, certificateColumns, madeApiKey, NO_CERTIFICATE, oauthColumns, refuseSecretElsewhere, secretOf, keyColumns, madeSigningKey } from './endpoint-credentials.ts';
-import { auditedEndpoint, type EndpointBody, type EndpointInput, endpointReader, type RotateApiKeyInput, type RotateAuthenticationInput, type RotateSecretInput, viewEndpoint, viewOauth } from './endpoint-schema.ts';
+import type { CustomerVerbs } from '../store/port/customers.ts';
+import type { Beside } from '../store/port/resource.ts';
+import type { Store } from '../store/port/store.ts';
+import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
+import {
+  authenticationColumns,
+  authenticationOf,
+  requestHeadersColumn,
+  viewRequestHeaders,
+  writtenAuthentication,
+} from './endpoint-authentication.ts';
+import {
+  apiKeyColumns,
+  certificateColumns,
+  keyColumns,
+  madeApiKey,
+  madeSigningKey,
+  NO_CERTIFICATE,
+  oauthColumns,
+  refuseSecretElsewhere,
+  secretOf,
+} from './endpoint-credentials.ts';
+import {
+  auditedEndpoint,
+  type EndpointBody,
+  type EndpointInput,
+  endpointReader,
+  type RotateApiKeyInput,
+  type RotateAuthenticationInput,
+  type RotateSecretInput,
+  viewEndpoint,
+  viewOauth,
+} from './endpoint-schema.ts';
 import { refuseHeaders } from './header-rule.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';

@@ -1,16 +1,25 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Settlement } from '../../src/domain/batch.ts';
-import { type SettlementStore } from '../../src/store/port/dispatch.ts';
+import type { Settlement } from '../../src/domain/batch.ts';
+import type { SettlementStore } from '../../src/store/port/dispatch.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
-import { type Store } from '../../src/store/port/store.ts';
+import type { Store } from '../../src/store/port/store.ts';
 import { batchOf } from '../support/attempts.ts';
 import { hold } from '../support/batches.ts';
 import { deferred } from '../support/deferred.ts';
-import { type Connected, type Dispatching, isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import {
+  type Connected,
+  type Dispatching,
+  isDrained,
+  messageIds,
+  offsets,
+  openDispatching,
+  takeRecords,
+  until,
+} from '../support/dispatching.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
-import assert from 'node:assert/strict';
 
 repeats('postgres');
 

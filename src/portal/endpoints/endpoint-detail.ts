@@ -1,11 +1,21 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-import { type OauthTest } from '../../delivery/oauth.ts';
-import { type Authentication, currentApiKey, currentAuthentication, type Endpoint, mustBeVerified, type RequestHeader, signingSecretCreatedAt, publicKeys } from '../../domain/endpoint.ts';
+import type { OauthTest } from '../../delivery/oauth.ts';
+import {
+  type Authentication,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  mustBeVerified,
+  publicKeys,
+  type RequestHeader,
+  signingSecretCreatedAt,
+} from '../../domain/endpoint.ts';
 import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Uses } from '../../store/port/directory.ts';
-import { type PageCall, type View } from '../frame/call.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
+import type { PageCall, View } from '../frame/call.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
@@ -14,7 +24,6 @@ import { lengthText, relativeTime, sentence, spanText, time } from '../parts/tex
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
-import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 
 /** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
 export function endpointView(
