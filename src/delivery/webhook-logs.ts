@@ -1,6 +1,6 @@
 /**
- * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, which batches are claimed,
- * and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
+ * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, which batches
+ * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
  */
 import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
 import { NEVER } from '../store/port/dispatch.ts';
@@ -38,7 +38,7 @@ export type WebhookLogs = {
   open(position: LogPosition, now: number): WebhookLog;
   /** The webhook sends nothing any more. It is forgotten once nothing of it is held. */
   close(webhookNumber: number): void;
-  /** Another process may send for the webhook: what was held here does not count any more. */
+  /** Another process may send for the webhook: claims of this process do not count any more. */
   drop(webhookNumber: number): void;
   /** These batches are settled. */
   settled(log: WebhookLog, batches: readonly Batch[]): void;

@@ -1,4 +1,4 @@
-/** The authentication and the headers of an endpoint as they are given, checked, stored and shown (contract §12). */
+/** The authentication and the headers of an endpoint as they are given, checked, stored and shown (contract §12.4, §12.5). */
 
 import { z } from 'zod';
 import {

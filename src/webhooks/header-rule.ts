@@ -1,4 +1,4 @@
-/** Which headers an endpoint may add to requests (contract §12): each header has one source, and secrets stay with their server. */
+/** Which headers an endpoint may add to requests (contract §12.5): each header has one source, and secrets stay with their server. */
 
 import { currentAuthentication, type Endpoint } from '../domain/endpoint.ts';
 import { authenticationHeader } from '../domain/endpoint-headers.ts';

@@ -332,7 +332,7 @@ describe('rights of a customer', () => {
 describe('a portal token', () => {
   const tokensOf = ({ id }: Pick<TestCustomer, 'id'>) => `customers/${id}/portal-tokens`;
 
-  it('reaches what is the customer’s, by its role, until it expires', async (t) => {
+  it('reaches the resources of the customer, by its role, until it expires', async (t) => {
     const { service, customer } = await open(t);
     const { admin } = service;
     const mine = await created(admin, 'endpoints', { name: 'own', url: 'https://in.example/', enabled: false });

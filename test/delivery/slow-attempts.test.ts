@@ -113,7 +113,7 @@ describe('an attempt that lasts long', () => {
     await checkLog(d, number);
   });
 
-  it('because the clock jumps is not sent again, and delays nothing that is published meanwhile', async (t) => {
+  it('because the clock jumps is not sent again, and delays nothing that is published during the jump', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: SINGLE });
     await runAll(d);

@@ -127,7 +127,7 @@ describe('a webhook log', () => {
     assert.deepEqual(logs.takeReady(NOW + 99, 9), []);
   });
 
-  it('waits its turn among those that are ready, and among those whose ends are asked for', () => {
+  it('waits its turn among the ready ones, and among the ones whose ends are asked for', () => {
     const logs = createWebhookLogs();
     for (let webhookNumber = 1; webhookNumber <= 5; webhookNumber += 1) logs.open({ ...AT, webhookNumber }, NOW);
     assert.deepEqual(logs.takeReady(NOW, 2), [1, 2]);
@@ -407,7 +407,14 @@ function createSimulation(ordered: boolean) {
     wait: (ms: number): void => {
       now += ms;
     },
-    ...{ read, note, beginClaim, answer, settle, crash, check, finish },
+    read,
+    note,
+    beginClaim,
+    answer,
+    settle,
+    crash,
+    check,
+    finish,
   };
 }
 

@@ -44,7 +44,7 @@ describe('the form of a webhook', () => {
 });
 
 describe('the preview of a request', () => {
-  it('says what is missing, hides secrets, and shows an encoded body in clear', async (t) => {
+  it('names the missing fields, hides secrets, and shows an encoded body in clear', async (t) => {
     const service = await startService(t);
     const { admin } = service;
     await makeEventType(admin, TYPE);

@@ -75,7 +75,7 @@ describe('lists of what an operator administers', () => {
     );
   });
 
-  it('find an event, and the webhooks that subscribe to its type, first those that it could reach', async (t) => {
+  it('find an event, and the webhooks that subscribe to its type, first the ones that it could reach', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE, { public: true });
     const { id } = await s.customers.create({ name: 'Acme' }, ACTOR);

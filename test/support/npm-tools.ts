@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolFolder } from './tool-folder.ts';
 
-/** The folders of test/tools with packages of npm. `receiver-libraries`: cloudevents and svix; `signature-libraries`: stripe and Octokit. */
+/**
+ * The folders of test/tools with packages of npm. `receiver-libraries`: cloudevents and svix; `signature-libraries`: stripe and Octokit.
+ */
 type Tools = 'openapi-typescript' | 'receiver-libraries' | 'signature-libraries';
 
 /** Returns the `node_modules` with these packages. The first call in a checkout installs them. */

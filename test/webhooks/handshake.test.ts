@@ -123,7 +123,7 @@ describe('the handshake of CloudEvents', () => {
     await refused(() => challenge(endpoint), { code: 'unavailable', says: 'SALLYPORT_PUBLIC_URL' });
   });
 
-  it('is asked again for a new address, and a failed look keeps what was allowed', async (t) => {
+  it('is asked again for a new address, and a failed look keeps the allowed rate', async (t) => {
     const { s, server, create } = await open(t, rate('60'));
     const { id } = await create();
     server.answer({ status: 500 });

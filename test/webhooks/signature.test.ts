@@ -23,7 +23,7 @@ const GITHUB = {
 };
 
 describe('the signature of a webhook', () => {
-  it('is none unless it is set; a preset fills it in, and what was read may be sent back', async (t) => {
+  it('is none unless it is set; a preset fills it in, and a template that was read may be sent back', async (t) => {
     const s = await openTestServices(t);
     assert.equal(viewWebhook(await makeWebhook(s, TYPES)).signature, null);
     const made = await makeWebhook(s, TYPES, { signature: { preset: 'github' } });

@@ -1,7 +1,7 @@
 /**
  * Settlements on PostgreSQL: concurrent ones share a transaction. Its first statement locks the holds of the webhooks, so that no other
- * instance takes one of them before the commit, and keeps only webhooks that this instance still holds. If a row of one settlement has changed,
- * each of them is written in its own transaction.
+ * instance takes one of them before the commit, and keeps only webhooks that this instance still holds. If a row of one settlement has
+ * changed, each of them is written in its own transaction.
  */
 
 import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../domain/batch.ts';
