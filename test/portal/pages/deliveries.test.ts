@@ -385,9 +385,9 @@ describe('what needs attention', () => {
     ],
     ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234$/],
     [
-      'a key that ends and a certificate that has',
+      'a key that expires soon and a certificate that has expired',
       said([], [86_400_000 * 3, -5000]),
-      /hr PGP key ends in 3 days .*hr Client certificate ended 5 seconds ago Receivers that require/,
+      /hr PGP key expires in 3 days .*hr Client certificate expired 5 seconds ago Receivers that require/,
     ],
   ];
   for (const [what, told, wanted] of cases) it(`is said: ${what}`, () => assert.match(told, wanted));

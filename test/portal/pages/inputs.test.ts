@@ -292,7 +292,7 @@ describe('the form of an event type', () => {
 
   it('has no schema where none was typed', () => {
     const typed = sent({ name: ' a.b ', description: ' x ', encryptionRequired: 'on', dataSchema: ' ' });
-    const shown = { deprecated: false, public: true };
+    const shown = { deprecated: false, public: true, searchPaths: [] };
     assert.deepEqual(readForm(FIELDS, typed), { name: 'a.b', description: 'x', encryptionRequired: true, ...shown });
     assert.deepEqual(patchOf(sent({ description: ' ' }), null), {
       description: null,
@@ -311,12 +311,14 @@ describe('the form of an event type', () => {
       public: 'on',
       deprecated: 'on',
       group: ' Orders ',
+      searchPaths: ' data.orderId\r\ndata.customer.email ',
       sample: '{"n":1,"more":{"a":2}}',
     });
     const entered = readForm(FIELDS, typed);
     assert.equal(entered.public, false);
     assert.equal(entered.deprecated, true);
     assert.equal(entered.group, 'Orders');
+    assert.deepEqual(entered.searchPaths, ['data.orderId', 'data.customer.email']);
     const before = { dataSchema: null, sample: { n: 1, more: { b: 3 }, old: [] } };
     assert.deepEqual(objectPatches(entered, before, ['dataSchema', 'sample']).sample, {
       n: 1,
