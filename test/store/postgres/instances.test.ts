@@ -47,7 +47,7 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await taken(other), []);
     assert.equal(await other.hold(1), null);
     assert.notEqual(await one.hold(1), null);
-    assert.deepEqual(one.heldAmong([1, 7]), [1]);
+    assert.deepEqual(await one.heldAmong([1, 7]), [1]);
     assert.deepEqual(await taken(one), [], 'nothing is new');
   });
 
