@@ -69,6 +69,18 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await database.all('SELECT * FROM webhook_change', {}), []);
   });
 
+  it('tell their holder of a change also while it does not know its epoch, after a refused write', async (t) => {
+    const { database, one, other } = await start(t, 1);
+    await taken(one);
+    const before = await one.hold(1);
+    one.forget(1);
+    other.forget(1);
+    await database.run('INSERT INTO webhook_change (webhook_number) VALUES (1)');
+    assert.deepEqual(await taken(one), [1]);
+    assert.deepEqual([await one.heldAmong([1]), await other.heldAmong([1])], [[1], []]);
+    assert.deepEqual(await one.hold(1), before);
+  });
+
   it('take a changed webhook that nobody holds, and forget the change of one that sends nothing', async (t) => {
     const { database, one } = await start(t, 1);
     await database.run(`
