@@ -98,7 +98,7 @@ export function deliveryStores(
       ...shared,
       target,
       changed: leases.changed,
-      positions: (webhookNumbers) => shared.positions(leases.heldAmong(webhookNumbers)),
+      positions: async (webhookNumbers) => shared.positions(await leases.heldAmong(webhookNumbers)),
       // Other instances append too.
       appended: () => null,
       ends: async (webhookNumbers) => {

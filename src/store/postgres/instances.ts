@@ -85,7 +85,7 @@ export type Leases = {
   /** The next `changed` returns all that this instance holds. */
   begin(): void;
   /** Those of the webhooks that this instance holds. */
-  heldAmong(webhookNumbers: readonly number[]): readonly number[];
+  heldAmong(webhookNumbers: readonly number[]): Promise<readonly number[]>;
   /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
   hold(webhookNumber: number): Promise<Hold | null>;
   /** A write was refused: the webhook may be held by another instance. The next `hold` reads who holds it. */
@@ -160,9 +160,21 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     const wanted = new Set(unheld.map((row) => Number(row.webhook_number)));
     await take([...wanted].filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
     // A change of a webhook that another instance is to take is left to that instance.
-    const seen = rows.filter((row) => epochs.has(Number(row.webhook_number)) || row.runnable !== 1);
+    const isHere = (row: Row): boolean => row.holder === number || epochs.has(Number(row.webhook_number));
+    const seen = rows.filter((row) => isHere(row) || row.runnable !== 1);
+    // Before the rows are deleted: that commit may not be answered.
+    for (const row of seen) if (isHere(row)) news.add(Number(row.webhook_number));
     await db.commit([{ sql: FORGET_CHANGES, params: { seen: JSON.stringify(seen.map((row) => Number(row.number))) } }]);
-    for (const row of seen) if (epochs.has(Number(row.webhook_number))) news.add(Number(row.webhook_number));
+  };
+
+  const hold = async (webhookNumber: number): Promise<Hold | null> => {
+    if (number === null) return null;
+    if (!epochs.has(webhookNumber)) {
+      const row = await db.get(EPOCH, { webhookNumber, number });
+      if (row === undefined) return null;
+      epochs.set(webhookNumber, Number(row.epoch));
+    }
+    return { webhookNumber, instance: number, epoch: epochs.get(webhookNumber) ?? 0 };
   };
 
   const instances: InstanceStore = {
@@ -249,16 +261,13 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     begin: () => {
       for (const webhookNumber of epochs.keys()) news.add(webhookNumber);
     },
-    heldAmong: (webhookNumbers) => webhookNumbers.filter((webhookNumber) => epochs.has(webhookNumber)),
-    hold: async (webhookNumber) => {
-      if (number === null) return null;
-      if (!epochs.has(webhookNumber)) {
-        const row = await db.get(EPOCH, { webhookNumber, number });
-        if (row === undefined) return null;
-        epochs.set(webhookNumber, Number(row.epoch));
-      }
-      return { webhookNumber, instance: number, epoch: epochs.get(webhookNumber) ?? 0 };
+    heldAmong: async (webhookNumbers) => {
+      // Few: a refused write forgets the epoch.
+      const unknown = webhookNumbers.filter((webhookNumber) => !epochs.has(webhookNumber));
+      await Promise.all(unknown.map(hold));
+      return webhookNumbers.filter((webhookNumber) => epochs.has(webhookNumber));
     },
+    hold,
     forget: (webhookNumber) => void epochs.delete(webhookNumber),
   };
 }

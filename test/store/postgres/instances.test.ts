@@ -47,7 +47,7 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await taken(other), []);
     assert.equal(await other.hold(1), null);
     assert.notEqual(await one.hold(1), null);
-    assert.deepEqual(one.heldAmong([1, 7]), [1]);
+    assert.deepEqual(await one.heldAmong([1, 7]), [1]);
     assert.deepEqual(await taken(one), [], 'nothing is new');
   });
 
@@ -67,6 +67,18 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await taken(one), [2]);
     assert.deepEqual(await taken(one), []);
     assert.deepEqual(await database.all('SELECT * FROM webhook_change', {}), []);
+  });
+
+  it('tell their holder of a change also while it does not know its epoch, after a refused write', async (t) => {
+    const { database, one, other } = await start(t, 1);
+    await taken(one);
+    const before = await one.hold(1);
+    one.forget(1);
+    other.forget(1);
+    await database.run('INSERT INTO webhook_change (webhook_number) VALUES (1)');
+    assert.deepEqual(await taken(one), [1]);
+    assert.deepEqual([await one.heldAmong([1]), await other.heldAmong([1])], [[1], []]);
+    assert.deepEqual(await one.hold(1), before);
   });
 
   it('take a changed webhook that nobody holds, and forget the change of one that sends nothing', async (t) => {
