@@ -165,7 +165,10 @@ function previewRegion(theme: PortalTheme): Html {
   `;
 }
 
-/** The head of the portal and the elements with the accent, on light and on dark. The script sets the colours: no page has styles inline. */
+/**
+ * The head of the portal and the elements with the accent, on light and on dark. The script sets the
+ * colours: no page has styles inline.
+ */
 function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);
