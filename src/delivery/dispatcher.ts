@@ -1,7 +1,6 @@
 /** Carries out the outbox: a loop that looks for work, hands webhooks over to other instances, and ends in order. */
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { createFormatOf, type FormatOf } from './format.ts';
 import { DRAIN_MS, LOOK_EVERY_MS, LOOK_LIMIT_MS, POLL_MS } from './limits.ts';
 import type { Membership } from './membership.ts';
 import { createPipeline, type PipelineOptions } from './pipeline.ts';

@@ -7,7 +7,6 @@ import type { EventType } from '../domain/event.ts';
 import { LARGE_JSON_BYTES, parsing } from '../kernel/json-parts.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
-import { id } from '../kernel/schemas.ts';
 import { SLICE_MS, type Work } from '../kernel/slices.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { EVENT_TYPE_SCHEMAS_CACHED } from './limits.ts';

@@ -138,7 +138,7 @@ describe('the way from an endpoint to its webhook', () => {
 });
 
 describe('the events of a new endpoint', () => {
-  it('make a webhook in the same form, and the page of the endpoint shows what goes there', async (t) => {
+  it('make a webhook in the same form, and the page of the endpoint shows its deliveries', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     await succeeded(admin.post('event-types', { name: 'order.secret', encryptionRequired: true }));

@@ -1,21 +1,12 @@
 /** `/settings/customers-portal`: name, logo and accent colour of the customers' portal, and how to show it in a frame. */
-
 import { changesBetween } from '../../domain/audit.ts';
-import {
-  accentNote,
-  NO_THEME,
-  type PortalTheme,
-  readTheme,
-  type Scheme,
-  shadesOf,
-  THEME_LOGO_BYTES,
-} from '../../domain/portal-theme.ts';
+import { accentNote, NO_THEME, type PortalTheme, readTheme, type Scheme, shadesOf, THEME_LOGO_BYTES } from '../../domain/portal-theme.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
-import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { type PageDependencies, type PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { codeBlock } from '../parts/details.ts';
 import { type FormState, newForm } from '../parts/fields.ts';
@@ -165,7 +156,10 @@ function previewRegion(theme: PortalTheme): Html {
   `;
 }
 
-/** The head of the portal and the elements with the accent, on light and on dark. The script sets the colours: pages have no inline styles. */
+/**
+ * The head of the portal and the elements with the accent, on light and on dark. The script sets the
+ * colours: no page has styles inline.
+ */
 function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);

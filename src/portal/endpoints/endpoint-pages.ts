@@ -19,13 +19,15 @@ import { emptyState, listView, nothingFound, readListed, table, withQuery } from
 import { relativeTime, sentence } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
 import { type EndpointActivity, lastError, readActivity } from './endpoint-activity.ts';
-import { endpointBadges, endpointView, endpointWarnings, oauthSection, type Warning } from './endpoint-detail.ts';
+import { endpointBadges, endpointView, endpointWarnings, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
+import { oauthSection } from './oauth-section.ts';
 import { createdResult, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
@@ -60,7 +62,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     reader: endpointReader,
     owners: store,
     choices: async (owner) =>
-      typesFor(owner === OPERATOR ? null : owner, await store.eventTypes.all()).filter(
+      typesFor(owner === OPERATOR ? null : owner, await shownTypes(store)).filter(
         ({ name, encryptionRequired }) => !encryptionRequired && !name.startsWith(STATUS_CATEGORY),
       ),
     fields: endpointFields,

@@ -18,7 +18,6 @@ import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
-import { text } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';

@@ -2,6 +2,7 @@
 
 import { filterProblem } from '../../domain/filter.ts';
 import { filterText } from '../../domain/filter-text.ts';
+import { carriesSeveral, WEBHOOK_FORMATS } from '../../domain/webhook-format.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject } from '../../kernel/validation.ts';
@@ -67,7 +68,8 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
   const key = sent.get('encryptionKeyName') ?? '';
   const how = [
     key === '' ? '' : `encrypted with the key ${key}`,
-    batchText(sent.get('maxBatchRecords') ?? ''),
+    carriesSeveral(formatOf(sent)) ? batchText(sent.get('maxBatchRecords') ?? '') : ONE_EACH,
+    sent.has('thin') ? 'without the data' : '',
     sent.has('ordered') ? 'in order' : '',
     rateText(sent.get('maxRecordsPerSecond') ?? ''),
   ].filter((part) => part !== '');
@@ -107,9 +109,16 @@ function filterWords(sent: URLSearchParams): string {
   }
 }
 
+const ONE_EACH = 'each in a request of its own';
+
+function formatOf(sent: URLSearchParams) {
+  const format = WEBHOOK_FORMATS.find((one) => one === sent.get('format')) ?? 'records';
+  return { format, batch: sent.has('batch') };
+}
+
 function batchText(typed: string): string {
   const records = typed.trim() === '' ? 100 : Number(typed);
-  if (records === 1) return 'each in a request of its own';
+  if (records === 1) return ONE_EACH;
   return Number.isInteger(records) ? `up to ${countOf(records, 'event')} in a request` : 'in batches';
 }
 
