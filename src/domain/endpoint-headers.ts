@@ -1,4 +1,4 @@
-/** Credentials and headers that an endpoint's own receiver expects (contract §12.4, §12.5), and the names only the service may set. Pure. */
+/** Credentials and headers that an endpoint's own receiver expects (contract §12.4, §12.5), and names that only the service sets. Pure. */
 import { secret } from '../kernel/secret.ts';
 import { type Authentication, currentAuthentication, type Endpoint, type RequestHeader } from './endpoint.ts';
 import { formsOfSecret } from './masking.ts';

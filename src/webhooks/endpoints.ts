@@ -2,19 +2,14 @@
 import type { Acting } from '../domain/acting.ts';
 import {
   clientCertificateOf,
-  currentApiKey,
   currentAuthentication,
   type Endpoint,
   howToVerify,
   mustBeVerified,
-  publicKeys,
-  signingKeys,
-  signingSecret,
-  signingSecretCreatedAt,
 } from '../domain/endpoint.ts';
 import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { checkAll, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
+import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import type { Egress } from '../outbound/egress.ts';
 import { type Administration, administer, type Build } from '../resources/administration.ts';
@@ -24,7 +19,6 @@ import type { Store } from '../store/port/store.ts';
 import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
 import {
   authenticationColumns,
-  authenticationOf,
   requestHeadersColumn,
   viewRequestHeaders,
   writtenAuthentication,
@@ -34,12 +28,12 @@ import {
   certificateColumns,
   keyColumns,
   madeApiKey,
-  madeSigningKey,
   NO_CERTIFICATE,
   oauthColumns,
   refuseSecretElsewhere,
   secretOf,
 } from './endpoint-credentials.ts';
+import { withNewApiKey, withNewAuthentication, withNewKey, withNewSecret } from './endpoint-rotations.ts';
 import {
   auditedEndpoint,
   type EndpointBody,
@@ -281,101 +275,10 @@ async function refuseForStandardWebhooks(
   if (problems.length > 0) throw refuseFields(problems);
 }
 
-/** The endpoint after a rotation of its secret at `at`. The new secret signs after `activateAfterSeconds`. */
-function withNewSecret(
-  before: Endpoint,
-  newSecret: Secret,
-  { activateAfterSeconds, overlapSeconds }: RotateSecretInput,
-  at: number,
-): Endpoint {
-  // Without an overlap the old secret is deleted immediately, because it may have leaked.
-  if (activateAfterSeconds === 0 && overlapSeconds === 0)
-    return { ...before, updatedAt: at, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: at };
-  const nextSecretAt = at + activateAfterSeconds * 1000;
-  return {
-    ...before,
-    updatedAt: at,
-    secret: signingSecret(before, at),
-    secretCreatedAt: signingSecretCreatedAt(before, at),
-    nextSecret: newSecret,
-    nextSecretCreatedAt: at,
-    nextSecretAt,
-    secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
-  };
-}
-
-/** A rotation of the secret replaces the key of `ed25519` too, at the same time. `rotated`: with the new secret. */
-function withNewKey(rotated: Endpoint, before: Endpoint, random: Random): Endpoint {
-  if (before.signingKey === null) return rotated;
-  const { signingKey, publicKey } = madeSigningKey(random);
-  if (rotated.nextSecret === null)
-    return { ...rotated, signingKey, publicKey, nextSigningKey: null, nextPublicKey: null };
-  const [active = signingKey] = signingKeys(before, rotated.updatedAt);
-  const [activePublic = publicKey] = publicKeys(before, rotated.updatedAt);
-  return {
-    ...rotated,
-    signingKey: active,
-    publicKey: activePublic,
-    nextSigningKey: signingKey,
-    nextPublicKey: publicKey,
-  };
-}
-
-/** The endpoint after a rotation of its API key at `at`. The new key is sent after `activateAfterSeconds`. */
-function withNewApiKey(
-  before: Endpoint,
-  newApiKey: Secret,
-  { activateAfterSeconds }: RotateApiKeyInput,
-  at: number,
-): Endpoint {
-  const later = activateAfterSeconds > 0;
-  return {
-    ...before,
-    updatedAt: at,
-    apiKey: later ? currentApiKey(before, at) : newApiKey,
-    nextApiKey: later ? newApiKey : null,
-    nextApiKeyAt: later ? at + activateAfterSeconds * 1000 : null,
-  };
-}
-
-/** The endpoint after a rotation of its authentication at `at`. The new one is sent after `activateAfterSeconds`. */
-function withNewAuthentication(
-  before: Endpoint,
-  { authentication: input, activateAfterSeconds }: RotateAuthenticationInput,
-  at: number,
-): Endpoint {
-  const current = currentAuthentication(before, at);
-  if (current === null) {
-    throw new Refusal(
-      'invalid_state',
-      `the endpoint has no authentication: set it with PATCH /endpoints/${before.id}`,
-      {
-        inPortal: 'the endpoint has no authentication: set it with “Change”',
-      },
-    );
-  }
-  const authentication = authenticationOf(input, current, input);
-  const later = activateAfterSeconds > 0;
-  return {
-    ...before,
-    updatedAt: at,
-    authentication: later ? current : authentication,
-    nextAuthentication: later ? authentication : null,
-    nextAuthenticationAt: later ? at + activateAfterSeconds * 1000 : null,
-  };
-}
-
 const NO_OWN_HEADERS: Pick<
   Endpoint,
   'authentication' | 'nextAuthentication' | 'nextAuthenticationAt' | 'requestHeaders'
 > = { authentication: null, nextAuthentication: null, nextAuthenticationAt: null, requestHeaders: null };
-
-const NO_NEXT_SECRET = {
-  nextSecret: null,
-  nextSecretCreatedAt: null,
-  nextSecretAt: null,
-  secretOverlapEndsAt: null,
-} as const;
 
 /** Runs the challenge if it is due, and enables or disables the endpoint by its result. */
 async function challengeAndEnable(
