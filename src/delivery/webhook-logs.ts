@@ -205,8 +205,9 @@ function coveredOffset(log: WebhookLog, settling: ReadonlySet<number>): number {
 const NONE: ReadonlySet<number> = new Set();
 
 /**
- * The position of a log if it has moved and was not written lately; null otherwise. `settling`: the first offsets of batches that the same
- * transaction gives a row. `isLast`: nobody writes it later.
+ * The position of a log if it has moved and was not written lately; null otherwise. The first attempt is written immediately, so that no
+ * webhook that runs seems to have sent nothing. `settling`: the first offsets of batches that the same transaction gives a row. `isLast`:
+ * nobody writes it later.
  */
 export function positionToWrite(
   log: WebhookLog,
@@ -214,9 +215,10 @@ export function positionToWrite(
   { settling = NONE, isLast = false }: { readonly settling?: ReadonlySet<number>; readonly isLast?: boolean } = {},
 ): Position | null {
   const elapsed = now - log.writtenAt;
-  if (!isLast && elapsed < POSITION_EVERY_MS && elapsed >= 0) return null;
-  const position = { coveredOffset: coveredOffset(log, settling), sentAt: log.sentAt };
   const { written } = log;
+  const isFirst = written.sentAt === null && log.sentAt !== null;
+  if (!isLast && !isFirst && elapsed < POSITION_EVERY_MS && elapsed >= 0) return null;
+  const position = { coveredOffset: coveredOffset(log, settling), sentAt: log.sentAt };
   return written.sentAt === position.sentAt && written.coveredOffset === position.coveredOffset ? null : position;
 }
 

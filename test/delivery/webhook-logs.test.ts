@@ -193,6 +193,17 @@ describe('the position of a webhook', () => {
     assert.deepEqual(positionToWrite(log, NOW + POSITION_EVERY_MS), { coveredOffset: 21, sentAt: NOW + 1 });
   });
 
+  it('is written with the first attempt immediately', () => {
+    const { log } = opened({ sentAt: null });
+    assert.equal(positionToWrite(log, NOW), null);
+    log.sentAt = NOW;
+    const position = positionToWrite(log, NOW);
+    assert.deepEqual(position, { coveredOffset: 20, sentAt: NOW });
+    Object.assign(log, { written: position, writtenAt: NOW });
+    log.sentAt = NOW + 1;
+    assert.equal(positionToWrite(log, NOW + 1), null);
+  });
+
   it('does not wait for slow attempts, which get a row', () => {
     const { logs, log } = opened();
     const [slow, later, stored] = [batchOf(20, 20), batchOf(21, 21), batchOf(3, 3, { isStored: true })];
