@@ -29,6 +29,8 @@ describe('event types', () => {
       group: null,
       deprecated: false,
       public: true,
+      searchPaths: [],
+      source: null,
       createdAt: at,
       updatedAt: at,
     });
