@@ -206,10 +206,15 @@ test('an empty flag is refused unless the setting may be empty', () => {
   }
 });
 
-test('an unknown variable is refused by name, with the list of settings', () => {
-  const message = refusal({ SALLYPORT_PROT: '80', SALLYPORT_PORT: '80' });
-  assert(message.startsWith('SALLYPORT_PROT is not a setting'), message);
-  assert.match(message, /SALLYPORT_PORT, SALLYPORT_PUBLIC_URL/);
+test('an unknown variable is refused by name, with the nearest setting or the list of settings', () => {
+  assert.equal(
+    refusal({ SALLYPORT_PROT: '80', SALLYPORT_PORT: '80' }),
+    'SALLYPORT_PROT is not a setting. Did you mean "SALLYPORT_PORT"?',
+  );
+  assert.match(
+    refusal({ SALLYPORT_QWERTZUIOP: 'x' }),
+    /^SALLYPORT_QWERTZUIOP is not a setting\. The settings are: .*SALLYPORT_PORT, SALLYPORT_PUBLIC_URL/,
+  );
   assert.match(refusal({ SALLYPORT_: 'x' }), /^SALLYPORT_ is not a setting/);
 });
 

@@ -133,6 +133,7 @@ const OPEN: readonly (readonly [operation: Operation, answers: number, scope?: s
   ['GET /services/api/event-catalogue.d.ts', 200, 'webhooks:view'],
   ['GET /services/api/openapi.json', 200],
   ['GET /.well-known/oauth-authorization-server', 200],
+  ['GET /.well-known/webhook-keys', 200],
   ['GET /livez', 200],
   ['GET /readyz', 200],
   // These authenticate their callers themselves.
