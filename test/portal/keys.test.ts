@@ -54,7 +54,7 @@ describe('importing a key', () => {
     await page.getByLabel('Name').fill('ours');
     await page.getByLabel('Public key').fill(privateKey);
     await page.getByRole('button', { name: 'Import the key' }).click();
-    await page.getByText('keep it secret, and use its public key instead').first().waitFor();
+    await page.getByText('keep it secret, and give its public key instead').first().waitFor();
     assert.equal(await page.getByLabel('Public key').inputValue(), '');
     assert.ok(!(await page.content()).includes(privateKey.slice(100, 160)));
   });
@@ -95,7 +95,7 @@ describe('the keys', () => {
       'key soon in 1 day',
       'key month in 18 days',
       'client certificate of Shop in 23 days',
-      'key later in 6 months',
+      'key later in 7 months',
     ]);
     const lengths = await page
       .locator('svg.expiry-bar .expiry-left')
