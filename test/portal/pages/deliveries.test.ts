@@ -387,7 +387,7 @@ describe('what needs attention', () => {
     [
       'a key that ends and a certificate that has',
       said([], [86_400_000 * 3, -5000]),
-      /hr PGP key ends in 3 days .*hr Client certificate ended 5 seconds ago Receivers that require/,
+      /hr PGP key expires in 3 days .*hr Client certificate expired 5 seconds ago Receivers that require/,
     ],
   ];
   for (const [what, told, wanted] of cases) it(`is said: ${what}`, () => assert.match(told, wanted));

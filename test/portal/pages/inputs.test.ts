@@ -292,7 +292,7 @@ describe('the form of an event type', () => {
 
   it('has no schema where none was typed', () => {
     const typed = sent({ name: ' a.b ', description: ' x ', encryptionRequired: 'on', dataSchema: ' ' });
-    const shown = { deprecated: false, public: true };
+    const shown = { deprecated: false, public: true, searchPaths: [] };
     assert.deepEqual(readForm(FIELDS, typed), { name: 'a.b', description: 'x', encryptionRequired: true, ...shown });
     assert.deepEqual(patchOf(sent({ description: ' ' }), null), {
       description: null,

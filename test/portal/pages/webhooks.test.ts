@@ -26,7 +26,7 @@ describe('the state of a webhook', () => {
     const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
       [{}, /^It has not been started yet/],
       [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
-      [{ state: 'started' }, /the first delivery or heartbeat is in progress/],
+      [{ state: 'started' }, /after the first delivery or heartbeat/],
       [{ state: 'running' }, /last attempt succeeded/],
       [{ state: 'failing' }, /last attempt failed/],
       [{ state: 'failed' }, /^Nothing is sent/],
@@ -225,6 +225,12 @@ describe('what a webhook will do', () => {
       false,
       /sends a\.b, a\.c and 2 other kinds of events to Shop, encrypted with the key hr, each in a request of its own, in order, at m/,
     ],
+    [
+      'endpointId=e&eventTypes=a.b&format=cloudevents&thin=on',
+      false,
+      /to Shop, each in a request of its own, without the data\./,
+    ],
+    ['endpointId=e&eventTypes=a.b&format=cloudevents&batch=on', false, /to Shop, up to 100 events in a request\./],
     ['endpointId=e&eventTypes=a.b&filter={"data.n":1}', false, /sends a\.b, only if data\.n is 1, to Shop/],
     ['endpointId=e&eventTypes=a.b&filter={"data.n":{"$x":1}}', false, /sends a\.b, if the filter is right, to Shop/],
     ['endpointId=e&eventTypes=a.b&filter={', false, /if the filter is right/],
