@@ -284,7 +284,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (settled.position !== null) Object.assign(ofLog, { written: settled.position, writtenAt: now });
       for (const { firstOffset } of settled.slow) {
         const held = ofLog.held.get(firstOffset);
-        if (held !== undefined) held.isStored = true;
+        if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
       }
       for (const { fate } of settled.batches) if (isPending(fate)) ofLog.dueAt = Math.min(ofLog.dueAt, fate.at);
       logs.settled(

@@ -7,7 +7,13 @@ import { NEVER } from '../store/port/dispatch.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
 
 /** A claimed batch that is not settled. */
-type Held = { readonly batch: Batch; readonly at: number; isStored: boolean };
+type Held = {
+  readonly batch: Batch;
+  readonly at: number;
+  isStored: boolean;
+  /** Its row says that the attempt is in progress. */
+  isMarked: boolean;
+};
 
 export type WebhookLog = {
   readonly webhookNumber: number;
@@ -177,7 +183,9 @@ export function createWebhookLogs(): WebhookLogs {
       return found;
     },
     hold: (log, batches, now) => {
-      for (const batch of batches) log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored });
+      for (const batch of batches) {
+        log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false });
+      }
       if (batches.length > 0) moved.add(log.webhookNumber);
     },
     unwritten: (now) => {
@@ -225,8 +233,10 @@ export function positionToWrite(
 /** Claimed batches that have had no row for long. */
 export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   const slow: Batch[] = [];
-  for (const { batch, at, isStored } of log.held.values())
-    if (!isStored && at <= now - SLOW_ATTEMPT_MS) slow.push(batch);
+  for (const { batch, at, isStored, isMarked } of log.held.values()) {
+    if (isMarked || at > now - SLOW_ATTEMPT_MS) continue;
+    slow.push(isStored === batch.isStored ? batch : { ...batch, isStored });
+  }
   return slow;
 }
 

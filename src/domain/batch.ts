@@ -92,7 +92,7 @@ export type Settlement = {
   /** Names this process in the rows of slow attempts. */
   readonly owner: string;
   readonly batches: readonly SettledBatch[];
-  /** Batches without a row whose attempts take long: they get one, so that `position` can pass them. */
+  /** Batches whose attempts take long. One without a row gets it, so that `position` can pass it. The row names this process. */
   readonly slow: readonly Batch[];
   /** How far the webhook has come; null: not written this time. */
   readonly position: Position | null;

@@ -127,7 +127,7 @@ function progressOf(delivery: Delivery, now: number): Html {
       ? html`<span class="quiet">–</span>`
       : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
   }
-  if (isLeased && !isDue(delivery, now)) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
+  if (isLeased) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
   if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
   if (webhookMode === 'pull') return html`not acknowledged yet`;
   if (nextAttemptAt === null) return html`not tried yet`;

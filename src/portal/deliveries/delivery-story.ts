@@ -52,7 +52,7 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
     default: {
       const next = nextStep(delivery, { webhook, base, ahead }, now);
       // After a replay, the earlier attempts tell nothing about the present state.
-      const failed = isUnderWay(delivery, now) ? attemptCount - 1 : attemptCount;
+      const failed = delivery.isLeased ? attemptCount - 1 : attemptCount;
       if (problem === null || failed <= 0) return notice({ tone: 'info', text: next });
       const of = `${failed} of ${webhook.maxAttempts}`;
       const title =
@@ -77,11 +77,6 @@ function problemOf(attempt: AttemptRecord | undefined): string | null {
   return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}`;
 }
 
-/** A lease that has ended is one of a process that was killed. */
-function isUnderWay({ isLeased, nextAttemptAt }: Delivery, now: number): boolean {
-  return isLeased && nextAttemptAt !== null && nextAttemptAt > now;
-}
-
 /** What a pending delivery waits for. */
 function nextStep(
   delivery: Delivery,
@@ -90,7 +85,7 @@ function nextStep(
 ): Html {
   const { nextAttemptAt, attemptCount } = delivery;
   const { state } = webhook.progress;
-  if (isUnderWay(delivery, now)) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
+  if (delivery.isLeased) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
   if (!isRunnable(state))
     return html`It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}.`;
   if (nextAttemptAt === null && ahead !== null) {
@@ -148,7 +143,7 @@ export function momentsOf({ delivery, attempts, resends, erasedAt, curlOf, url }
       tone: 'positive',
     });
   if (state === 'dead') moments.push({ at: settledAt, title: 'Given up', tone: 'negative' });
-  if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !isUnderWay(delivery, now)) {
+  if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !delivery.isLeased) {
     moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
   }
   return moments.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));

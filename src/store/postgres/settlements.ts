@@ -117,6 +117,13 @@ const UPDATE = `
   WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
     AND ${AS_ATTEMPTED('b.', 'fate.attempt_number', 'fate.owner')}`;
 
+// An attempt that takes long is counted already. A replay may have come first.
+const MARK = `
+  UPDATE batch AS b SET lease_owner = fate.owner, attempt_count = fate.attempt_count, updated_at = fate.updated_at
+  FROM ${FATES.from}
+  WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
+    AND ${AS_ATTEMPTED('b.', 'fate.attempt_number', 'fate.owner')}`;
+
 type Attempt = Omit<AttemptRecord, 'requestHeaders' | 'responseHeaders' | 'timings'> & {
   readonly key: number;
   readonly requestHeaders: string;
@@ -208,7 +215,8 @@ const MOVE = `
 function statementsOf(works: readonly TurnWork[]): Statement[] {
   const settlements = works.map(({ settlement }) => settlement);
   const stored = settlements.flatMap((settlement) => fatesOf(settlement, true));
-  const fresh = settlements.flatMap((settlement) => [...fatesOf(settlement, false), ...slowRows(settlement)]);
+  const fresh = settlements.flatMap((settlement) => [...fatesOf(settlement, false), ...slowRows(settlement, false)]);
+  const marked = settlements.flatMap((settlement) => slowRows(settlement, true));
   const attempts = settlements.flatMap(({ batches }) => batches.flatMap(attemptOf));
   const steps = settlements.flatMap(({ webhookNumber, health }) =>
     health === null ? [] : [{ ...health, webhookNumber }],
@@ -225,6 +233,7 @@ function statementsOf(works: readonly TurnWork[]): Statement[] {
     ...all(LOCK, holds, HOLDS.parameters),
     ...all(UPDATE, stored, FATES.parameters),
     ...all(INSERT, fresh, FATES.parameters),
+    ...(marked.length === 0 ? [] : [{ sql: MARK, params: FATES.parameters(marked) }]),
     ...all(INSERT_ATTEMPTS, attempts, (rows) => ({ ...ATTEMPTS.parameters(rows), earliest })),
     ...all(HEALTH, steps, STEPS.parameters),
     ...all(MOVE, moves, MOVES.parameters),
@@ -258,8 +267,10 @@ function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate
   };
 }
 
-function slowRows({ slow, owner, now }: Settlement): Fate[] {
-  return slow.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals }) => ({
+/** Slow attempts of batches that have a row, or have none. */
+function slowRows({ slow, owner, now }: Settlement, isStored: boolean): Fate[] {
+  const wanted = slow.filter((batch) => batch.isStored === isStored);
+  return wanted.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals }) => ({
     webhookNumber,
     firstOffset,
     lastOffset,

@@ -1,15 +1,15 @@
-import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
-import type { PastState, Progress, Webhook, WebhookState } from '../../../src/domain/webhook.ts';
+import { type PastState, type Progress, type Webhook, type WebhookState } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
-import type { Day } from '../../../src/observe/figures.ts';
+import { type Day } from '../../../src/observe/figures.ts';
 import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
 import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import { failsBriefly, failsSince, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
+import assert from 'node:assert/strict';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };
 
@@ -225,6 +225,12 @@ describe('what a webhook will do', () => {
       false,
       /sends a\.b, a\.c and 2 other kinds of events to Shop, encrypted with the key hr, each in a request of its own, in order, at m/,
     ],
+    [
+      'endpointId=e&eventTypes=a.b&format=cloudevents&thin=on',
+      false,
+      /to Shop, each in a request of its own, without the data\./,
+    ],
+    ['endpointId=e&eventTypes=a.b&format=cloudevents&batch=on', false, /to Shop, up to 100 events in a request\./],
     ['endpointId=e&eventTypes=a.b&filter={"data.n":1}', false, /sends a\.b, only if data\.n is 1, to Shop/],
     ['endpointId=e&eventTypes=a.b&filter={"data.n":{"$x":1}}', false, /sends a\.b, if the filter is right, to Shop/],
     ['endpointId=e&eventTypes=a.b&filter={', false, /if the filter is right/],

@@ -23,6 +23,9 @@ const SETTLE = `
 const PEND = `
   UPDATE batch SET next_attempt_at = @at, attempt_count = @attemptCount, lease_owner = NULL, content_refusals = @contentRefusals,
     updated_at = @now WHERE ${TRIED}`;
+// An attempt that takes long is counted already.
+const MARK = `
+  UPDATE batch SET lease_owner = @owner, attempt_count = @attemptNumber, updated_at = @now WHERE ${TRIED}`;
 const TAKE_APART = `DELETE FROM batch WHERE ${TRIED}`;
 const INSERT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
@@ -125,6 +128,10 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
   }
   for (const batch of slow) {
     const { id, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
+    if (batch.isStored) {
+      statements.push({ sql: MARK, params: { webhookNumber, firstOffset, id, attemptNumber, owner, now } });
+      continue;
+    }
     const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now };
     const state = {
       state: 'pending',
@@ -153,7 +160,7 @@ export function pendingRecords({ batches, slow }: Pick<Settlement, 'batches' | '
     const isPending = fate.kind === 'retry' || fate.kind === 'release' || fate.kind === 'halve';
     if (isPending !== batch.isStored) records += (isPending ? 1 : -1) * (batch.lastOffset - batch.firstOffset + 1);
   }
-  for (const { firstOffset, lastOffset } of slow) records += lastOffset - firstOffset + 1;
+  for (const { firstOffset, lastOffset, isStored } of slow) if (!isStored) records += lastOffset - firstOffset + 1;
   return records;
 }
 
