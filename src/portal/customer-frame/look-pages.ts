@@ -165,7 +165,7 @@ function previewRegion(theme: PortalTheme): Html {
   `;
 }
 
-/** The head of the portal and the elements with the accent, on light and on dark. The script sets the colours: pages have no inline styles. */
+/** The head of the portal and the elements with the accent, on light and on dark. A script sets the colours: pages have no inline style. */
 function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);
