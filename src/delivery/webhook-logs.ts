@@ -1,6 +1,7 @@
 /**
  * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, which batches
- * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in epoch milliseconds.
+ * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
+ * epoch milliseconds.
  */
 import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
 import { NEVER } from '../store/port/dispatch.ts';

@@ -156,10 +156,14 @@ function previewRegion(theme: PortalTheme): Html {
   `;
 }
 
+<<<<<<< /tmp/im_o
 /**
  * The head of the portal and the elements with the accent, on light and on dark. The script sets the
  * colours: no page has styles inline.
  */
+=======
+/** The head of the portal and the elements with the accent, on light and on dark. A script sets the colours: pages have no inline style. */
+>>>>>>> /tmp/im_t
 function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);
