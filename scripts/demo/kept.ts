@@ -14,7 +14,7 @@ import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { validate } from '../../src/kernel/validation.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { openSallyport } from '../../src/open.ts';
-import { type Services } from '../../src/services/services.ts';
+import type { Services } from '../../src/services/services.ts';
 import { type Cast, makeCast } from './cast.ts';
 import { openFrontDoor } from './front-door.ts';
 import { type Receivers, startReceivers } from './receivers.ts';

@@ -210,7 +210,10 @@ describe('the position of a webhook', () => {
     logs.hold(log, [slow, stored], NOW);
     logs.hold(log, [later], NOW + 1);
     log.next = 22;
-    assert.deepEqual([slowOf(log, NOW + SLOW_ATTEMPT_MS - 1), slowOf(log, NOW + SLOW_ATTEMPT_MS)], [[], [slow, stored]]);
+    assert.deepEqual(
+      [slowOf(log, NOW + SLOW_ATTEMPT_MS - 1), slowOf(log, NOW + SLOW_ATTEMPT_MS)],
+      [[], [slow, stored]],
+    );
     assert.deepEqual(logs.unwritten(NOW + SLOW_ATTEMPT_MS), [1]);
     for (const offset of [20, 3])
       Object.assign(log.held.get(offset) ?? assert.fail(), { isStored: true, isMarked: true });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { EVENT_SAMPLE_BYTES, viewEventType } from '../../src/events/event-types.ts';
@@ -6,7 +7,6 @@ import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { execute, leavingNothing, NOW } from '../support/store.ts';
-import assert from 'node:assert/strict';
 
 repeats('postgres');
 

@@ -6,7 +6,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
-import { type PageDependencies, type PageRoute } from '../frame/page.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { codeBlock } from '../parts/details.ts';
 import { type FormState, newForm } from '../parts/fields.ts';

@@ -1,13 +1,22 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-import { type OauthTest } from '../../delivery/oauth.ts';
-import { type Authentication, currentApiKey, currentAuthentication, type Endpoint, mustBeVerified, publicKeys, type RequestHeader, signingSecretCreatedAt } from '../../domain/endpoint.ts';
+import type { OauthTest } from '../../delivery/oauth.ts';
+import {
+  type Authentication,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  mustBeVerified,
+  publicKeys,
+  type RequestHeader,
+  signingSecretCreatedAt,
+} from '../../domain/endpoint.ts';
 import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/port/directory.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
-import { type PageCall, type View } from '../frame/call.ts';
+import type { PageCall, View } from '../frame/call.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';

@@ -1,15 +1,15 @@
+import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
-import { type PastState, type Progress, type Webhook, type WebhookState } from '../../../src/domain/webhook.ts';
+import type { PastState, Progress, Webhook, WebhookState } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
-import { type Day } from '../../../src/observe/figures.ts';
+import type { Day } from '../../../src/observe/figures.ts';
 import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
 import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import { failsBriefly, failsSince, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
-import assert from 'node:assert/strict';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };
 
