@@ -1,6 +1,14 @@
 /** `/settings/customers-portal`: name, logo and accent colour of the customers' portal, and how to show it in a frame. */
 import { changesBetween } from '../../domain/audit.ts';
-import { accentNote, NO_THEME, type PortalTheme, readTheme, type Scheme, shadesOf, THEME_LOGO_BYTES } from '../../domain/portal-theme.ts';
+import {
+  accentNote,
+  NO_THEME,
+  type PortalTheme,
+  readTheme,
+  type Scheme,
+  shadesOf,
+  THEME_LOGO_BYTES,
+} from '../../domain/portal-theme.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
@@ -156,14 +164,10 @@ function previewRegion(theme: PortalTheme): Html {
   `;
 }
 
-<<<<<<< /tmp/im_o
 /**
  * The head of the portal and the elements with the accent, on light and on dark. The script sets the
  * colours: no page has styles inline.
  */
-=======
-/** The head of the portal and the elements with the accent, on light and on dark. A script sets the colours: pages have no inline style. */
->>>>>>> /tmp/im_t
 function previewOf(theme: PortalTheme): Html {
   const { accent } = theme;
   const note = accent === null ? null : accentNote(accent);
