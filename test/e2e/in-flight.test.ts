@@ -66,10 +66,10 @@ describe('while a delivery is in flight', () => {
     assert.deepEqual(worse, []);
   });
 
-  it('it cannot be replayed, and its endpoint and key cannot be deleted', async (t) => {
-    const { admin, service, webhook, eventId, release } = await holdOne(t, { key: await pgpKeyPair() });
+  it('a replay does not send it twice, and its endpoint and key cannot be deleted', async (t) => {
+    const { admin, service, at, webhook, eventId, release } = await holdOne(t, { key: await pgpKeyPair() });
     const { id } = await deliveryOf(admin, webhook, eventId);
-    assert.equal((await refusalOf(admin.post(`deliveries/${id}/replay`), 409)).code, 'invalid_state');
+    await succeeded(admin.post(`deliveries/${id}/replay`));
     const key = only((await succeeded<Page<KeyView>>(admin.get('keys'))).items);
     for (const path of [`endpoints/${webhook.endpointId}`, `keys/${key.id}`]) {
       const { code, description } = await refusalOf(admin.delete(path), 409);
@@ -78,6 +78,8 @@ describe('while a delivery is in flight', () => {
     }
     release();
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
+    await service.stop();
+    assert.equal(at.deliveries.length, 1);
   });
 });
 

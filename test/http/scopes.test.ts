@@ -42,6 +42,7 @@ const GUARDED: readonly Line[] = [
   ['POST customers', 'customers:manage', 201, { name: 'another' }],
   ['PATCH customers/{id}', 'customers:manage', 200, { name: 'renamed' }],
   ['POST customers/{id}/portal-links', 'customers:manage', 201, { role: 'viewer' }],
+  ['POST customers/{id}/portal-tokens', 'customers:manage', 201, { role: 'viewer' }],
   ['DELETE customers/{id}', 'customers:manage', 204],
 
   ['GET users', 'users:view', 200],
@@ -72,6 +73,13 @@ const GUARDED: readonly Line[] = [
   ['POST endpoints/{id}/verify', 'endpoints:manage', 200],
   ['POST endpoints/{id}/rotate-secret', 'endpoints:manage', 200],
   ['POST endpoints/{id}/rotate-api-key', 'endpoints:manage', 200],
+  // The endpoint has no authentication.
+  [
+    'POST endpoints/{id}/rotate-authentication',
+    'endpoints:manage',
+    409,
+    { authentication: { method: 'bearer', token: 'new' } },
+  ],
   ['DELETE endpoints/{id}', 'endpoints:manage', 204],
 
   ['GET keys', 'keys:view', 200],
@@ -89,13 +97,14 @@ const GUARDED: readonly Line[] = [
   ['POST events/erase', 'events:erase', 200, { subject: 'somebody' }],
   ['GET erasures/{id}', 'events:erase', 200],
 
-  // The last of these: a started webhook begins to deliver, and deliveries in progress cannot be replayed.
+  // The last of these: a started webhook begins to deliver.
   ['GET webhooks', 'webhooks:view', 200],
   ['GET webhooks/{id}', 'webhooks:view', 200],
   ['POST webhooks', 'webhooks:manage', 201, { name: 'new', endpointId: ID_OF('endpoints'), eventTypes: [SEEDED_TYPE] }],
   ['PATCH webhooks/{id}', 'webhooks:manage', 200, { name: 'renamed' }],
   ['POST webhooks/{id}/test', 'webhooks:manage', 200],
   ['POST webhooks/{id}/filter-preview', 'webhooks:manage', 200, { filter: { type: 'order.placed' } }],
+  ['POST webhooks/{id}/signature-preview', 'webhooks:manage', 200, { signature: { preset: 'github' } }],
   ['GET webhooks/{id}/records', 'records:read', 200],
   // It is not in mode `pull`.
   ['POST webhooks/{id}/acknowledge', 'records:read', 409, { throughOffset: 0 }],
@@ -132,6 +141,7 @@ const OPEN: readonly (readonly [operation: Operation, answers: number, scope?: s
   ['GET /services/api/asyncapi.json', 200, 'webhooks:view'],
   ['GET /services/api/event-catalogue.d.ts', 200, 'webhooks:view'],
   ['GET /services/api/openapi.json', 200],
+  ['GET /services/api/egress-addresses', 200],
   ['GET /.well-known/oauth-authorization-server', 200],
   ['GET /.well-known/webhook-keys', 200],
   ['GET /livez', 200],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { adviceForOwner } from '../../src/domain/outcome.ts';
 import { parseProxyUrl } from '../../src/outbound/proxy.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
 import { startHttpsServer, startTcpServer } from '../support/https-server.ts';
@@ -103,7 +104,8 @@ test('a proxy that refuses, is away or speaks something else is a failure of the
     const { post } = loopbackTransport(t, { caPem, proxyUrl: `http://user:secret@127.0.0.1:${port}` });
     const { message, advice } = failed(await post(requestTo(receiver.url)), 'proxy');
     assert.match(message, expected);
-    assert.match(advice, /SALLYPORT_EGRESS_PROXY/);
+    assert.doesNotMatch(advice, /SALLYPORT/);
+    assert.match(adviceForOwner(null, 'proxy'), /SALLYPORT_EGRESS_PROXY/);
     assert.doesNotMatch(message, /secret/);
   }
   assert.equal(receiver.connections(), 0);

@@ -67,7 +67,7 @@ test('a receiver that sends its whole chain is not advised to send it', async (t
     return failed(await post(requestTo(`https://receiver.test:${receiver.port}/`)), 'tls_untrusted').advice;
   };
   const { certificate } = certificates.server;
-  assert.match(await adviceOf(certificate), /send its whole certificate chain, or put/);
+  assert.match(await adviceOf(certificate), /send its whole certificate chain, or use/);
   // Deno's TLS does not tell these two apart.
   if (!('deno' in process.versions))
     assert.match(await adviceOf(certificate + caPem), /^The receiver sends its whole chain\. Put one/);

@@ -215,13 +215,21 @@ export async function contentsOf(
 }
 
 /** Tables that the service writes by itself once a minute or more often, whatever requests do. */
-const WRITTEN_BY_TIMERS = ['application_use', 'customer_usage', 'figure', 'instance'];
+const WRITTEN_BY_TIMERS = ['application_use', 'customer_usage', 'figure', 'instance', 'webhook_change'];
 
 /** The contents without the tables that the service writes by itself, to compare before and after a request. */
 export function writtenByRequests(
   found: Readonly<Record<string, readonly unknown[]>>,
 ): Record<string, readonly unknown[]> {
-  return Object.fromEntries(Object.entries(found).filter(([table]) => !WRITTEN_BY_TIMERS.includes(table)));
+  const kept = Object.entries(found).filter(([table]) => !WRITTEN_BY_TIMERS.includes(table));
+  return Object.fromEntries(
+    kept.map(([table, rows]) => [table, table === 'webhook_position' ? settledPositions(rows) : rows]),
+  );
+}
+
+/** Without the time and the place that the dispatcher writes some seconds after an attempt. */
+function settledPositions(rows: readonly unknown[]): unknown[] {
+  return (rows as Readonly<Record<string, unknown>>[]).map(({ covered_offset: _, sent_at: __, ...row }) => row);
 }
 
 function sorted(rows: readonly unknown[]): unknown[] {

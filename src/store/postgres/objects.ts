@@ -98,7 +98,8 @@ export const SCHEMA_TABLES: readonly string[] = Object.keys(SCHEMA_COLUMNS);
 export const UNIQUE_INDEXES: readonly string[] = [
   'access_token_pkey application_client_id_key application_pkey application_use_pkey attempt_pkey audit_pkey batch_pkey',
   'customer_external_id_key customer_pkey customer_usage_pkey duty_pkey employee_external_id_key employee_pkey employee_user_name_key',
-  'endpoint_customer_id_id_key endpoint_pkey erasure_pkey event_allowance_pkey event_pkey event_term_pkey event_term_progress_pkey event_type_name_key event_type_pkey',
+  'endpoint_customer_id_id_key endpoint_pkey erasure_pkey event_allowance_pkey event_pkey event_term_pkey',
+  'event_term_progress_pkey event_type_name_key event_type_pkey',
   'figure_pkey idempotency_pkey instance_pkey invitation_pkey invitation_token_hash_key kept_reply_pkey outbox_pkey',
   'passkey_credential_id_key passkey_pkey pgp_key_customer_id_name_key pgp_key_pkey portal_link_pkey portal_link_token_hash_key',
   'product_name_key product_pkey removed_webhook_pkey schema_change_pkey session_pkey session_token_hash_key setting_pkey',
@@ -111,7 +112,8 @@ export const OTHER_INDEXES: readonly string[] = [
   'application_customer application_user attempt_record audit_actor audit_at audit_customer audit_id audit_target',
   'authentication_failure_at authentication_failure_network batch_dead batch_due batch_leased batch_pending customer_usage_day',
   'employee_division erasure_finished erasure_open event_erased event_erased_key event_of_audience event_of_type event_of_webhook',
-  'event_subject event_term_event event_term_newest figure_at idempotency_expiry kept_reply_expiry outbox_event passkey_user portal_link_customer portal_link_expiry',
+  'event_subject event_term_event event_term_newest figure_at idempotency_expiry kept_reply_expiry outbox_event passkey_user',
+  'portal_link_customer portal_link_expiry',
   'product_updated session_customer session_expiry session_of_user short_lived_expiry subscription_filtered subscription_webhook',
   'webhook_customer webhook_encryption_key webhook_endpoint',
 ].flatMap(words);
