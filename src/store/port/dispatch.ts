@@ -5,7 +5,7 @@ import type { InstanceStore } from './instances.ts';
 /** `createdAt`: of its event. */
 export type WaitingRecord = { readonly offset: number; readonly bytes: number; readonly createdAt: number };
 
-export type DueBatches = {
+type DueBatches = {
   readonly batches: readonly Batch[];
   /** When the next batch is due that is not due yet; `NEVER` without one. */
   readonly nextAt: number;

@@ -233,7 +233,7 @@ describe('the state of a delivery', () => {
       'failing',
       /^Attempt 1 of 20 failed\. .* Attempt 2 is in progress\.$/,
     ],
-    [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^It is due and is sent next\.$/],
+    [{ isLeased: true, nextAttemptAt: NOW }, [], 'running', /^Attempt 1 is in progress\.$/],
     [
       { state: 'delivered', settledAt: NOW },
       [attempt()],
