@@ -228,7 +228,7 @@ test('customer: prints links and tokens, and tables name the customer', async (t
   assert.match(await failure(['customer', 'token', 'Acme Works', '--expires-in-seconds', '59']), /60/);
   const renew = ['--renew-url', 'https://shop.example/webhooks'];
   assert.match(String((await json(['customer', 'link', 'Acme Works', ...renew])).url), /portal-links/);
-  assert.match(await failure(['customer', 'link', 'Acme Works', '--renew-url', 'ftp://x']), /renewUrl/);
+  assert.match(await failure(['customer', 'link', 'Acme Works', '--renew-url', 'ftp://x']), /--renew-url/);
   const { stdout } = await run(['user', 'list']);
   assert.match(stdout, /^\S.*\bcustomer\b/m);
   assert.match(stdout, /grace .*Acme Works/);

@@ -229,7 +229,7 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
     /^sallyport: there is no event type no\.such\. sallyport event-type list shows all/,
   );
   const shown = await run([...publish, '{"number":2}', '--subject', 's', '--actor-id', 'a', '--correlation-id', 'c']);
-  assert.match(shown.stdout, /^id +\S{36}\nduplicate +false\n$/);
+  assert.match(shown.stdout, /^Published order\.placed \S{36} \(queued for 1 webhook\)\n$/);
 
   const started = await json(['webhook', 'start', webhook.id]);
   assert.equal(started.state, 'started');

@@ -9,6 +9,7 @@ const files = readdirSync(folder);
 const SENDER = [
   'challenge.ts',
   'cloudevents.ts',
+  'ed25519.ts',
   'event-format.ts',
   'payload.ts',
   'pgp.ts',
