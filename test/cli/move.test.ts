@@ -26,7 +26,7 @@ const ROWS = `
   VALUES ('e', 'Shop', 'https://shop.example/', x'00ff41', x'01', 1, 0, 1, 1, 0, 1, 1);
   INSERT INTO customer (id, name, external_id, metadata, active, created_at, updated_at)
     VALUES ('cu', 'Example', 'x-1', '{"plan":  "a"}', 1, 1, 1), ('cv', 'Other', NULL, '{}', 0, 1, 1);
-  INSERT INTO portal_link VALUES ('li', 'cu', randomblob(32), 'viewer', 300, NULL, 1, 2, NULL);
+  INSERT INTO portal_link VALUES ('li', 'cu', randomblob(32), 'viewer', 300, NULL, 'https://x.example/renew', 1, 2, NULL);
   INSERT INTO customer_usage VALUES ('cu', '2026-11-21', 3, 2, 4, 1, 900, 5);
   INSERT INTO pgp_key VALUES ('k', '', 'key', '-----BEGIN', 'ABC', 'rsa', NULL, NULL, 1, 1);
   INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered,
