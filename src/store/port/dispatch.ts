@@ -14,8 +14,8 @@ export type DueBatches = {
 /** Reads of the dispatcher. A claim is in its memory only: it writes nothing until an outcome is known. */
 export type DispatchStore = {
   /**
-   * Webhooks whose position to read: those that this process sends for from now on, and those whose settings, state or retries changed since
-   * the last call. The first call after `releaseAll` returns all that it sends for.
+   * Webhooks whose position to read: those that this process sends for from now on, and those whose settings, state or retries changed
+   * since the last call. The first call after `releaseAll` returns all that it sends for.
    */
   changed(): Promise<readonly number[]>;
   /** The positions of those among these webhooks that this process sends for. */
