@@ -40,8 +40,8 @@ it(
     const times = arrivals(first.at, d.clock);
     const beginning = d.clock();
     await d.publishMany(22_000);
-    const { store, everythingIsSent } = watchDeliveries(d);
-    const dispatcher = await d.start({ store, pollMs: 1 });
+    const { options, everythingIsSent } = watchDeliveries(d);
+    const dispatcher = await d.start({ ...options, pollMs: 1 });
     await until('the unlimited one', () => (times.get(free.webhook.id)?.length ?? 0) === 22_000);
     assert.equal(d.clock(), beginning);
     while (d.clock() < beginning + 10_500) {

@@ -16,8 +16,8 @@ async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknow
   // So that it may have as many under way as there are places.
   await execute(d, `UPDATE webhook_progress SET state = 'running'`);
   await d.publishMany(count);
-  const { store, everythingIsSent } = watchDeliveries(d);
-  const dispatcher = await d.start({ store, pollMs: 1 });
+  const { options, everythingIsSent } = watchDeliveries(d);
+  const dispatcher = await d.start({ ...options, pollMs: 1 });
   while (sent.length < count) {
     await everythingIsSent();
     d.advance(stepMs);

@@ -198,13 +198,14 @@ export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<b
   return Number(row?.n) === 0;
 }
 
-/** A store that counts deliveries, and a wait until everything that may be sent now was sent, also under a rate. */
-export function watchDeliveries({ store, looked }: Pick<Dispatching, 'store' | 'looked'>): {
-  readonly store: Store;
+/** Options of a dispatcher that count its deliveries, and a wait until everything that may be sent now was sent, also under a rate. */
+export function watchDeliveries({ store, send, looked }: Pick<Dispatching, 'store' | 'send' | 'looked'>): {
+  readonly options: Pick<DispatcherOptions, 'store' | 'send'>;
   everythingIsSent(): Promise<void>;
 } {
-  /** Deliveries whose records were read, just before their request, and those whose attempt is settled. */
+  /** Deliveries whose records were read in this thread, those that were sent, and those that are settled. */
   let begun = 0;
+  let sent = 0;
   let ended = 0;
   const { dispatch, settlements } = store;
   const records: typeof dispatch.records = (...asked) => {
@@ -215,14 +216,18 @@ export function watchDeliveries({ store, looked }: Pick<Dispatching, 'store' | '
     await settlements.settle(settlement);
     ended += settlement.batches.filter(({ batch, attempt }) => batch !== null && attempt !== null).length;
   };
+  const counting: Send = (...asked) => {
+    sent += 1;
+    return send(...asked);
+  };
+  const watched = { ...store, dispatch: { ...dispatch, records }, settlements: { ...settlements, settle } };
   return {
-    store: { ...store, dispatch: { ...dispatch, records }, settlements: { ...settlements, settle } },
+    options: { store: watched, send: counting },
     everythingIsSent: async () => {
-      for (let before = -1; before !== begun; ) {
-        before = begun;
+      for (let before = -1; before !== sent; ) {
+        before = sent;
         await looked();
-        await until('the deliveries in progress', () => begun === ended);
-        await looked();
+        await until('the deliveries in progress', () => sent >= begun && sent === ended);
       }
     },
   };
