@@ -115,7 +115,7 @@ async function examine(db: SqliteDatabase, path: string, history: SchemaHistory)
   const schema = examineSchema(db, history);
   if (!schema.ok) return schema;
   if (schema.state === 'empty') return { ok: false, description: 'it is empty' };
-  if (history === SCHEMA_HISTORY && schema.state !== 'empty' && !isOurs(db)) {
+  if (history === SCHEMA_HISTORY && !isOurs(db)) {
     return { ok: false, description: 'it is not a database of Sallyport' };
   }
   const damaged = damages(db);

@@ -77,6 +77,9 @@ export const CLAIMED_IN_ALL = 4096;
 export const POSITION_EVERY_MS = 5000;
 export const SLOW_ATTEMPT_MS = 2000;
 
+/** The least time between two looks at all webhooks that have moved, for positions and rows to write. */
+export const POSITIONS_PAUSE_MS = 100;
+
 /**
  * Logs whose ends are asked for in one look, for records of other processes, and the least interval between two such looks at more logs.
  */

@@ -28,6 +28,7 @@ import {
   ENDS_PER_LOOK,
   POLL_MS,
   POSITIONS_AT_ONCE,
+  POSITIONS_PAUSE_MS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
@@ -156,10 +157,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return { again: nextAt !== null && nextAt <= now, nextAt };
   };
 
-  /** At most once a poll: it looks at every webhook that has moved. */
+  /** Not in every look: it goes through all webhooks that have moved. */
   const writePositions = (now: number): void => {
     const elapsed = performance.now() - positionsAt;
-    if (elapsed < pollMs) return;
+    if (elapsed < POSITIONS_PAUSE_MS) return;
     positionsAt = performance.now();
     for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
   };

@@ -3,7 +3,7 @@
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
-import type { Batch, LogPosition, Position, Stretch } from '../domain/batch.ts';
+import type { Batch, LogPosition, OffsetRange, Position } from '../domain/batch.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
 
@@ -23,7 +23,7 @@ export type WebhookLog = {
   /** The offset that the next published record gets, as far as this process knows. */
   end: number;
   /** Stretches before `next` that are in no batch and not claimed. */
-  gaps: readonly Stretch[];
+  gaps: readonly OffsetRange[];
   /** The earliest time at which a batch of the store may be due. */
   dueAt: number;
   /** When to look at the webhook, even if nothing happens, and the time of its alarm, which may be earlier. */

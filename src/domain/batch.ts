@@ -24,7 +24,7 @@ export type Batch = {
 };
 
 /** Consecutive offsets, both inclusive. */
-export type Stretch = { readonly first: number; readonly last: number };
+export type OffsetRange = { readonly first: number; readonly last: number };
 
 /** What the store knows of a webhook's log, for the process that begins to send for it. */
 export type LogPosition = {
@@ -36,7 +36,7 @@ export type LogPosition = {
   /** The offset that the next published record gets. */
   readonly end: number;
   /** Records before `next` that are in no batch: a process ended while it sent them. In order. */
-  readonly gaps: readonly Stretch[];
+  readonly gaps: readonly OffsetRange[];
   /** When the first pending batch is due; `NEVER` without one. */
   readonly dueAt: number;
   /** The last attempt, as far as it was written. */

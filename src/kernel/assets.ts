@@ -92,6 +92,11 @@ export function readDocument(file: string): Buffer {
   return readFileSync(new URL(`../../${DOCUMENTS}${file}`, import.meta.url));
 }
 
+/** The script that starts the program in a checkout. It may not exist; null in the binary. */
+export function checkoutScript(): string | null {
+  return seaOf() === null ? fileURLToPath(new URL('../../scripts/sallyport', import.meta.url)) : null;
+}
+
 /** The file of the receiver's npm package, and its name in the binary. */
 export const RECEIVER_PACKAGE = `sallyport-receiver-${VERSION}.tgz`;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { openDispatching, until } from '../support/dispatching.ts';
+import { openDispatching, watchDeliveries } from '../support/dispatching.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
 
@@ -16,24 +16,8 @@ async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknow
   // So that it may have as many under way as there are places.
   await execute(d, `UPDATE webhook_progress SET state = 'running'`);
   await d.publishMany(count);
-  const { dispatch } = d.store;
-  /** Deliveries whose records were read, just before their request. */
-  let begun = 0;
-  const records: typeof dispatch.records = (...asked) => {
-    begun += 1;
-    return dispatch.records(...asked);
-  };
-  const dispatcher = await d.start({ store: { ...d.store, dispatch: { ...dispatch, records } }, pollMs: 1 });
-  const isSettled = async (): Promise<boolean> => (await d.rows('SELECT 1 FROM attempt')).length === begun;
-  /** Until the limit is reached. */
-  const everythingIsSent = async (): Promise<void> => {
-    for (let before = -1; before !== begun; ) {
-      before = begun;
-      await d.looked();
-      await until('all that was sent', isSettled);
-      await d.looked();
-    }
-  };
+  const { options, everythingIsSent } = watchDeliveries(d);
+  const dispatcher = await d.start({ ...options, pollMs: 1 });
   while (sent.length < count) {
     await everythingIsSent();
     d.advance(stepMs);

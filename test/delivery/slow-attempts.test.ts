@@ -274,8 +274,10 @@ describe('a process that dies', () => {
     const process = await mortal(d);
     await takeRecords(at, 2);
     d.advance(SLOW_ATTEMPT_MS);
-    await d.looked();
-    await until('the rows', async () => (await inProgress(d)) === 2);
+    await until('the rows', async () => {
+      await d.looked();
+      return (await inProgress(d)) === 2;
+    });
     process.dies();
     hangs = false;
     await d.start();

@@ -1,7 +1,7 @@
 /** Sending a pending delivery now, while the clock stands still: without it, no retry would ever be due. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isIdle, offsets, openDispatching, until } from '../support/dispatching.ts';
+import { offsets, openDispatching, watchDeliveries } from '../support/dispatching.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
@@ -15,10 +15,10 @@ describe('replaying a pending delivery', () => {
     const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     at.answer(() => ({ status: 503 }));
     await d.publishMany(3);
-    const dispatcher = await d.start();
+    const watched = watchDeliveries(d);
+    const dispatcher = await d.start(watched.options);
     await at.next();
-    const idle = () => until('all is sent that is due', () => isIdle(d));
-    await idle();
+    await watched.everythingIsSent();
     const sent = offsets(at);
     const list = async () => (await d.deliveries.list({ webhookId: webhook.id }, null, 10)).items;
     const tried = (await list()).find(({ offset }) => offset === 0);
@@ -27,7 +27,7 @@ describe('replaying a pending delivery', () => {
     assert.deepEqual([made.state, made.attemptCount >= 1], ['pending', true]);
     dispatcher.wake();
     await at.next();
-    await idle();
+    await watched.everythingIsSent();
     assert.equal(offsets(at)[sent.length], 0);
     assert.equal(offsets(at).filter((offset) => offset === 0).length, 2);
     const [entry] = await d.store.audit.list(null, 1, { exactAction: 'delivery.replay' });
@@ -41,9 +41,10 @@ describe('replaying a pending delivery', () => {
     const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1, ordered: true } });
     at.answer(() => ({ status: 503 }));
     await d.publishMany(3);
-    const dispatcher = await d.start();
+    const watched = watchDeliveries(d);
+    const dispatcher = await d.start(watched.options);
     await at.next();
-    await until('the first attempt is settled', () => isIdle(d));
+    await watched.everythingIsSent();
     at.answer(() => ({ status: 200 }));
     const [last] = (await d.deliveries.list({ webhookId: webhook.id }, null, 10)).items;
     assert.equal(last?.offset, 2);

@@ -170,7 +170,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
 
   const customer = await json('customer create', '--name', 'shop');
   await run('customer update', customer.id, ...fields);
-  for (const verb of ['list', 'usage', 'show', 'link', 'delete'])
+  for (const verb of ['list', 'usage', 'show', 'link', 'token', 'delete'])
     await run(`customer ${verb}`, ...(verb === 'list' ? [] : [customer.id]));
 
   const rule = { methods: ['GET'], path: '/shop/{id}', scope: 'shop:view' };
@@ -198,7 +198,10 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   for (const verb of ['list', 'show', 'test', 'start'])
     await run(`webhook ${verb}`, ...(verb === 'list' ? [] : [webhook.id]));
   await hook.next();
-  await run('event publish', 'order.placed', '{"number":1}', '--subject', 'somebody');
+  await run('webhook signature-preview', webhook.id, '--signature', '{"preset":"stripe"}');
+  const publication = ['order.placed', '{"number":1}', '--subject', 'somebody'];
+  const published = await json<{ events: { id: string }[] }>('event publish', ...publication);
+  await run('event show', published.events[0]?.id ?? '');
   const { items } = await json<{ items: { id: string }[] }>('deliveries list');
   const delivery = items[0]?.id ?? '';
   await run('deliveries show', delivery);
@@ -210,6 +213,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);
   assert.deepEqual([pushed.code, /pull/.test(pushed.stderr)], [1, true], pushed.stderr);
   for (const verb of ['stop', 'delete']) await run(`webhook ${verb}`, webhook.id);
+  await run('endpoint rotate-authentication', endpoint.id, '--authentication', '{"method":"bearer","token":"a-token"}');
   for (const verb of ['rotate-secret', 'rotate-api-key', 'delete']) await run(`endpoint ${verb}`, endpoint.id);
   await run('event-type delete', 'order.placed');
 

@@ -16,7 +16,8 @@ const TESTS = [
   ),
   'customers/worlds',
   'e2e/circle',
-  'delivery/leases',
+  'delivery/changes',
+  'delivery/slow-attempts',
 ].map((name) => `test/${name}.test.ts`);
 
 const COMMANDS = [

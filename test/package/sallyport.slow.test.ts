@@ -178,6 +178,7 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
         'fetchHandler',
         'memorySeen',
         'nodeHandler',
+        'publicKeyWebhooks',
         'pull',
         'standardWebhooks',
       ],

@@ -11,7 +11,6 @@ import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
 import type { Store } from '../../src/store/port/store.ts';
-import { IS_RUNNABLE } from '../../src/store/shared/changes.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -200,12 +199,37 @@ export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<b
   return Number(row?.n) === 0;
 }
 
-/** Whether everything due was sent and settled. One statement: between two, work could move from the second to the first. */
-export async function isIdle({ rows, clock }: Pick<TestServices, 'rows' | 'clock'>): Promise<boolean> {
-  const sql = `
-    SELECT 1 FROM webhook_status AS p JOIN webhook AS w ON w.number = p.webhook_number
-    WHERE ${IS_RUNNABLE} AND coalesce(p.probe_at, 0) <= ${clock()} AND (
-      EXISTS (SELECT 1 FROM batch AS b WHERE b.webhook_number = w.number AND b.next_attempt_at <= ${clock()})
-      OR (p.waiting_records > 0 AND NOT (w.ordered AND p.pending_records > 0)))`;
-  return (await rows(sql)).length === 0;
+/** Options of a dispatcher that count its deliveries, and a wait until everything that may be sent now was sent, also under a rate. */
+export function watchDeliveries({ store, send, looked }: Pick<Dispatching, 'store' | 'send' | 'looked'>): {
+  readonly options: Pick<DispatcherOptions, 'store' | 'send'>;
+  everythingIsSent(): Promise<void>;
+} {
+  /** Deliveries whose records were read in this thread, those that were sent, and those that are settled. */
+  let begun = 0;
+  let sent = 0;
+  let ended = 0;
+  const { dispatch, settlements } = store;
+  const records: typeof dispatch.records = (...asked) => {
+    begun += 1;
+    return dispatch.records(...asked);
+  };
+  const settle: typeof settlements.settle = async (settlement) => {
+    await settlements.settle(settlement);
+    ended += settlement.batches.filter(({ batch, attempt }) => batch !== null && attempt !== null).length;
+  };
+  const counting: Send = (...asked) => {
+    sent += 1;
+    return send(...asked);
+  };
+  const watched = { ...store, dispatch: { ...dispatch, records }, settlements: { ...settlements, settle } };
+  return {
+    options: { store: watched, send: counting },
+    everythingIsSent: async () => {
+      for (let before = -1; before !== sent; ) {
+        before = sent;
+        await looked();
+        await until('the deliveries in progress', () => sent >= begun && sent === ended);
+      }
+    },
+  };
 }

@@ -2,6 +2,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import type { Config } from '../../config/names.ts';
+import { checkoutScript } from '../../kernel/assets.ts';
 
 const NAME = 'sallyport';
 
@@ -14,10 +15,8 @@ export function dataOption({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'd
 export function programName(env: Readonly<Record<string, string | undefined>>, cwd: string): string {
   if ((env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && isExecutable(join(folder, NAME))))
     return NAME;
-  // Undefined in the single binary.
-  const here = import.meta.dirname as string | undefined;
-  const script = here === undefined ? '' : resolve(here, '../../../scripts', NAME);
-  if (!isExecutable(script)) return NAME;
+  const script = checkoutScript();
+  if (script === null || !isExecutable(script)) return NAME;
   const near = relative(realpathSync(cwd), script);
   return quoted(near.startsWith('..') ? script : near);
 }

@@ -1,5 +1,5 @@
 /** What the dispatcher reads: the positions of webhooks in their logs, what a delivery needs, due batches, and the records in them. */
-import type { Batch, DeliveryTarget, LogPosition, LogRecord, Stretch } from '../../../domain/batch.ts';
+import type { Batch, DeliveryTarget, LogPosition, LogRecord, OffsetRange } from '../../../domain/batch.ts';
 import type { Endpoint } from '../../../domain/endpoint.ts';
 import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webhook.ts';
 import { createLru } from '../../../kernel/lru.ts';
@@ -83,7 +83,7 @@ async function positions(db: Database, webhookNumbers: readonly number[]): Promi
   // The positions first: a batch that is inserted in between would otherwise look like a gap.
   const rows = await db.all(POSITIONS, { webhookNumbers: JSON.stringify(webhookNumbers) });
   const covered = JSON.stringify(rows.map((row) => [Number(row.webhook_number), Number(row.covered_offset)]));
-  const batches = new Map<number, Stretch[]>();
+  const batches = new Map<number, OffsetRange[]>();
   for (const row of await db.all(COVERING, { covered })) {
     const number = Number(row.webhook_number);
     const found = batches.get(number) ?? [];
@@ -104,10 +104,10 @@ async function positions(db: Database, webhookNumbers: readonly number[]): Promi
 /** What lies between batches from an offset on, and the first offset after all of them. `batches` ascend. */
 export function beyond(
   coveredOffset: number,
-  batches: readonly Stretch[],
-): { readonly next: number; readonly gaps: readonly Stretch[] } {
+  batches: readonly OffsetRange[],
+): { readonly next: number; readonly gaps: readonly OffsetRange[] } {
   let next = coveredOffset;
-  const gaps: Stretch[] = [];
+  const gaps: OffsetRange[] = [];
   for (const { first, last } of batches) {
     if (first > next) gaps.push({ first: next, last: first - 1 });
     next = Math.max(next, last + 1);
