@@ -61,11 +61,6 @@ type Unreadable = { readonly unreadable: string; readonly isDamaged: boolean };
  */
 export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';
 
-/** The memory of bytes that do not share it; null if they may. */
-export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
-}
-
 /** A target whose webhook is not stored. */
 type PlannedTarget = Omit<DeliveryTarget, 'webhook'> & { readonly webhook: WebhookConfiguration };
 

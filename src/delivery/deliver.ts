@@ -5,20 +5,13 @@ import { failure } from '../domain/outcome.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
+import { freeMemory } from '../kernel/own-memory.ts';
 import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import { LARGE_BODY_BYTES } from '../outbound/connections.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import {
-  type BatchBody,
-  type BodyOrFailure,
-  type BodyRequest,
-  bodyRequest,
-  makeBatchBody,
-  makeBody,
-  ownMemory,
-} from './body.ts';
+import { type BatchBody, type BodyRequest, bodyRequest, makeBatchBody, makeBody } from './body.ts';
 import { stopByService, stopReason } from './claim.ts';
 import type { FormatOf } from './format.ts';
 import type { LargeBodies } from './large-bodies.ts';
@@ -196,7 +189,7 @@ async function makeAndSend(context: Context, { delivery, target, request, record
   if (recalled.some((subject) => body.subjects.includes(subject))) return end(RELEASED);
   delivery.subjects = body.subjects;
   const sent = await send({ ...target, batchId: batch?.id ?? ids.uuid(), body, now }, ending);
-  if (batch !== null && isLarge(batch)) freeMemory(body);
+  if (batch !== null && isLarge(batch) && body.ok) freeMemory(body.bytes);
   end(isCutOff(sent, ending) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
 }
 
@@ -234,14 +227,6 @@ function bytesOf({ batch }: Job): number {
 
 function isLarge({ bytes }: Batch): boolean {
   return bytes >= LARGE_BODY_BYTES;
-}
-
-/**
- * Memory from a thread counts towards the event loop's heap, and V8 collects all of that after every few dozen megabytes: 10 to 20 ms in
- * which no request is answered. Memory that is freed immediately does not count. The body cannot be read after this.
- */
-function freeMemory(body: BodyOrFailure): void {
-  if (body.ok) ownMemory(body.bytes)?.transfer(0);
 }
 
 /**

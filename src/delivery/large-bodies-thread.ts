@@ -3,11 +3,12 @@
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { ownMemory } from '../kernel/own-memory.ts';
 import type { Database, DatabaseSource } from '../store/port/database.ts';
 import { POSTGRES_ANSWER_MS } from '../store/postgres/driver/limits.ts';
 import { recordReader } from '../store/shared/delivery/dispatch.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
-import { type BatchBody, makeBatchBody, ownMemory } from './body.ts';
+import { type BatchBody, makeBatchBody } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import { createFairQueue, type FairQueue, type Owner } from '../kernel/fair-queue.ts';
+import { freeMemory } from '../kernel/own-memory.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createTurns, type Turns } from '../kernel/turns.ts';
 
@@ -15,9 +16,9 @@ const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
 export const BODY_FIRST_BYTES: number = 16 * 1024;
 
 export type BodyMemory = {
-  /** Throws 429 if the bodies of the owner hold too many bytes, and 503 if those of all do. */
+  /** Copies the chunk, which cannot be read afterwards. Throws 429 if the bodies of the owner hold too many bytes, 503 if those of all do. */
   add(chunk: Uint8Array): void;
-  /** The bytes that were added. */
+  /** The bytes that were added, in memory that the caller may keep. */
   whole(): Buffer;
   /** Resolves when it is the owner's turn to read more. */
   turn(): Promise<void>;
@@ -46,6 +47,7 @@ export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyM
   const held: (() => void)[] = [];
   let memory = Buffer.alloc(0);
   let size = 0;
+  let isKept = false;
   /** Doubles, so that every byte is copied about once. */
   const growTo = (needed: number): void => {
     const capacity = Math.max(needed, Math.min(most, Math.max(BODY_FIRST_BYTES, memory.length * 2)));
@@ -59,6 +61,7 @@ export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyM
     }
     const larger = Buffer.allocUnsafeSlow(capacity);
     memory.copy(larger, 0, 0, size);
+    freeMemory(memory);
     memory = larger;
   };
   return {
@@ -66,10 +69,15 @@ export function bodyMemory(bodies: FairQueue, owner: Owner, most: number): BodyM
       if (size + chunk.length > memory.length) growTo(size + chunk.length);
       memory.set(chunk, size);
       size += chunk.length;
+      freeMemory(chunk);
     },
-    whole: () => memory.subarray(0, size),
+    whole: () => {
+      isKept = true;
+      return memory.subarray(0, size);
+    },
     turn: () => readingTurns(owner, async () => {}),
     close: () => {
+      if (!isKept) freeMemory(memory);
       memory = Buffer.alloc(0);
       for (const release of held.splice(0)) release();
     },

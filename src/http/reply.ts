@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../kernel/log.ts';
+import { freeMemory } from '../kernel/own-memory.ts';
 import { readingTurns } from './body-memory.ts';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from './limits.ts';
 import { hasBody } from './request.ts';
@@ -87,6 +88,7 @@ function discardRest(request: IncomingMessage, done: () => void): void {
   };
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
+    freeMemory(chunk);
     if (bytes > DISCARDED_BODY_BYTES) {
       end();
       return;
