@@ -26,7 +26,7 @@ export async function bundle(
     format: 'cjs',
     // A module that is imported dynamically becomes part of the bundle and runs at its first import.
     supported: { 'dynamic-import': false },
-    plugins: [addonFromAsset, clientOnly],
+    plugins: [addonFromAsset],
     logLevel: 'warning',
     // Only src/kernel/assets.ts reads it, and not in a binary.
     define: { 'import.meta.url': '"file:///"' },
@@ -46,24 +46,5 @@ const addonFromAsset: Plugin = {
     onResolve({ filter: /^\.\/binding$/ }, ({ importer }) =>
       importer.includes('/better-sqlite3/') ? { path: join(root, 'scripts', 'binary', 'addon.ts') } : undefined,
     );
-  },
-};
-
-/**
- * Takes only the HTTP/1.1 client of undici, without fetch, WebSocket, caches and mocks: these take 40 ms of a start and 0.5 MB of the file.
- * Leaves out Node's HTTP/2 module, which the client supports but does not use here: 12 ms.
- */
-const CLIENT_ALONE = `
-  exports.Client = require('undici/lib/dispatcher/client.js');
-  exports.errors = require('undici/lib/core/errors.js');`;
-const clientOnly: Plugin = {
-  name: 'client-only',
-  setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'client-only' }));
-    onResolve({ filter: /^node:http2$/ }, ({ path }) => ({ path, namespace: 'client-only' }));
-    onLoad({ filter: /./, namespace: 'client-only' }, ({ path }) => ({
-      contents: path === 'undici' ? CLIENT_ALONE : 'exports.constants = {};',
-      resolveDir: root,
-    }));
   },
 };

@@ -1,16 +1,17 @@
 /**
  * Reads the head of a response as other clients do. Clients accept more than RFC 9112 allows, and a receiver whose response they accept has
- * taken the delivery. So a head that the parser would refuse is written again in a form that it accepts, and the problems are reported.
+ * taken the delivery. So what violates it is read in the usual way, and reported.
  */
 
-/** A head of a response. `text` is the head for the parser, in Latin-1, with its empty line at the end. */
+/** A head of a response. */
 export type ReadHead = {
   readonly status: number;
-  readonly text: string;
-  /** Names in lower case, repeated ones joined by ", ". */
+  /** Names in lower case, repeated ones joined by ", ". At most one of them tells how long the body is. */
   readonly headers: Readonly<Record<string, string>>;
   /** How the head violates RFC 9112, as clauses; each once. */
   readonly problems: readonly string[];
+  /** Whether the connection may be used again afterwards (RFC 9112 §9.3). */
+  readonly isPersistent: boolean;
 };
 
 /** Version and status. The rest of the line is the reason phrase. */
@@ -18,7 +19,7 @@ const STATUS_LINE = /^HTTP\/(\d\.\d)[ \t]+(\d{3})(?=[ \t\r]|$)/;
 
 /** The status in the first line of a response, without its line feed, or null if it is not a status line. */
 export function statusOfLine(line: string): number | null {
-  const [, , status] = STATUS_LINE.exec(line) ?? [];
+  const status = STATUS_LINE.exec(line)?.[2];
   return status === undefined ? null : Number(status);
 }
 
@@ -28,8 +29,8 @@ const WELL_FORMED =
 const FRAMING = /^(?:content-length|transfer-encoding):.*/gim;
 const PLAIN_FRAMING = /^(?:content-length:[ \t]*\d{1,15}|transfer-encoding:[ \t]*chunked)[ \t]*$/i;
 
-/** Whether the parser accepts a whole head as it is. Most responses end here. */
-export function isWellFormed(text: string): boolean {
+/** Whether a whole head is as RFC 9112 wants it. Most are. */
+function isWellFormed(text: string): boolean {
   if (!WELL_FORMED.test(text)) return false;
   const framing = text.match(FRAMING);
   return framing === null || (framing.length === 1 && PLAIN_FRAMING.test(framing[0]));
@@ -46,20 +47,41 @@ export function isWellFormed(text: string): boolean {
  *   the connection. So the connection must not be used again after a head with problems.
  */
 export function readHead(text: string): ReadHead {
+  const [, version = '', status = ''] = STATUS_LINE.exec(text.slice(0, text.indexOf('\n'))) ?? [];
   const problems = new Set<string>();
+  const fields = isWellFormed(text) ? plainFields(text) : irregularFields(text, problems);
+  const headers = joined(fields);
+  const options = (headers.connection ?? '').toLowerCase();
+  // HTTP/1.0 has no transfer codings: a gateway in between may see another end (RFC 9112 §6.1).
+  const isPersistent =
+    version === '1.0'
+      ? KEEP_ALIVE.test(options) && headers['transfer-encoding'] === undefined
+      : options === '' || !CLOSE.test(options);
+  return { status: Number(status), headers, problems: problems.size === 0 ? NONE : [...problems], isPersistent };
+}
+
+const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/;
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/;
+const NONE: readonly string[] = [];
+
+/** The fields of a well-formed head. */
+function plainFields(text: string): Field[] {
+  const fields: Field[] = [];
+  for (let at = text.indexOf('\n') + 1; text[at] !== '\r'; ) {
+    const colon = text.indexOf(':', at);
+    const end = text.indexOf('\r', colon);
+    fields.push([text.slice(at, colon), withoutBlanks(text.slice(colon + 1, end))]);
+    at = end + 2;
+  }
+  return fields;
+}
+
+function irregularFields(text: string, problems: Set<string>): readonly Field[] {
   const [first = '', ...lines] = text.slice(0, text.lastIndexOf('\n')).split('\n');
   if (!/\r$/.test(first) || lines.some((line) => !line.endsWith('\r'))) problems.add('a line ends without CR');
-  const [, version = '', status = ''] = STATUS_LINE.exec(first) ?? [];
   if (!/^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r?$/.test(first))
     problems.add('its status line is irregular');
-  const fields = framed(fieldsOf(lines, problems), problems);
-  const written = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return {
-    status: Number(status),
-    text: `HTTP/${version === '1.0' ? '1.0' : '1.1'} ${status} \r\n${written}\r\n`,
-    headers: joined(fields),
-    problems: [...problems],
-  };
+  return framed(fieldsOf(lines, problems), problems);
 }
 
 type Field = readonly [name: string, value: string];
@@ -146,11 +168,13 @@ function valuesOf(fields: readonly Field[], wanted: string): string[] {
 }
 
 function joined(fields: readonly Field[]): Record<string, string> {
-  const values = new Map<string, string>();
-  for (const [name, value] of fields) {
+  const headers: Record<string, string> = {};
+  for (const [name, sent] of fields) {
     const key = name.toLowerCase();
-    const before = values.get(key);
-    values.set(key, before === undefined ? value : `${before}, ${value}`);
+    const value = Object.hasOwn(headers, key) ? `${headers[key]}, ${sent}` : sent;
+    // An assignment would set the prototype.
+    if (key === '__proto__') Object.defineProperty(headers, key, { value, enumerable: true, configurable: true });
+    else headers[key] = value;
   }
-  return Object.fromEntries(values);
+  return headers;
 }

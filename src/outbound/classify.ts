@@ -1,6 +1,4 @@
-/** Maps the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
-
-import { errors } from 'undici';
+/** Maps the error codes of Node and OpenSSL to the closed list of outcomes. */
 import type { ErrorClass } from '../domain/outcome.ts';
 
 export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
@@ -25,21 +23,13 @@ export function certificateWanted(cause: unknown): Error {
 export function classifyError(error: unknown): Classified {
   const { code, syscall, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
-  // undici's message for a status of 101.
-  if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
-    const what = 'the receiver answered with another protocol, which was not requested';
-    return { errorClass: 'malformed_response', message: what };
-  }
-  // undici's parser errors have no code; their message is one of the parser's fixed sentences.
-  if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };
   const known =
     RULES.find(({ codes }) => codes.test(code)) ?? OF_CALLS.find(({ codes }) => codes.test(syscall)) ?? UNKNOWN;
   return { errorClass: known.errorClass, message: said(known, code) };
 }
 
 /**
- * The same for a request on an open connection: an unknown error then comes from what the receiver sent, such as a status below 100, at
- * which undici's own assertions fail.
+ * The same for a request on an open connection: an unknown error then comes from what the receiver sent.
  */
 export function classifyAnswerError(error: unknown): Classified {
   const classified = classifyError(error);
@@ -60,7 +50,7 @@ export function isExhausted(error: unknown): boolean {
 
 type Rule = Classified & { readonly codes: RegExp };
 
-const NOT_HTTP = rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP');
+const NOT_HTTP = { errorClass: 'malformed_response', message: 'the answer is not valid HTTP' } as const;
 
 /** The first rule that matches wins. */
 const RULES: readonly Rule[] = [
@@ -98,18 +88,8 @@ const RULES: readonly Rule[] = [
   rule(/CERTIFICATE_REQUIRED$/, 'tls', 'the receiver asks for a client certificate'),
   rule(/^ERR_SSL_.*(?:PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL)$/, 'tls', 'the receiver speaks no TLS 1.2 or newer'),
   rule(/^(?:ERR_SSL_|ERR_OSSL_|ERR_TLS_|EPROTO$)/, 'tls', 'the TLS handshake failed'),
-  rule(
-    /^(?:ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT|UND_ERR_\w+_TIMEOUT)$/,
-    'timeout',
-    'the address did not answer in time',
-  ),
-  rule(
-    /^(?:ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET|UND_ERR_INFO)$/,
-    'reset',
-    'the connection was closed before the answer was complete',
-  ),
-  rule(/^UND_ERR_HEADERS_OVERFLOW$/, 'response_too_large', "the answer's headers are too large"),
-  NOT_HTTP,
+  rule(/^(?:ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/, 'timeout', 'the address did not answer in time'),
+  rule(/^(?:ECONNRESET|ECONNABORTED|EPIPE)$/, 'reset', 'the connection was closed before the answer was complete'),
 ];
 
 /** By system call, for any other code: a connection may fail with many, and Node has no name for some. */

@@ -10,15 +10,10 @@ import { type ErrorClass, failure, type Outcome, type ReceiverAnswer, type Timin
 import { createLru } from '../kernel/lru.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Way } from './connect.ts';
-import {
-  type Connections,
-  createConnections,
-  type Exchange,
-  type ExchangeEnd,
-  type OutboundConnection,
-  startExchange,
-} from './connections.ts';
+import type { OutboundConnection } from './connection.ts';
+import { type Connections, createConnections } from './connections.ts';
 import { bareHost, type Egress, type EgressPolicy, hostVerdict, isLiteral, LOOPBACK } from './egress.ts';
+import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { CONNECTIONS_PER_ORIGIN_MAX } from './limits.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { ResolveHost } from './resolve.ts';
@@ -51,7 +46,7 @@ export type TransportRequest = {
   readonly url: URL;
   /** Whose endpoint it is, which decides the addresses that are allowed; null: the operator's. */
   readonly customerId: string | null;
-  /** `host` and `content-length` are ignored: undici adds them. */
+  /** `host` and `content-length` are ignored: the exchange adds them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Not read after the outcome. */
   readonly body: Uint8Array;
@@ -87,7 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
   let withoutCertificate: SecureContext | null = null;
   const origins = createLru<string, Origin>({
     max: ORIGINS_MAX,
-    onEvict: ({ connections }) => void connections.close(),
+    onEvict: ({ connections }) => connections.close(),
   });
   let latest: Origin | null = null;
   let underWay = 0;
@@ -136,7 +131,7 @@ export function createTransport(options: TransportOptions): Transport {
     const secureContext = local === null ? contextOf(client) : makeSecureContext([...authorities, local], client);
     const destination = { host: bareHost(url.hostname), port: portOf(url), secureContext };
     const way: Way = local === null ? { egress: policy, proxy, resolve } : LOCAL_WAY;
-    return { key, connections: createConnections(url.origin, destination, way) };
+    return { key, connections: createConnections(destination, way) };
   }
 
   function contextOf(client: ClientCertificate | null): SecureContext {
@@ -161,7 +156,7 @@ export function createTransport(options: TransportOptions): Transport {
     async close() {
       cancel(closing);
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
-      await Promise.all([...origins.values()].map(({ connections }) => connections.close()));
+      for (const { connections } of origins.values()) connections.close();
     },
   };
 }
@@ -182,10 +177,10 @@ function portOf(url: URL): number {
   return Number(url.port || 443);
 }
 
-/** Headers that undici adds. */
+/** Headers that the exchange adds. */
 const MADE = /^(?:host|content-length)$/i;
 
-/** As undici takes them: name, value, name, value, … */
+/** As the exchange takes them: name, value, name, value, … */
 function flat(headers: TransportRequest['headers']): string[] {
   const kept: string[] = [];
   for (const name of Object.keys(headers)) if (!MADE.test(name)) kept.push(name, headers[name] ?? '');
@@ -225,7 +220,8 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
       const classify = exchange?.started() ? classifyAnswerError : classifyError;
       const explainedEnd = connection === null ? end : explained(end, connection, exchange);
       const answer = answerOf(exchange, explainedEnd, { headDecides, classify });
-      if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
+      if (connection !== null)
+        end.reusable ? connections.release(connection, exchange?.keptMs() ?? null) : connections.discard(connection);
       const isDecided = answer !== null && headDecides;
       resolve(isDecided ? statusOutcome(answer, timings) : outcomeOf(explainedEnd, answer, timings, classify));
     };
@@ -247,7 +243,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
     };
     const exchangeOn = (taken: OutboundConnection): void => {
       connection = taken;
-      const own = startExchange(taken, { method, path: url.pathname + url.search, headers, body }, { onHead, onEnd });
+      const own = startExchange(taken, { method, url, headers, body }, { onHead, onEnd });
       exchange = own;
     };
     const onEnd = (end: ExchangeEnd): void => {

@@ -45,8 +45,6 @@ describe('the purpose of a function of the event loop', () => {
     ['toString node:buffer < formatUuid src/kernel/ids.ts < issue src/access/tokens.ts', 'the gate and tokens'],
     ['crc32 node:zlib < checksum src/domain/credential.ts', 'the gate and tokens'],
     ['parse node_modules/zod/v4/core/parse.js < readBody src/http/request.ts', 'http: routing, bodies, replies'],
-    ['_resume node_modules/undici/lib/dispatcher/client.js < send src/outbound/transport.ts', 'undici'],
-    ['wasm-to-js  < wasm-function[20] wasm://wasm/00034eea', 'undici'],
     ['observe node_modules/prom-client/lib/histogram.js < answer src/http/server.ts', 'metrics and log'],
     ['observeRequest src/observe/metrics.ts', 'metrics and log'],
     ['all src/store/sqlite/driver/sqlite.ts < records src/store/sqlite/delivery/dispatch.ts', 'reading from SQLite'],

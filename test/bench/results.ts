@@ -35,7 +35,7 @@ export function profileOfThreads(): ThreadProfile[] {
       shares: [
         { what: 'writing to sockets, TLS', share: 0.6 },
         { what: 'hashes | signatures', share: 0.397 },
-        { what: 'undici', share: 0.003 },
+        { what: 'metrics and log', share: 0.003 },
       ],
     },
     { thread: 'writing thread', busyShare: 0.001, shares: [{ what: 'statements', share: 1 }] },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isWellFormed, readHead } from '../../src/outbound/answer-head.ts';
+import { readHead } from '../../src/outbound/answer-head.ts';
 import { startRawTlsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
 import { failed, loopbackTransport, requestTo } from '../support/transport.ts';
@@ -99,7 +99,7 @@ test('an unreadable body is noted with the status', async (t) => {
   const { post } = loopbackTransport(t, { caPem });
   const { ok, answer } = await post(requestTo(`https://receiver.test:${port}/`, { headDecides: true }));
   assert.deepEqual([ok, answer?.status], [true, 200]);
-  assert.match(answer?.problems?.join() ?? '', /Invalid character in chunk size/);
+  assert.match(answer?.problems?.join() ?? '', /has an invalid chunk/);
 });
 
 const name = fc.constantFrom('X-A', 'content-length', 'Transfer-Encoding', 'x b', '', 'Connection', 'Set-Cookie');
@@ -116,20 +116,22 @@ const heads = fc
   )
   .map(([status, lines, ends]) => [status, ...lines, ''].map((text, i) => `${text}${ends[i] ?? '\r\n'}`).join(''));
 
-test('a head that was written again is well-formed, has the same status, and stays as it is', () => {
+test('at most one header of a head tells how long the body is, and a head without problems stays as it is', () => {
   fc.assert(
     fc.property(heads, (sent) => {
       const read = readHead(sent);
       assert.equal(read.status, Number(/\d{3}/.exec(sent)?.[0]));
-      assert.ok(isWellFormed(read.text) || read.headers['transfer-encoding'] !== undefined, JSON.stringify(read.text));
-      const again = readHead(read.text);
-      assert.deepEqual([again.headers, again.problems], [read.headers, []]);
-      if (isWellFormed(sent)) assert.deepEqual(read.problems, []);
+      const { 'content-length': length, 'transfer-encoding': coding } = read.headers;
+      assert.ok(length === undefined || (coding === undefined && /^\d+$/.test(length)), JSON.stringify(read.headers));
+      const written = Object.entries(read.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      const again = readHead(`HTTP/1.1 ${read.status}\r\n${written.join('')}\r\n`);
+      const kept = Object.entries(read.headers).map(([name, value]) => [name, value.trim()]);
+      assert.deepEqual([again.headers, again.problems], [Object.fromEntries(kept), []]);
     }),
   );
 });
 
-test('the parser accepts every head that is well-formed or was written again', async (t) => {
+test('a response with any of these heads is read', async (t) => {
   let reply = '';
   const port = await startRawTlsServer(t, identity, (socket) => {
     socket.on('data', () => socket.end(Buffer.from(reply, 'latin1')));

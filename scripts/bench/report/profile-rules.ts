@@ -64,7 +64,6 @@ export const LOOP_RULES: readonly Rule[] = [
     name: /^(signDelivery|signingKey|contentHeaders|standardWebhookHeaders|sha256Base64|hmacSha256Base64)$/,
   },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
-  { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
   { what: 'metrics and log', url: /^src\/observe\// },
   { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|secret)|wire\/bytes)\.ts$)/ },
