@@ -1,7 +1,7 @@
 /**
  * Publishes events at a steady rate to instances on PostgreSQL, which deliver them, while another session holds a snapshot of the
- * database, as a long report or a forgotten transaction does. PostgreSQL cannot remove old versions of rows meanwhile. The snapshot is held
- * from a tenth to nine tenths of the time. Prints a line for each minute, and at the end whether everything was delivered.
+ * database, as a long report or a forgotten transaction does. Until it ends, PostgreSQL removes no old versions of rows. It is
+ * held from a tenth to nine tenths of the time. Prints a line for each minute, and at the end whether everything was delivered.
  *
  *     npm run bench:snapshot -- [--minutes 60] [--rate 500] [--instances 2] [--draw docs/images/snapshot.svg]
  */
