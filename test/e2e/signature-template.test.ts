@@ -3,7 +3,16 @@ import { createHmac } from 'node:crypto';
 import { it } from 'node:test';
 import type { SignaturePreview } from '../../src/delivery/signature-preview.ts';
 import { succeeded } from '../support/client.ts';
-import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
+import type { SeenRequest } from '../support/https-server.ts';
+import {
+  connect,
+  deliveriesOf,
+  makeEventType,
+  makeWebhook,
+  publish,
+  startJourney,
+  startWebhook,
+} from '../support/journey.ts';
 
 const TYPE = 'order.placed';
 
@@ -88,4 +97,42 @@ it('the preview has the exact bytes and the headers, for the webhook’s templat
   const { webhook: plain } = await connect(journey, [TYPE]);
   assert.equal((await admin.post(`webhooks/${plain.id}/signature-preview`)).status, 409);
   assert.deepEqual(receiver.requests, []);
+});
+
+it('the preview and `{id}` follow the format: `standard` has the id of the event, the same in a replay', async (t) => {
+  const journey = await startJourney(t);
+  const { admin, service, receiver } = journey;
+  await makeEventType(admin, TYPE);
+  const requests: SeenRequest[] = [];
+  receiver.route('/standard', (request) => {
+    requests.push(request);
+    return { status: 204 };
+  });
+  const endpoint = await succeeded<{ id: string; secret: string }>(
+    admin.post('endpoints', { name: 'e', url: `${receiver.origin}/standard` }),
+  );
+  const signature = { header: 'X-Sent', value: '{signature}', content: '{id}.{body}', idHeader: 'X-Id' };
+  const webhook = await makeWebhook(admin, endpoint, [TYPE], { format: 'standard', signature });
+  await startWebhook(admin, webhook);
+  const [eventId = ''] = await publish(admin, TYPE, { n: 1 });
+  await service.log.nextAttempt(webhook.id);
+  const [delivery] = await deliveriesOf(admin, webhook);
+  await succeeded(admin.post(`deliveries/${delivery?.id}/replay`));
+  await service.log.nextAttempt(webhook.id);
+  const sent = requests.map(({ headers, body }) => [headers['webhook-id'], headers['x-id'], headers['x-sent'], body]);
+  const wanted = requests.map(({ body }) => [eventId, eventId, mac(endpoint.secret, `${eventId}.`, body), body]);
+  assert.deepEqual([sent.length, sent], [2, wanted]);
+
+  const path = `webhooks/${webhook.id}/signature-preview`;
+  const bodyOf = async (format: string): Promise<unknown> => {
+    await succeeded(admin.patch(`webhooks/${webhook.id}`, { format }));
+    const { bodyBase64, signedBase64, id } = await succeeded<SignaturePreview>(admin.post(path));
+    const body = Buffer.from(bodyBase64, 'base64');
+    assert.deepEqual(Buffer.from(signedBase64, 'base64'), Buffer.concat([Buffer.from(`${id}.`), body]));
+    return JSON.parse(body.toString());
+  };
+  const { type, data } = (await bodyOf('standard')) as { type: string; data: { webhookId: string } };
+  assert.deepEqual([type, data.webhookId], ['webhook.test', webhook.id]);
+  assert.equal(((await bodyOf('cloudevents')) as { specversion: string }).specversion, '1.0');
+  assert.equal(((await bodyOf('cloudevents-binary')) as { webhookId: string }).webhookId, webhook.id);
 });
