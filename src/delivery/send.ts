@@ -142,10 +142,7 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage(
-  { webhook, endpoint, batchId, now }: Parts,
-  made: DeliveryBody,
-): Message {
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, made: DeliveryBody): Message {
   const { bytes, headers: content, messageId } = made;
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;

@@ -76,7 +76,9 @@ async function sampleBody(
   const event = makeEvent({ ...(sample ?? own), audience: OPERATOR_ONLY, actorId: null }, { ids, now });
   const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
   const attempt = { sessionId: progress.sessionId ?? ids.uuid(), attemptNumber: 1, now };
-  const body = await makeBody({ ...bodyRequest(target, attempt), format }, [record]);
+  const request = { ...bodyRequest(target, attempt), format };
+  // As in a test: nobody can pass the signed sample off as an event.
+  const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
   if (!body.ok) throw new Refusal('invalid_state', `the sample has no body: ${body.message}`);
   return body;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { it } from 'node:test';
 import type { SignaturePreview } from '../../src/delivery/signature-preview.ts';
 import { succeeded } from '../support/client.ts';
@@ -83,7 +83,9 @@ it('the preview has the exact bytes and the headers, for the webhook’s templat
   const signature = { header: 'X-Old', algorithm: 'sha1', value: '{signature}' };
   const other = await succeeded<SignaturePreview>(admin.post(path, { signature, eventType: 'order.sampled' }));
   const bytes = Buffer.from(other.signedBase64, 'base64');
-  assert.equal(JSON.parse(bytes.toString()).records[0].value.orderSampled.total, 12);
+  const sampled = JSON.parse(bytes.toString());
+  // Marked as in a test, so that nobody can pass it off as an event.
+  assert.deepEqual([sampled.records[0].value.orderSampled.total, sampled.test], [12, true]);
   assert.equal(other.value, createHmac('sha1', at.secret).update(bytes).digest('hex'));
   assert.match(other.warnings.join(), /sha1/);
   assert.ok(!JSON.stringify([preview, other]).includes(at.secret));
@@ -97,6 +99,29 @@ it('the preview has the exact bytes and the headers, for the webhook’s templat
   const { webhook: plain } = await connect(journey, [TYPE]);
   assert.equal((await admin.post(`webhooks/${plain.id}/signature-preview`)).status, 409);
   assert.deepEqual(receiver.requests, []);
+});
+
+it('no template signs what reads as a delivery of the service, so that a preview forges none', async (t) => {
+  const journey = await startJourney(t);
+  const { admin } = journey;
+  await makeEventType(admin, TYPE);
+  const { webhook } = await connect(journey, [TYPE]);
+  const hash = createHash('sha256').update('{"forged":true}').digest('base64');
+  const signature = {
+    header: 'X-Forged',
+    key: 'decoded',
+    encoding: 'base64',
+    value: '{signature}',
+    content: `POST\n{path}\n${hash};Sat, 21 Nov 2026 05:00:00 GMT`,
+  };
+  const refusals = [
+    await admin.post(`webhooks/${webhook.id}/signature-preview`, { signature }),
+    await admin.patch(`webhooks/${webhook.id}`, { signature }),
+  ];
+  for (const { status, body } of refusals) {
+    const { details } = (body as { error: { details: { field: string }[] } }).error;
+    assert.deepEqual([status, details[0]?.field], [400, 'signature.content']);
+  }
 });
 
 it('the preview and `{id}` follow the format: `standard` has the id of the event, the same in a replay', async (t) => {
