@@ -142,10 +142,8 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage(
-  { webhook, endpoint, batchId, now }: Parts,
-  { bytes, headers: content, messageId }: DeliveryBody,
-): Message {
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, made: DeliveryBody): Message {
+  const { bytes, headers: content, messageId } = made;
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now) : null;
@@ -167,7 +165,7 @@ function buildMessage(
     Object.assign(headers, standard);
   }
   if (webhook.signature !== null) {
-    const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
+    const message = { body: bytes, at: now, id: templateId(batchId, made), url };
     Object.assign(headers, signByTemplate(webhook.signature, endpoint, message).headers);
   }
   return { url, body: bytes, headers, own };
@@ -187,6 +185,11 @@ function keyOf(secret: Secret): KeyObject {
 /** One compiled template for each cached webhook, and one key of text for each cached secret. */
 const TEMPLATES = new WeakMap<SignatureTemplate, SignByTemplate>();
 const TEXT_KEYS = new WeakMap<Secret, KeyObject>();
+
+/** `{id}` of templates: the `webhook-id` that the request has, or would have with Standard Webhooks. */
+export function templateId(batchId: string, { messageId }: Pick<DeliveryBody, 'messageId'>): string {
+  return messageId ?? `msg_${batchId}`;
+}
 
 /** Signs a request as the template of its webhook says, at the time of the message. */
 export function signByTemplate(
