@@ -43,14 +43,10 @@ export const signatureInput = z.strictObject({
   content: template.nullable().optional().meta({
     description: 'What is signed: `{body}`, `{timestamp}`, `{id}`, `{url}` and `{path}`. Default: `{body}`.',
   }),
-  key: z
-    .enum(SIGNATURE_KEYS)
-    .nullable()
-    .optional()
-    .meta({
-      description:
-        'The UTF-8 bytes of the secret, the secret decoded from Base64, or the UTF-8 bytes of `whsec_` and the secret. Default: text.',
-    }),
+  key: z.enum(SIGNATURE_KEYS).nullable().optional().meta({
+    description:
+      'The UTF-8 bytes of the secret, the secret decoded from Base64, or the UTF-8 bytes of `whsec_` and the secret. Default: text.',
+  }),
   repeat: z
     .string()
     .regex(/^(?:[,;:|&] ?| )$/, 'must be one of , ; : | & with or without a space after it, or a space')
