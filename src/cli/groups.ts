@@ -100,7 +100,7 @@ export const GROUPS: readonly GroupEntry[] = [
   {
     name: 'import',
     summary: 'Import customers, endpoints and event types of another sender',
-    load: async () => (await import('./import.ts')).importCommands,
+    load: async () => (await import('./importing/import.ts')).importCommands,
   },
   {
     name: 'listen',

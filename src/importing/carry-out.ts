@@ -1,4 +1,4 @@
-/** Makes what a plan wants and is not there yet: event types, customers, endpoints and webhooks. */
+/** Makes the event types, customers, endpoints and webhooks of a plan that do not exist yet. */
 
 import { type Customers, customerReader } from '../customers/customers.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
@@ -20,8 +20,8 @@ export type ImportServices = {
   readonly webhooks: Webhooks;
 };
 
-/** What became of one thing of the export. */
-export type Row = {
+/** The result for one item of the export. */
+export type ImportRow = {
   readonly kind: 'event type' | 'customer' | 'endpoint';
   readonly path: string;
   readonly name: string;
@@ -38,21 +38,21 @@ export type Row = {
 
 type Run = {
   readonly services: ImportServices;
-  /** Where to look for what is there already. */
+  /** Where to look for existing records. */
   readonly store: Pick<Store, 'customers' | 'endpoints' | 'webhooks' | 'eventTypes'>;
   /** Start the webhooks that may. */
   readonly start: boolean;
   /** Called with each row when it is finished. */
-  onRow(row: Row): void;
+  onRow(row: ImportRow): void;
 };
 
-/** Another run makes nothing twice. Refusals become rows; any other error ends the run, and what was made until then stays. */
+/** Another run makes nothing twice. Refusals become rows; any other error ends the run, and the records that it made until then stay. */
 export async function carryOut({ eventTypes, customers }: Plan, run: Run): Promise<void> {
   for (const planned of eventTypes) run.onRow(await makeEventType(planned, run));
   for (const planned of customers) await makeCustomer(planned, run);
 }
 
-async function makeEventType(planned: PlannedEventType, { services, store }: Run): Promise<Row> {
+async function makeEventType(planned: PlannedEventType, { services, store }: Run): Promise<ImportRow> {
   const { path, name, problem, lost, body } = planned;
   const row = { kind: 'event type', path, name, customer: null, lost, started: false } as const;
   if (problem !== null) return { ...row, result: 'refused', reason: problem };
@@ -68,7 +68,7 @@ async function makeCustomer(planned: PlannedCustomer, run: Run): Promise<void> {
   const { services, store, onRow } = run;
   const row = { kind: 'customer', path, name, customer: null, lost, started: false } as const;
   let id = '';
-  const made: Row =
+  const made: ImportRow =
     problem !== null
       ? { ...row, result: 'refused', reason: problem }
       : await outcome(row, async () => {
@@ -109,7 +109,7 @@ async function endpointsOf({ endpoints }: Run['store'], customerId: string): Pro
   }
 }
 
-async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): Promise<Row> {
+async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): Promise<ImportRow> {
   const { path, name, problem, lost, sourceId } = planned;
   const row = { kind: 'endpoint', path, name, customer: owner.name, lost, started: false } as const;
   if (problem !== null) return { ...row, result: 'refused', reason: problem };
@@ -142,12 +142,15 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
   return { ...result, started };
 }
 
-function refusedWith({ path, name, lost }: PlannedEndpoint, customer: string): Row {
+function refusedWith({ path, name, lost }: PlannedEndpoint, customer: string): ImportRow {
   const reason = 'its customer was refused';
   return { kind: 'endpoint', path, name, customer, lost, started: false, result: 'refused', reason };
 }
 
-async function outcome(row: Omit<Row, 'result' | 'reason'>, make: () => Promise<'made' | 'there'>): Promise<Row> {
+async function outcome(
+  row: Omit<ImportRow, 'result' | 'reason'>,
+  make: () => Promise<'made' | 'there'>,
+): Promise<ImportRow> {
   try {
     const result = await make();
     return { ...row, result, reason: null, lost: result === 'there' ? [] : row.lost };

@@ -1,6 +1,6 @@
-/** Imports an export of another sender: rehearses the whole of it first, then makes what is not there yet. */
+/** Imports an export of another sender: rehearses all of it first, then makes the records that do not exist yet. */
 
-import { carryOut, type ImportServices, type Row } from './carry-out.ts';
+import { carryOut, type ImportRow, type ImportServices } from './carry-out.ts';
 import type { Plan } from './plan.ts';
 import { type ImportDependencies, rehearsalServices } from './rehearsal.ts';
 
@@ -12,7 +12,7 @@ export type ImportRun = {
   /** Start the webhooks of endpoints that were enabled. */
   readonly start: boolean;
   /** Called with each row that was made or left, if something is made. */
-  onRow(row: Row): void;
+  onRow(row: ImportRow): void;
 };
 
 /** The rows of the rehearsal, or of the import if `applied`. Another run makes nothing twice. */
@@ -21,15 +21,15 @@ export async function importPlan(
   services: ImportServices,
   dependencies: ImportDependencies,
   { apply, skipRefused, start, onRow }: ImportRun,
-): Promise<{ readonly rows: readonly Row[]; readonly applied: boolean }> {
+): Promise<{ readonly rows: readonly ImportRow[]; readonly applied: boolean }> {
   const { store } = dependencies;
-  const rehearsed: Row[] = [];
+  const rehearsed: ImportRow[] = [];
   const rehearsal = rehearsalServices(dependencies);
   await carryOut(plan, { services: rehearsal, store, start: false, onRow: (row) => rehearsed.push(row) });
   const isRefused = rehearsed.some(({ result }) => result === 'refused');
   if (!apply || (isRefused && !skipRefused)) return { rows: rehearsed, applied: false };
-  const rows: Row[] = [];
-  const keep = (row: Row): void => {
+  const rows: ImportRow[] = [];
+  const keep = (row: ImportRow): void => {
     rows.push(row);
     onRow(row);
   };
@@ -38,7 +38,7 @@ export async function importPlan(
 }
 
 /** What the rehearsal refused is refused from the beginning: otherwise an endpoint would be made whose webhook is refused. */
-function withProblems({ eventTypes, customers }: Plan, rehearsed: readonly Row[]): Plan {
+function withProblems({ eventTypes, customers }: Plan, rehearsed: readonly ImportRow[]): Plan {
   const reasons = new Map(rehearsed.map(({ path, reason }) => [path, reason]));
   const marked = <Item extends { readonly path: string; readonly problem: string | null }>(item: Item): Item => ({
     ...item,

@@ -6,8 +6,8 @@ import { STANDARD_SECRET_PREFIX } from '../wire/signature.ts';
 import { translateFilter } from './outpost-filter.ts';
 import {
   cleanName,
+  type EndpointHeaders,
   endpointName,
-  type Headers,
   headersOf,
   hostOf,
   metadataOf,
@@ -53,7 +53,7 @@ export function readOutpost(given: unknown, options: ImportOptions): Plan {
     const fields = isObject(one) ? one : {};
     return { fields, path, destinations: reader.list(fields.destinations, `${path}.destinations`, LISTS) };
   });
-  // Without a list of topics in its settings, Outpost knows only those that destinations name.
+  // Without a list of topics in its settings, Outpost knows only the topics that destinations name.
   const named = tenants.flatMap(({ destinations }) => destinations.flatMap(([one, path]) => namedTopics(one, path)));
   const listed = new Map<unknown, string>([...named, ...topics]);
   const types = [...topics, ...[...listed].filter(([topic]) => !topics.some(([one]) => one === topic))];
@@ -155,7 +155,7 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
       name,
       url,
       secret,
-      // Its receiver proved nothing to Outpost either: whoever imports it vouches for it.
+      // Its receiver proved nothing to Outpost either: the person who imports it vouches for it.
       tokenChallenge: false,
       enabled: isEnabled,
       sendApiKey: false,
@@ -165,7 +165,7 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
       name,
       eventTypes,
       filter: 'filter' in translated ? translated.filter : null,
-      // Its bodies are the data alone.
+      // Its bodies are only the data.
       format: 'cloudevents-binary',
       ...signatureOf(prefix, secret ?? ''),
       retry: retryOf(options, RETRY_DELAYS_SECONDS),
@@ -174,7 +174,7 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
   };
 }
 
-/** Null: all. A wildcard stands for any run of characters. */
+/** Null: all. A wildcard matches any run of characters. */
 function topicsOf(given: unknown, known: readonly string[]): readonly string[] | null {
   const texts = typeof given === 'string' ? [given] : textsOf(given);
   if (texts.includes('*')) return null;
@@ -197,7 +197,7 @@ function matches(pattern: string, topic: string): boolean {
 }
 
 /** The customer's own headers, which are a JSON text, and the metadata that every request of the destination has as headers. */
-function headersOfDestination(custom: unknown, deliveryMetadata: unknown, prefix: string): Headers {
+function headersOfDestination(custom: unknown, deliveryMetadata: unknown, prefix: string): EndpointHeaders {
   const own = typeof custom === 'string' && custom !== '' ? parsed(custom) : custom;
   const added = isObject(deliveryMetadata) ? Object.entries(deliveryMetadata) : [];
   const given = {

@@ -14,10 +14,10 @@ import type { Fields, ImportOptions } from './plan.ts';
 
 const NAME_MAX_LENGTH = 200;
 
-/** An id of the other sender can stand in parentheses at the end of a name. */
+/** An id of the other sender that can be in parentheses at the end of a name. */
 const SOURCE_ID = /^[\x21-\x27\x2a-\x7e]{1,100}$/;
 
-/** The end of the names of what was made of the endpoint with this id. */
+/** The end of the names of an endpoint and its webhook that were made of the one with this id. */
 export function nameEnd(sourceId: string): string {
   return ` (${sourceId})`;
 }
@@ -60,7 +60,7 @@ export function metadataOf(value: unknown): { readonly metadata: Fields; readonl
   return { metadata: Object.fromEntries(kept), lost: dropped === 0 ? [] : [`${dropped} pairs of its metadata`] };
 }
 
-export type Headers = {
+export type EndpointHeaders = {
   /** `authentication` and `requestHeaders` of the endpoint. */
   readonly fields: Fields;
   readonly lost: readonly string[];
@@ -69,7 +69,7 @@ export type Headers = {
 };
 
 /** The headers that the endpoint's customer has set. Their values are kept as secrets. `hidden`: names without a value in the export. */
-export function headersOf(given: Fields, hidden: readonly string[]): Headers {
+export function headersOf(given: Fields, hidden: readonly string[]): EndpointHeaders {
   const lost: string[] = [];
   const seen = new Set<string>();
   const requestHeaders: { name: string; value: string; secret: true }[] = [];

@@ -1,9 +1,9 @@
-/** What an export of another sender becomes here: event types, customers, and endpoints with their webhooks. Pure. */
+/** What Sallyport makes of an export of another sender: event types, customers, and endpoints with their webhooks. Pure. */
 
 import { refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 
-/** Of everything in one export: event types, customers and endpoints. Each is written alone. */
+/** Of everything in one export: event types, customers and endpoints. Each is written in its own transaction. */
 const ITEMS_MAX = 20_000;
 
 export type Fields = Readonly<Record<string, unknown>>;

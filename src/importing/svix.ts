@@ -44,7 +44,7 @@ const RETRY_DELAYS_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
 const TIMEOUT_SECONDS = 30;
 
 /** A message has at most so many channels. */
-const CHANNELS_MAX = 5;
+const CHANNELS_MAX = 10;
 
 const LISTS = ['data'];
 const DESCRIPTION_MAX_LENGTH = 1000;
@@ -171,7 +171,7 @@ function endpointOf(given: unknown, path: string, names: TypeNames, options: Imp
       name,
       url,
       secret: secret.text,
-      // Its receiver proved nothing to Svix either: whoever imports it vouches for it.
+      // Its receiver proved nothing to Svix either: the person who imports it vouches for it.
       tokenChallenge: false,
       enabled: fields.disabled !== true,
       sendApiKey: false,
@@ -181,7 +181,7 @@ function endpointOf(given: unknown, path: string, names: TypeNames, options: Imp
       name,
       eventTypes: patterns,
       filter: channelFilter(channels, options.channelsAt),
-      // Its bodies are the payload alone.
+      // Its bodies are only the payload.
       format: 'cloudevents-binary',
       ...signatureOf(prefix),
       maxRecordsPerSecond: typeof rate === 'number' && rate > 0 ? rate : null,

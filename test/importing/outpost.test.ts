@@ -119,7 +119,7 @@ describe('an export of Outpost', () => {
     assert.deepEqual([unread.mayStart, unread.lost], [false, ['its custom_headers, which cannot be read']]);
   });
 
-  it('a disabled destination stays so; what is lost is named; other prefixes and secrets sign as there', () => {
+  it('a disabled destination stays disabled, the report names losses, and other prefixes and secrets sign as in Outpost', () => {
     const more = {
       disabled_at: '2026-08-21T20:24:36Z',
       metadata: { team: 'platform' },

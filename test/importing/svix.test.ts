@@ -153,7 +153,7 @@ describe('an export of Svix', () => {
     const passes = compileFilter(webhook.filter as Record<string, unknown>);
     const event = (channels: unknown) => ({ type: 'order.created', subject: null, data: { channels } });
     assert.deepEqual(
-      [['project_2'], ['x', 'y', 'z', 'w', 'project_1'], ['project_3'], [], undefined].map((one) => passes(event(one))),
+      [['project_2'], [...'123456789', 'project_1'], ['project_3'], [], undefined].map((one) => passes(event(one))),
       [true, true, false, false, false],
     );
     assert.match(lost.join(), /data\.channels/);
@@ -161,7 +161,7 @@ describe('an export of Svix', () => {
     assert.deepEqual(bySubject.webhook.filter, { subject: { $in: ['project_1'] } });
   });
 
-  it('headers are kept as secrets, Authorization as authentication, and those that are missing stop the start', () => {
+  it('headers are kept as secrets, Authorization as authentication, and a missing value prevents the start', () => {
     const headers = {
       headers: { 'X-Route': 'blue', authorization: 'Bearer abc', 'Content-Type': 'text/plain', 'X-Api-Key': 'k' },
       sensitive: ['X-Route'],
@@ -184,7 +184,7 @@ describe('an export of Svix', () => {
     assert.deepEqual([endpoint.enabled, mayStart], [false, false]);
   });
 
-  it('the headers of a server with another prefix, or of Standard Webhooks, are those that receivers know', () => {
+  it('receivers get the headers of a server with another prefix, or of Standard Webhooks', () => {
     const { signature } = endpointOf({}, { headerPrefix: 'acme-' }).webhook as { signature: Record<string, unknown> };
     assert.deepEqual(
       [signature.header, signature.idHeader, signature.timestampHeader],

@@ -1,18 +1,18 @@
 /** `import`: makes customers, endpoints, webhooks and event types of another sender's export. */
 
-import { HEADER_NAME } from '../domain/endpoint-headers.ts';
-import { SCHEDULE_DELAY_MAX_SECONDS, SCHEDULE_DELAYS_MAX } from '../domain/retry.ts';
-import type { Row } from '../importing/carry-out.ts';
-import { importPlan } from '../importing/import.ts';
-import { readOutpost } from '../importing/outpost.ts';
-import type { ImportOptions, Plan } from '../importing/plan.ts';
-import { readSvix } from '../importing/svix.ts';
-import type { Composed } from '../services/compose.ts';
-import type { Command, CommandGroup, ExitCode, Invocation, Operand, Option } from './command.ts';
-import { UsageError } from './errors.ts';
-import { readJsonFile } from './input.ts';
-import { OUTBOUND_SETTINGS, withData } from './open.ts';
-import { importText, rowCounts } from './text/import-text.ts';
+import { HEADER_NAME } from '../../domain/endpoint-headers.ts';
+import { SCHEDULE_DELAY_MAX_SECONDS, SCHEDULE_DELAYS_MAX } from '../../domain/retry.ts';
+import type { ImportRow } from '../../importing/carry-out.ts';
+import { importPlan } from '../../importing/import.ts';
+import { readOutpost } from '../../importing/outpost.ts';
+import type { ImportOptions, Plan } from '../../importing/plan.ts';
+import { readSvix } from '../../importing/svix.ts';
+import type { Composed } from '../../services/compose.ts';
+import type { Command, CommandGroup, ExitCode, Invocation, Operand, Option } from '../command.ts';
+import { UsageError } from '../errors.ts';
+import { readJsonFile } from '../input.ts';
+import { OUTBOUND_SETTINGS, withData } from '../open.ts';
+import { importText, rowCounts } from './report.ts';
 
 /** Of an export. */
 const EXPORT_BYTES: number = 64 * 1024 * 1024;
@@ -46,9 +46,9 @@ const SVIX_OPTIONS: Readonly<Record<string, Option>> = {
 };
 
 const EXPLANATION =
-  'Shows what it would make, what is there already, what it refuses, and what cannot be kept. --apply makes it, and ' +
-  'another run makes\nnothing twice. Endpoints keep their secrets and need no challenge. Webhooks stay stopped, and ' +
-  'their events wait, until --start or\nsallyport webhook start.';
+  'Shows what it would make, what exists already, what it refuses, and what it cannot keep. --apply makes it, and ' +
+  'another run makes nothing\ntwice. Endpoints keep their secrets and need no challenge. Their webhooks stay stopped and ' +
+  'keep their events until --start.';
 
 export const importCommands: CommandGroup = [
   importCommand({
@@ -91,14 +91,14 @@ function importCommand({
 async function runImport(invocation: Invocation, plan: Plan, composed: Composed): Promise<ExitCode> {
   const { terminal, json, given } = invocation;
   const [apply, skipRefused] = [given('apply'), given('skip-refused')];
-  const print = (rows: readonly Row[], applied: boolean): Promise<boolean> =>
+  const print = (rows: readonly ImportRow[], applied: boolean): Promise<boolean> =>
     terminal.out(
       json
         ? `${JSON.stringify({ applied, ...rowCounts(rows), rows })}\n`
         : importText(rows, { applied, asked: apply, width: terminal.width }),
     );
-  const done: Row[] = [];
-  const run = { apply, skipRefused, start: given('start'), onRow: (row: Row) => void done.push(row) };
+  const done: ImportRow[] = [];
+  const run = { apply, skipRefused, start: given('start'), onRow: (row: ImportRow) => void done.push(row) };
   try {
     const { rows, applied } = await importPlan(plan, composed.services, composed, run);
     await print(rows, applied);

@@ -1,6 +1,6 @@
-/** The report of an import: a table, the reasons of what is refused, what is not kept, and what to do next. */
+/** The report of an import: a table, the reasons of refusals, the losses, and the next step. */
 
-import type { Row } from '../../importing/carry-out.ts';
+import type { ImportRow } from '../../importing/carry-out.ts';
 import { escapeControls, tableText } from '../output.ts';
 
 const WIDTH = 100;
@@ -13,8 +13,8 @@ export type RowCounts = {
   readonly started: number;
 };
 
-export function rowCounts(rows: readonly Row[]): RowCounts {
-  const of = (wanted: Row['result']): number => rows.filter(({ result }) => result === wanted).length;
+export function rowCounts(rows: readonly ImportRow[]): RowCounts {
+  const of = (wanted: ImportRow['result']): number => rows.filter(({ result }) => result === wanted).length;
   return {
     made: of('made'),
     there: of('there'),
@@ -25,7 +25,7 @@ export function rowCounts(rows: readonly Row[]): RowCounts {
 
 /** `asked`: with `--apply`. */
 export function importText(
-  rows: readonly Row[],
+  rows: readonly ImportRow[],
   { applied, asked, width }: { readonly applied: boolean; readonly asked: boolean; readonly width: number | undefined },
 ): string {
   if (rows.length === 0) return 'The export is empty.\n';
@@ -49,7 +49,7 @@ export function importText(
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function endOf(rows: readonly Row[], applied: boolean, asked: boolean): string {
+function endOf(rows: readonly ImportRow[], applied: boolean, asked: boolean): string {
   const { made, there, refused, started } = rowCounts(rows);
   const counts = `${made} ${applied ? 'made' : 'to be made'}, ${there} there already, ${refused} refused.`;
   const vouched = made > 0 ? [VOUCHED] : [];
