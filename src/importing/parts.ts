@@ -41,9 +41,9 @@ export function cleanName(text: string, otherwise: string, max: number = NAME_MA
   return cut === '' ? otherwise : cut;
 }
 
-/** The host of a URL, for a name. */
+/** The host of a URL, for a name; empty for another text, which may hold a password. */
 export function hostOf(url: string): string {
-  return URL.parse(url)?.host ?? url;
+  return URL.parse(url)?.host ?? '';
 }
 
 /** The pairs that a customer can have; the others are named in `lost`. */

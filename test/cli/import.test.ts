@@ -161,17 +161,24 @@ describe('import', () => {
     assert.match(only(reasons), /has 50 of at most 50 endpoints/);
   });
 
-  it('refuses wrong options and files with the reason', async (t) => {
-    const { run, dataDir } = await initialised(t);
+  it('refuses wrong options and files with the file and the place, and makes nothing', async (t) => {
+    const { run, json, dataDir } = await initialised(t);
     const place = dirname(dataDir);
     const large = join(place, 'large.json');
     writeFileSync(large, '');
     truncateSync(large, 64 * 1024 * 1024 + 1);
     const text = JSON.stringify(svixExport());
+    const other = join(place, 'other.json');
+    writeFileSync(other, JSON.stringify({ tenants: [{ id: 'a', destinations: 7 }] }));
+    const cut = join(place, 'cut.json');
+    const pretty = JSON.stringify(svixExport(), null, 1);
+    writeFileSync(cut, pretty.slice(0, pretty.indexOf(SVIX_SECRET) + SVIX_SECRET.length));
     const WRONG: readonly (readonly [args: readonly string[], input: string, status: number, wanted: RegExp])[] = [
       [['svix', '-'], '{"applications": [', 2, /standard input is not JSON/],
-      [['svix', '-'], '[]', 1, /the export must be an object with applications and eventTypes/],
-      [['outpost', '-'], text, 1, /the export must be an object with tenants and topics/],
+      [['svix', cut], '', 2, /cut\.json is not JSON: it ends too early at line \d+, column \d+/],
+      [['svix', '-'], '[]', 1, /standard input: the export must be an object with applications and eventTypes/],
+      [['outpost', '-'], text, 1, /standard input: the export must be an object with tenants and topics/],
+      [['outpost', other], '', 1, /other\.json: tenants\[0\]\.destinations must be a list/],
       [['svix', join(place, 'absent.json')], '', 1, /absent\.json cannot be read \(ENOENT\)/],
       [['svix', large], '', 1, /large\.json has more than 67108864 bytes/],
       [['svix', '-', '--rename', 'a'], text, 2, /--rename must be <old>=<new>/],
@@ -185,7 +192,9 @@ describe('import', () => {
       assert.equal(result.status, status, result.stderr);
       assert.match(result.stderr, wanted);
       assert.equal(result.stdout, '');
+      assert.ok(!result.stderr.includes(SVIX_SECRET.slice('whsec_'.length)), result.stderr);
     }
+    assert.deepEqual((await json<Page>(['customer', 'list'])).items, []);
     assert.equal(
       (await run(['import', 'svix', '-'], '{"applications":[],"eventTypes":[]}')).stdout,
       'The export is empty.\n',

@@ -7,9 +7,10 @@ import { importPlan } from '../../importing/import.ts';
 import { readOutpost } from '../../importing/outpost.ts';
 import type { ImportOptions, Plan } from '../../importing/plan.ts';
 import { readSvix } from '../../importing/svix.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { Composed } from '../../services/compose.ts';
 import type { Command, CommandGroup, ExitCode, Invocation, Operand, Option } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import { CommandError, UsageError } from '../errors.ts';
 import { readJsonFile } from '../input.ts';
 import { OUTBOUND_SETTINGS, withData } from '../open.ts';
 import { importText, rowCounts } from './report.ts';
@@ -46,16 +47,16 @@ const SVIX_OPTIONS: Readonly<Record<string, Option>> = {
 };
 
 const EXPLANATION =
-  'Shows what it would make, what exists already, what it refuses, and what it cannot keep. --apply makes it, and ' +
-  'another run makes nothing\ntwice. Endpoints keep their secrets and need no challenge. Their webhooks stay stopped and ' +
-  'keep their events until --start.';
+  'Shows what it would make, what exists already, what it refuses, and what it cannot keep. --apply makes it,\n' +
+  'and another run makes nothing twice. Endpoints keep their secrets and need no challenge. Their webhooks\n' +
+  'stay stopped and keep their events until --start.';
 
 export const importCommands: CommandGroup = [
   importCommand({
     name: 'import svix',
     summary: 'Import applications, endpoints and event types of Svix',
     examples: ['sallyport import svix svix.json', 'sallyport import svix svix.json --apply'],
-    explanation: `${EXPLANATION} The export: docs/how-to/move-from-svix.md.`,
+    explanation: `${EXPLANATION}\nThe export: docs/how-to/move-from-svix.md.`,
     options: { ...OPTIONS, ...SVIX_OPTIONS },
     read: readSvix,
   }),
@@ -63,7 +64,7 @@ export const importCommands: CommandGroup = [
     name: 'import outpost',
     summary: 'Import tenants, destinations and topics of Outpost',
     examples: ['sallyport import outpost outpost.json', 'sallyport import outpost outpost.json --apply'],
-    explanation: `${EXPLANATION} The export: docs/how-to/move-from-outpost.md.`,
+    explanation: `${EXPLANATION}\nThe export: docs/how-to/move-from-outpost.md.`,
     options: OPTIONS,
     read: readOutpost,
   }),
@@ -82,10 +83,22 @@ function importCommand({
     json: true,
     run: async (invocation) => {
       const options = optionsOf(invocation);
-      const plan = read(await readJsonFile(invocation, invocation.operand('file'), EXPORT_BYTES), options);
+      const name = invocation.operand('file');
+      const given = await readJsonFile(invocation, name, EXPORT_BYTES);
+      const plan = planOf(name, () => read(given, options));
       return withData(invocation, (composed) => runImport(invocation, plan, composed));
     },
   };
+}
+
+/** Throws a `CommandError` that names the file and the place in it. */
+function planOf(name: string, read: () => Plan): Plan {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new CommandError(`${name === '-' ? 'standard input' : name}: ${error.message}`, { cause: error });
+  }
 }
 
 async function runImport(invocation: Invocation, plan: Plan, composed: Composed): Promise<ExitCode> {
