@@ -48,6 +48,20 @@ it('a delivery has the signature of the template beside ours, over the bytes as 
   assert.equal(second.headers['stripe-signature'], `t=${then},${pieces.join(',')}`);
 });
 
+it('the prefix that is removed from a given secret is a part of the key if the template says so', async (t) => {
+  const journey = await startJourney(t);
+  await makeEventType(journey.admin, TYPE);
+  const secret = '0123456789abcdef'.repeat(4);
+  const { at } = await connect(journey, [TYPE], {
+    receiving: { secret },
+    endpoint: { secret: `whsec_${secret}` },
+    webhook: { signature: { preset: 'github', key: 'prefixed' } },
+  });
+  await publish(journey.admin, TYPE, { n: 1 });
+  const { request } = await at.next();
+  assert.equal(request.headers['x-hub-signature-256'], `sha256=${mac(`whsec_${secret}`, request.body)}`);
+});
+
 it('a compressed body is signed as sent', async (t) => {
   const journey = await startJourney(t);
   await makeEventType(journey.admin, TYPE);
