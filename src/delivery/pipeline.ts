@@ -15,6 +15,7 @@ import type { Store } from '../store/port/store.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
+import { endInLanes, isAwaited } from './lanes.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -35,7 +36,15 @@ import {
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import { createWebhookLogs, hasWork, positionToWrite, type WebhookLog } from './webhook-logs.ts';
+import {
+  createWebhookLogs,
+  hasLaneWrites,
+  hasWork,
+  positionToWrite,
+  returnParked,
+  returnRecords,
+  type WebhookLog,
+} from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -183,6 +192,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
   const close = async (webhookNumber: number): Promise<void> => {
     const ofLog = logs.get(webhookNumber);
+    if (ofLog !== undefined) returnParked(ofLog);
     const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
     if (isUnwritten) await writePosition(webhookNumber);
     logs.close(webhookNumber);
@@ -217,6 +227,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
       runNext();
+      if (hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
       logs.lookBy(ofLog, claimed.idleUntil);
       if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
       else lookAgain(ofLog, now);
@@ -258,10 +269,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   const deliver = async (job: Job): Promise<void> => {
     const result = await deliveries.deliver(job);
-    const isUrgent = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    const ofLog = logs.get(job.webhookNumber);
+    const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    const isUrgent =
+      isSequentialNow || (job.batch !== null && ofLog?.lanes != null && isAwaited(ofLog.lanes, job.batch));
     runNext();
     outcomes.add({ job, result }, isUrgent);
-    const ofLog = logs.get(job.webhookNumber);
     if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
   };
 
@@ -292,6 +305,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         ofLog,
         all.flatMap(({ job }) => job.batch ?? []),
       );
+      if (ofLog.lanes !== null) endInLanes(ofLog.lanes, finished.length === all.length ? finished : all, settled.batches);
+      returnRecords(
+        ofLog,
+        settled.returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
+      );
+      if (settled.hasLanes) logs.ready(webhookNumber);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
@@ -307,7 +326,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
     runNext();
     if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
-    if (settled.isChanged) wake();
+    if (settled.isChanged || settled.hasLanes) wake();
     onWorkEnded(webhookNumber);
   };
 

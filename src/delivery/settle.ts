@@ -1,7 +1,16 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Position, SettledBatch } from '../domain/batch.ts';
+import type {
+  AttemptRecord,
+  Batch,
+  CountedBatch,
+  Finished,
+  Health,
+  Labelled,
+  Position,
+  SettledBatch,
+} from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
@@ -12,8 +21,9 @@ import { createLru } from '../kernel/lru.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { inLanes, isReturned } from './lanes.ts';
 import type { Scheduler } from './scheduler.ts';
-import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
+import { parkedToWrite, positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
 const SETTLED_AT_ONCE_MAX = 256;
@@ -48,6 +58,10 @@ type Settled = {
   /** Batches of slow attempts that have a row now, and the position that was written. */
   readonly slow: readonly Batch[];
   readonly position: Position | null;
+  /** Batches whose records return to the log: they were not sent, and have no row. */
+  readonly returned: readonly Batch[];
+  /** Whether rows of waiting keys were written. */
+  readonly hasLanes: boolean;
   /** Whether the webhook's state changed: other webhooks may have become due. */
   readonly isChanged: boolean;
 };
@@ -76,7 +90,7 @@ type WriterOptions = {
   readonly log: Log;
   /** Names this process in the rows of slow attempts. */
   readonly owner: string;
-  readonly logs: Pick<WebhookLogs, 'get'>;
+  readonly logs: Pick<WebhookLogs, 'get' | 'parkedWritten'>;
   readonly scheduler: Pick<Scheduler, 'hold'>;
   readonly observe: readonly ObserveOutcome[];
 };
@@ -102,10 +116,15 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
 
   /** After a refused write of slow attempts: some may have their rows already. */
   const noteRows = async (webhookNumber: number): Promise<void> => {
-    for (const held of logs.get(webhookNumber)?.held.values() ?? []) {
-      const row = held.isStored ? null : await store.settlements.rowOf(held.batch, owner).catch(() => null);
+    const ofLog = logs.get(webhookNumber);
+    if (ofLog === undefined) return;
+    const rowOf = (batch: Batch): Promise<string | null> => store.settlements.rowOf(batch, owner).catch(() => null);
+    for (const held of ofLog.held.values()) {
+      const row = held.isStored || held.isParked ? null : await rowOf(held.batch);
       if (row === 'open') held.isStored = true;
     }
+    for (const batch of parkedToWrite(ofLog, options.clock()))
+      if ((await rowOf(batch)) !== 'none') logs.parkedWritten(ofLog, [batch], true);
   };
 
   return {
@@ -125,6 +144,8 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
           if (!isApart) return 'refused';
           // In the first round a change of state may have been in the way.
           if (round > 1) finished = await Promise.all(finished.map(whenRefused));
+          // The rows of others may be in the way.
+          if (round > 1) await noteRows(webhookNumber);
           if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
         } else scheduler.hold(webhookNumber);
         if (ended.signal.aborted) {
@@ -140,7 +161,16 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
   };
 }
 
-const GIVEN_UP: Settled = { finished: [], webhook: null, batches: [], slow: [], position: null, isChanged: false };
+const GIVEN_UP: Settled = {
+  finished: [],
+  webhook: null,
+  batches: [],
+  slow: [],
+  position: null,
+  returned: [],
+  hasLanes: false,
+  isChanged: false,
+};
 
 /** A row changed or was deleted since it was read; read again, the outcome may be written. */
 function isRefusal(error: unknown): boolean {
@@ -174,19 +204,32 @@ async function writeOnce(
   const webhook = { ...target.webhook, progress: { ...target.webhook.progress, sentAt } };
   const rows = finished.map((one) => asHeld(one, ofLog, log));
   const conclusion = conclude(webhook, rows, { now, jitter, ids, url: target.endpoint.url });
-  const { batches, health, changes, audit, progress } = conclusion;
+  const { health, changes, audit, progress } = conclusion;
+  const isByKey = webhook.ordered === 'key';
+  const batches = isByKey ? conclusion.batches.map((batch) => inLanes(batch, ids.uuid)) : conclusion.batches;
+  const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
+  for (const { firstOffset } of returned) ending.delete(firstOffset);
   const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
   for (const { firstOffset } of slow) ending.add(firstOffset);
+  const lanes = beginLanes(ofLog, isByKey, now);
+  for (const { firstOffset } of lanes.parked) ending.add(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
   const position =
     ofLog === undefined
       ? null
       : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
-  const outcome = { webhookNumber, owner, batches, slow, position, now, changes: limited, audit };
-  await store.settlements.settle({ ...outcome, health: isSame ? null : health });
+  const { parked, labelled } = lanes;
+  const outcome = { webhookNumber, owner, batches, slow, parked, labelled, position, now, changes: limited, audit };
+  let isWritten = false;
+  try {
+    await store.settlements.settle({ ...outcome, health: isSame ? null : health });
+    isWritten = true;
+  } finally {
+    endLanes(logs, ofLog, lanes, isWritten);
+  }
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
@@ -194,7 +237,37 @@ async function writeOnce(
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  return { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, isChanged: changes.length > 0 };
+  const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
+  return { ...written, hasLanes: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
+}
+
+function returnedOf({ batch, fate }: SettledBatch): Batch[] {
+  return batch !== null && isReturned(batch, fate) ? [batch] : [];
+}
+
+/** What the order by key has to write. One write at a time has it. */
+type LaneWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
+
+function beginLanes(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): LaneWrites {
+  const lanes = ofLog?.lanes ?? null;
+  if (ofLog === undefined || lanes === null || !isByKey) return { parked: [], labelled: [] };
+  const parked = parkedToWrite(ofLog, now);
+  for (const batch of parked) ofLog.writing.add(batch);
+  const labelled = lanes.isLabelling ? [] : lanes.labels;
+  if (labelled.length > 0) lanes.isLabelling = true;
+  return { parked, labelled };
+}
+
+/** Rows that got their keys may be followed by others, so they are looked for again in any case. */
+function endLanes(
+  logs: WriterOptions['logs'],
+  ofLog: WebhookLog | undefined,
+  { parked, labelled }: LaneWrites,
+  isWritten: boolean,
+): void {
+  if (ofLog === undefined) return;
+  if (parked.length > 0) logs.parkedWritten(ofLog, parked, isWritten);
+  if (labelled.length > 0 && ofLog.lanes !== null) Object.assign(ofLog.lanes, { labels: [], isLabelling: false });
 }
 
 /**
@@ -238,8 +311,8 @@ function logChange(log: Log, webhookId: string, { progress: { state, stateReason
 
 type OutcomeQueue = {
   add(finished: Finished, isUrgent: boolean): void;
-  /** The webhook's position or slow attempts are to be written, with outcomes or without. */
-  touch(webhookNumber: number): void;
+  /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */
+  touch(webhookNumber: number, isUrgent?: boolean): void;
   /** Nothing is written any more. All outcomes are. */
   close(): void;
 };
@@ -313,9 +386,10 @@ export function createOutcomeQueue(
       if (isUrgent) urgent.add(webhookNumber);
       schedule(isUrgent);
     },
-    touch: (webhookNumber) => {
+    touch: (webhookNumber, isUrgent = false) => {
       queueOf(webhookNumber);
-      schedule(false);
+      if (isUrgent) urgent.add(webhookNumber);
+      schedule(isUrgent);
     },
     close: () => {
       isClosed = true;

@@ -4,7 +4,19 @@
  * epoch milliseconds.
  */
 import type { Batch, LogPosition, OffsetRange, Position } from '../domain/batch.ts';
+import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
+import {
+  createLanes,
+  examineAgain,
+  hasLaneWork,
+  type Lanes,
+  occupy,
+  type Parked,
+  park,
+  rowsAdded,
+  unpark,
+} from './lanes.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
 
 /** A claimed batch that is not settled. */
@@ -14,6 +26,8 @@ type Held = {
   isStored: boolean;
   /** Its row says that the attempt is in progress. */
   isMarked: boolean;
+  /** It waits for earlier records of its key. */
+  readonly isParked: boolean;
 };
 
 export type WebhookLog = {
@@ -32,6 +46,11 @@ export type WebhookLog = {
   /** It sends nothing any more, and is forgotten once nothing of it is held. */
   isClosing: boolean;
   sentAt: number | null;
+  /** The order in which its batches were claimed; null before the first claim. With order by key, what waits for keys. */
+  order: WebhookOrder | null;
+  lanes: Lanes | null;
+  /** Parked batches whose rows are being written. */
+  readonly writing: Set<Batch>;
   /** By first offset. */
   readonly held: Map<number, Held>;
   /** The position as it was written, and when. */
@@ -65,6 +84,10 @@ export type WebhookLogs = {
   nextInTurn(most: number): readonly number[];
   /** Batches were claimed. */
   hold(log: WebhookLog, batches: readonly Batch[], now: number): void;
+  /** Batches were passed over. */
+  park(log: WebhookLog, parked: readonly Parked[], now: number): void;
+  /** Parked batches have rows, or their rows could not be written. */
+  parkedWritten(log: WebhookLog, batches: readonly Batch[], isWritten: boolean): void;
   /** The webhooks whose position or slow attempts are to be written. */
   unwritten(now: number): readonly number[];
 };
@@ -106,6 +129,9 @@ export function createWebhookLogs(): WebhookLogs {
         alarmAt: NEVER,
         isClosing: false,
         sentAt,
+        order: null,
+        lanes: null,
+        writing: new Set(),
         held: new Map(),
         written: { coveredOffset: covered, sentAt },
         writtenAt: now,
@@ -118,6 +144,7 @@ export function createWebhookLogs(): WebhookLogs {
       const sent = laterOf(log.sentAt, sentAt);
       log.sentAt = sent === null ? null : Math.min(sent, now);
       log.isClosing = false;
+      if (log.lanes !== null) examineAgain(log.lanes);
       logs.set(webhookNumber, log);
       ready.add(webhookNumber);
       return log;
@@ -126,6 +153,7 @@ export function createWebhookLogs(): WebhookLogs {
       const log = logs.get(webhookNumber);
       ready.delete(webhookNumber);
       if (log === undefined) return;
+      returnParked(log);
       log.isClosing = true;
       if (log.held.size === 0) forget(webhookNumber);
     },
@@ -185,9 +213,36 @@ export function createWebhookLogs(): WebhookLogs {
     },
     hold: (log, batches, now) => {
       for (const batch of batches) {
-        log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false });
+        log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false, isParked: false });
       }
+      if (log.lanes !== null) occupy(log.lanes, batches);
       if (batches.length > 0) moved.add(log.webhookNumber);
+    },
+    park: (log, parked, now) => {
+      if (log.lanes === null || parked.length === 0) return;
+      for (const one of parked) {
+        const { batch } = one;
+        log.held.set(batch.firstOffset, { batch, at: now, isStored: false, isMarked: false, isParked: true });
+        park(log.lanes, one);
+      }
+      moved.add(log.webhookNumber);
+    },
+    parkedWritten: (log, batches, isWritten) => {
+      const { lanes, writing, held } = log;
+      for (const batch of batches) {
+        writing.delete(batch);
+        const isKnown = lanes?.parked.get(batch.lane ?? '')?.includes(batch) === true;
+        if (!isWritten && isKnown) continue;
+        if (!isWritten) returnRecords(log, [{ first: batch.firstOffset, last: batch.lastOffset }]);
+        if (held.get(batch.firstOffset)?.batch === batch) held.delete(batch.firstOffset);
+        if (lanes === null) continue;
+        unpark(lanes, batch);
+        // Its key may have been freed in the meantime.
+        if (batch.lane != null) lanes.freed.add(batch.lane);
+      }
+      if (isWritten && lanes !== null && batches.length > 0) rowsAdded(lanes);
+      if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
+      if (log.isClosing && held.size === 0) forget(log.webhookNumber);
     },
     unwritten: (now) => {
       const found: number[] = [];
@@ -196,7 +251,8 @@ export function createWebhookLogs(): WebhookLogs {
         const isStill =
           log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
         if (isStill) moved.delete(webhookNumber);
-        else if (positionToWrite(log, now) !== null || slowOf(log, now).length > 0) found.push(webhookNumber);
+        else if (positionToWrite(log, now) !== null || slowOf(log, now).length + parkedToWrite(log, now).length > 0)
+          found.push(webhookNumber);
       }
       return found;
     },
@@ -234,16 +290,83 @@ export function positionToWrite(
 /** Claimed batches that have had no row for long. */
 export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   const slow: Batch[] = [];
-  for (const { batch, at, isStored, isMarked } of log.held.values()) {
-    if (isMarked || at > now - SLOW_ATTEMPT_MS) continue;
+  for (const { batch, at, isStored, isMarked, isParked } of log.held.values()) {
+    if (isMarked || isParked || at > now - SLOW_ATTEMPT_MS) continue;
+    // A row has one key. The position waits for the attempt, and a crash repeats it.
+    if (batch.keys !== undefined && batch.lane == null) continue;
     slow.push(isStored === batch.isStored ? batch : { ...batch, isStored });
   }
   return slow;
 }
 
+/** Parked batches that get rows now: their keys wait for rows, or they have waited for long. */
+export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
+  const { lanes } = log;
+  if (lanes === null || lanes.parkedBatches === 0) return [];
+  const found: Batch[] = [];
+  for (const [key, batches] of lanes.parked) {
+    // Nothing of a key gets a row before what precedes it.
+    const isBlocked = batches.some((batch) => lanes.blocked.has(batch));
+    for (const batch of batches) {
+      const at = log.held.get(batch.firstOffset)?.at ?? now;
+      if (log.writing.has(batch) || lanes.freed.has(key) || (!isBlocked && at > now - SLOW_ATTEMPT_MS)) break;
+      found.push(batch);
+    }
+  }
+  return found;
+}
+
+/** Whether something of the order by key is to be written immediately. */
+export function hasLaneWrites({ lanes }: WebhookLog): boolean {
+  return lanes !== null && (lanes.blocked.size > 0 || lanes.labels.length > 0);
+}
+
+/** Records that no claim holds any more return to the log, to be claimed again. */
+export function returnRecords(log: WebhookLog, ranges: readonly OffsetRange[]): void {
+  if (ranges.length === 0) return;
+  const merged: { first: number; last: number }[] = [];
+  for (const { first, last } of [...log.gaps, ...ranges].toSorted((one, other) => one.first - other.first)) {
+    const before = merged.at(-1);
+    if (before !== undefined && before.last + 1 >= first) before.last = Math.max(before.last, last);
+    else merged.push({ first, last });
+  }
+  log.gaps = merged;
+}
+
+/** Parked batches return to the log: the webhook sends nothing more, or in another order. */
+export function returnParked(log: WebhookLog): void {
+  if (log.lanes === null) return;
+  // Those that get rows stay until these are written.
+  const parked = [...log.held.values()]
+    .filter(({ batch, isParked }) => isParked && !log.writing.has(batch))
+    .map(({ batch }) => batch);
+  for (const { firstOffset } of parked) log.held.delete(firstOffset);
+  returnRecords(
+    log,
+    parked.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
+  );
+  log.lanes = null;
+  log.order = null;
+}
+
+/**
+ * Claims under another order begin. False: not yet, because batches are under way whose keys nobody knows, or which knew of no keys.
+ */
+export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
+  if (log.order === order) return true;
+  const isByKey = order === 'key' || log.order === 'key';
+  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
+  if (isByKey && isBusy) return false;
+  returnParked(log);
+  log.order = order;
+  log.lanes = order === 'key' ? createLanes() : null;
+  return true;
+}
+
 /** Whether work waits that no claim has taken. */
 export function hasWork(log: WebhookLog, now: number): boolean {
-  return log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
+  const isInLog = log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
+  return isInLog || (log.lanes !== null && hasLaneWork(log.lanes));
 }
 
 function laterOf(one: number | null, other: number | null): number | null {
