@@ -229,7 +229,7 @@ function cutFresh(
     if (busyAt !== undefined) return isLong(log.held.get(busyAt)?.at, now) ? 'blocked' : 'busy';
     const row = rows.get(key);
     if (row !== undefined && row.batch.firstOffset < offset) return 'blocked';
-    if (lanes.parked.has(key)) return parkedState;
+    if ((lanes.parked.get(key)?.[0]?.firstOffset ?? NEVER) < offset) return parkedState;
     return lanes.released.has(key) || chosen.has(key) ? 'busy' : 'free';
   };
   return cutLanes(records, stateOf, {

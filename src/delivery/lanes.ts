@@ -80,7 +80,9 @@ export function park(lanes: Lanes, { batch, isBlocked }: Parked): void {
   const lane = batch.lane ?? '';
   const waiting = lanes.parked.get(lane) ?? [];
   lanes.parked.set(lane, waiting);
-  waiting.push(batch);
+  // Records that returned to the log may come before others of their key.
+  const later = waiting.findIndex(({ firstOffset }) => firstOffset > batch.firstOffset);
+  waiting.splice(later === -1 ? waiting.length : later, 0, batch);
   lanes.parkedBatches += 1;
   if (isBlocked) lanes.blocked.add(batch);
 }
@@ -113,7 +115,11 @@ export function endInLanes(lanes: Lanes, finished: readonly Finished[], settled:
     const { fate = null, runs } = settled[at] ?? {};
     const isPending =
       runs !== undefined || fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
-    if (isPending) rowsAdded(lanes);
+    if (isPending) {
+      rowsAdded(lanes);
+      // What waits for it in memory waits for long now.
+      for (const key of keysOf(job.batch)) for (const parked of lanes.parked.get(key) ?? []) lanes.blocked.add(parked);
+    }
     release(lanes, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
   }
 }

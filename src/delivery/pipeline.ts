@@ -4,7 +4,7 @@
  * again, so a killed process loses nothing: the next start continues.
  */
 
-import type { BatchFate, Finished, Job } from '../domain/batch.ts';
+import type { Finished, Job } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
@@ -15,7 +15,7 @@ import type { Store } from '../store/port/store.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
-import { endInLanes, isAwaited } from './lanes.ts';
+import { isAwaited } from './lanes.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -33,18 +33,11 @@ import {
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
+import { hasLaneWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import {
-  createWebhookLogs,
-  hasLaneWrites,
-  hasWork,
-  positionToWrite,
-  returnParked,
-  returnRecords,
-  type WebhookLog,
-} from './webhook-logs.ts';
+import { createWebhookLogs, hasWork, noteSettled, positionToWrite, type WebhookLog } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -295,22 +288,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const now = clock();
     const ofLog = logs.get(webhookNumber);
     if (ofLog !== undefined) {
-      if (settled.position !== null) Object.assign(ofLog, { written: settled.position, writtenAt: now });
-      for (const { firstOffset } of settled.slow) {
-        const held = ofLog.held.get(firstOffset);
-        if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
-      }
-      for (const { fate } of settled.batches) if (isPending(fate)) ofLog.dueAt = Math.min(ofLog.dueAt, fate.at);
-      logs.settled(
-        ofLog,
-        all.flatMap(({ job }) => job.batch ?? []),
-      );
-      if (ofLog.lanes !== null) endInLanes(ofLog.lanes, finished.length === all.length ? finished : all, settled.batches);
-      returnRecords(
-        ofLog,
-        settled.returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
-      );
+      noteSettled(logs, ofLog, all, settled, now);
       if (settled.hasLanes) logs.ready(webhookNumber);
+      if (all.length > 0 && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
@@ -402,10 +382,4 @@ async function allOf(works: readonly Promise<void>[]): Promise<void> {
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */
 function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
-}
-
-function isPending(
-  fate: BatchFate | null,
-): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
-  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }

@@ -1,29 +1,21 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type {
-  AttemptRecord,
-  Batch,
-  CountedBatch,
-  Finished,
-  Health,
-  Labelled,
-  Position,
-  SettledBatch,
-} from '../domain/batch.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Labelled, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { createLru } from '../kernel/lru.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { inLanes, isReturned } from './lanes.ts';
+import { parkedToWrite } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
-import { parkedToWrite, positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
+import { createStateEventLimit, type StateEventLimit } from './state-events.ts';
+import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs, type Written } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
 const SETTLED_AT_ONCE_MAX = 256;
@@ -40,26 +32,15 @@ const SETTLE_BUSY = 16;
 const SETTLE_REFUSED_ROUNDS = 20;
 const SETTLE_FAILED_PAUSE_MS = 500;
 
-/** `webhook.running` and `webhook.failing` events of one webhook in a minute, and webhooks whose events are counted. */
-export const STATE_EVENTS_PER_MINUTE = 60;
-export const STATE_EVENT_WEBHOOKS = 10_000;
-
 /** Observes every outcome that is written. */
 export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 /** The same, with the customer whose webhook it is; null: the operator's own. */
 export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
-type Settled = {
-  readonly finished: readonly Finished[];
+type Settled = Written & {
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
-  readonly batches: readonly SettledBatch[];
-  /** Batches of slow attempts that have a row now, and the position that was written. */
-  readonly slow: readonly Batch[];
-  readonly position: Position | null;
-  /** Batches whose records return to the log: they were not sent, and have no row. */
-  readonly returned: readonly Batch[];
   /** Whether rows of waiting keys were written. */
   readonly hasLanes: boolean;
   /** Whether the webhook's state changed: other webhooks may have become due. */
@@ -210,11 +191,10 @@ async function writeOnce(
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
-  for (const { firstOffset } of returned) ending.delete(firstOffset);
   const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
-  for (const { firstOffset } of slow) ending.add(firstOffset);
   const lanes = beginLanes(ofLog, isByKey, now);
-  for (const { firstOffset } of lanes.parked) ending.add(firstOffset);
+  for (const { firstOffset } of [...slow, ...lanes.parked]) ending.add(firstOffset);
+  for (const { firstOffset } of returned) ending.delete(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
   const position =
     ofLog === undefined
@@ -393,40 +373,6 @@ export function createOutcomeQueue(
     },
     close: () => {
       isClosed = true;
-    },
-  };
-}
-
-type StateEventLimit = {
-  /** The changes, without the events beyond `STATE_EVENTS_PER_MINUTE` in the minute before `now`. A stop always keeps its event. */
-  limited(changes: readonly StateChange[], now: number): readonly StateChange[];
-  /** Counts the events of changes that are written. */
-  written(changes: readonly StateChange[], now: number): void;
-};
-
-const MINUTE_MS = 60_000;
-
-/**
- * Limits the `webhook.running` and `webhook.failing` events of one webhook. If the receiver of these events refuses some of them, every
- * response changes the state again and so makes another event, without end.
- */
-export function createStateEventLimit(): StateEventLimit {
-  /** By webhook number, the times of its latest events. */
-  const writtenAt = createLru<number, readonly number[]>({ max: STATE_EVENT_WEBHOOKS });
-  const recent = (webhookNumber: number, now: number): readonly number[] =>
-    (writtenAt.get(webhookNumber) ?? []).filter((at) => at > now - MINUTE_MS);
-  return {
-    limited: (changes, now) =>
-      changes.map((change, before) => {
-        const { state, webhookNumber } = change.progress;
-        const isOver = recent(webhookNumber, now).length + before >= STATE_EVENTS_PER_MINUTE;
-        return isOver && isRunnable(state) ? { ...change, event: null } : change;
-      }),
-    written: (changes, now) => {
-      for (const { event, progress } of changes) {
-        if (event === null) continue;
-        writtenAt.set(progress.webhookNumber, [...recent(progress.webhookNumber, now), now]);
-      }
     },
   };
 }

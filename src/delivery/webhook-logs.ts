@@ -3,11 +3,11 @@
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
-import type { Batch, LogPosition, OffsetRange, Position } from '../domain/batch.ts';
+import type { Batch, BatchFate, Finished, LogPosition, OffsetRange, Position, SettledBatch } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import {
-  createLanes,
+  endInLanes,
   examineAgain,
   hasLaneWork,
   type Lanes,
@@ -18,6 +18,7 @@ import {
   unpark,
 } from './lanes.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
+import { parkedToWrite, returnParked, returnRecords } from './parked.ts';
 
 /** A claimed batch that is not settled. */
 type Held = {
@@ -299,68 +300,47 @@ export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   return slow;
 }
 
-/** Parked batches that get rows now: their keys wait for rows, or they have waited for long. */
-export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
-  const { lanes } = log;
-  if (lanes === null || lanes.parkedBatches === 0) return [];
-  const found: Batch[] = [];
-  for (const [key, batches] of lanes.parked) {
-    // Nothing of a key gets a row before what precedes it.
-    const isBlocked = batches.some((batch) => lanes.blocked.has(batch));
-    for (const batch of batches) {
-      const at = log.held.get(batch.firstOffset)?.at ?? now;
-      if (log.writing.has(batch) || lanes.freed.has(key) || (!isBlocked && at > now - SLOW_ATTEMPT_MS)) break;
-      found.push(batch);
-    }
+/** What a settlement wrote of a webhook. */
+export type Written = {
+  /** The outcomes as they were written: some batches got rows meanwhile, or were lost. */
+  readonly finished: readonly Finished[];
+  readonly batches: readonly SettledBatch[];
+  /** Batches of slow attempts that have a row now, and the position that was written. */
+  readonly slow: readonly Batch[];
+  readonly position: Position | null;
+  /** Batches whose records return to the log: they were not sent, and have no row. */
+  readonly returned: readonly Batch[];
+};
+
+/** Notes that outcomes are written, or given up: `all`, as they were before. `batches` has an entry for each outcome that is written. */
+export function noteSettled(
+  logs: Pick<WebhookLogs, 'settled'>,
+  log: WebhookLog,
+  all: readonly Finished[],
+  { finished, batches, slow, position, returned }: Written,
+  now: number,
+): void {
+  if (position !== null) Object.assign(log, { written: position, writtenAt: now });
+  for (const { firstOffset } of slow) {
+    const held = log.held.get(firstOffset);
+    if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
   }
-  return found;
-}
-
-/** Whether something of the order by key is to be written immediately. */
-export function hasLaneWrites({ lanes }: WebhookLog): boolean {
-  return lanes !== null && (lanes.blocked.size > 0 || lanes.labels.length > 0);
-}
-
-/** Records that no claim holds any more return to the log, to be claimed again. */
-export function returnRecords(log: WebhookLog, ranges: readonly OffsetRange[]): void {
-  if (ranges.length === 0) return;
-  const merged: { first: number; last: number }[] = [];
-  for (const { first, last } of [...log.gaps, ...ranges].toSorted((one, other) => one.first - other.first)) {
-    const before = merged.at(-1);
-    if (before !== undefined && before.last + 1 >= first) before.last = Math.max(before.last, last);
-    else merged.push({ first, last });
-  }
-  log.gaps = merged;
-}
-
-/** Parked batches return to the log: the webhook sends nothing more, or in another order. */
-export function returnParked(log: WebhookLog): void {
-  if (log.lanes === null) return;
-  // Those that get rows stay until these are written.
-  const parked = [...log.held.values()]
-    .filter(({ batch, isParked }) => isParked && !log.writing.has(batch))
-    .map(({ batch }) => batch);
-  for (const { firstOffset } of parked) log.held.delete(firstOffset);
+  for (const { fate } of batches) if (isPending(fate)) log.dueAt = Math.min(log.dueAt, fate.at);
+  logs.settled(
+    log,
+    all.flatMap(({ job }) => job.batch ?? []),
+  );
+  if (log.lanes !== null) endInLanes(log.lanes, finished, batches);
   returnRecords(
     log,
-    parked.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
+    returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
   );
-  log.lanes = null;
-  log.order = null;
 }
 
-/**
- * Claims under another order begin. False: not yet, because batches are under way whose keys nobody knows, or which knew of no keys.
- */
-export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
-  if (log.order === order) return true;
-  const isByKey = order === 'key' || log.order === 'key';
-  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
-  if (isByKey && isBusy) return false;
-  returnParked(log);
-  log.order = order;
-  log.lanes = order === 'key' ? createLanes() : null;
-  return true;
+type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }>;
+
+function isPending(fate: BatchFate | null): fate is Pending {
+  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }
 
 /** Whether work waits that no claim has taken. */

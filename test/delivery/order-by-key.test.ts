@@ -63,7 +63,10 @@ describe('order by key', () => {
       underWay.delete(key);
       return { status: 200 };
     });
-    await publish(d, Array.from({ length: 60 }, (_, n) => `key-${n % 6}`));
+    await publish(
+      d,
+      Array.from({ length: 60 }, (_, n) => `key-${n % 6}`),
+    );
     await d.start();
     await until('the end', () => isDrained(d));
     assert.equal(at.deliveries.length, 60);
@@ -100,8 +103,13 @@ describe('order by key', () => {
         keys.map((_, n) => n),
       );
       const delivered = at.deliveries.flatMap(({ records }) => records.map(({ offset }) => offset));
-      const bad = delivered.filter((offset) => keys[offset] === 'bad').filter((offset, n, all) => all.indexOf(offset) === n);
-      assert.deepEqual(bad, bad.toSorted((one, other) => one - other));
+      const bad = delivered
+        .filter((offset) => keys[offset] === 'bad')
+        .filter((offset, n, all) => all.indexOf(offset) === n);
+      assert.deepEqual(
+        bad,
+        bad.toSorted((one, other) => one - other),
+      );
     });
 
   it('goes on with a key after its dead record', async (t) => {
@@ -145,7 +153,10 @@ describe('order by key', () => {
     assert.equal(replayed.length, 30);
     for (const key of ['key-0', 'key-1', 'key-2']) {
       const found = replayed.filter((record) => keyOf(record) === key).map(({ offset }) => offset);
-      assert.deepEqual(found, found.toSorted((one, other) => one - other));
+      assert.deepEqual(
+        found,
+        found.toSorted((one, other) => one - other),
+      );
     }
     isFailing = true;
     await publish(d, keys);
