@@ -1,4 +1,4 @@
-/** Receivers that consist of a library of npm: an HTTPS server of this process gives the library what came, and answers as it judges. */
+/** Receivers that consist of a library of npm: an HTTPS server of this process gives the library each request, and answers as it judges. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { createRequire } from 'node:module';
