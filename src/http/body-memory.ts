@@ -16,7 +16,9 @@ const BODIES_BYTES_PER_OWNER: number = 32 * 1024 * 1024;
 export const BODY_FIRST_BYTES: number = 16 * 1024;
 
 export type BodyMemory = {
-  /** Copies the chunk, which cannot be read afterwards. Throws 429 if the bodies of the owner hold too many bytes, 503 if those of all do. */
+  /**
+   * Copies the chunk, which cannot be read afterwards. Throws 429 if the bodies of the owner hold too many bytes, 503 if those of all do.
+   */
   add(chunk: Uint8Array): void;
   /** The bytes that were added, in memory that the caller may keep. */
   whole(): Buffer;

@@ -30,7 +30,7 @@ export type OutboundConnection = {
 };
 
 /** Opens it in the background. `onLost`: it ended while nothing was in progress. */
-export function openConnection(
+export function openOutbound(
   connect: (steps: ConnectSteps, signal: AbortSignal) => Promise<TLSSocket>,
   onLost: (connection: OutboundConnection) => void,
 ): OutboundConnection {

@@ -2,7 +2,7 @@
 
 import type { Owner } from '../kernel/fair-queue.ts';
 import { connectTo, type Destination, type Way } from './connect.ts';
-import { type OutboundConnection, openConnection } from './connection.ts';
+import { type OutboundConnection, openOutbound } from './connection.ts';
 import { CONNECTIONS_PER_ORIGIN_MAX } from './limits.ts';
 
 /** Below the 5 s of Node's servers, so that a request is rarely sent on a closing connection. */
@@ -46,7 +46,7 @@ export function createConnections(destination: Destination, way: Way): Connectio
   let closed = false;
 
   function open(owner: Owner): OutboundConnection {
-    const connection = openConnection((steps, signal) => connectTo(destination, way, steps, signal, owner), drop);
+    const connection = openOutbound((steps, signal) => connectTo(destination, way, steps, signal, owner), drop);
     all.add(connection);
     return connection;
   }

@@ -180,15 +180,17 @@ function headOf({ method, url, headers, body }: ExchangeRequest): string | null 
   let text = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`;
   for (let at = 0; at < headers.length; at += 2) {
     const line = `${headers[at]}: ${headers[at + 1]}\r\n`;
-    if (!SENDABLE.test(line)) return null;
+    if (!SENDABLE.test(line) || OF_CONNECTION.test(line)) return null;
     text += line;
   }
   return text + (method === 'POST' || body.length > 0 ? `content-length: ${body.length}\r\n\r\n` : '\r\n');
 }
 
-/** RFC 9110 §5.1, §5.5, and no header that says how the connection is used: the exchange sets these. */
-const SENDABLE =
-  /^(?!(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade):)[!#$%&'*+.^_`|~0-9a-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n$/i;
+/** RFC 9110 §5.1, §5.5. */
+const SENDABLE = /^[!#$%&'*+.^_`|~0-9a-z-]+: [\t\x20-\x7e\x80-\xff]*\r\n$/i;
+
+/** Headers that say how the connection is used: only the exchange sets these. */
+const OF_CONNECTION = /^(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade):/i;
 
 function writeRequest(socket: TLSSocket, head: string, body: Uint8Array): void {
   if (body.length > COPIED_BODY_BYTES) {
