@@ -8,7 +8,7 @@ import { EVENT_REQUEST_BYTES } from '../../../src/domain/limits.ts';
 import { EVENT_DATA_BYTES } from '../../../src/events/limits.ts';
 import { type Api, requestToken } from '../../demo/api.ts';
 import { type Attack, startAttack } from '../harness/attack.ts';
-import { makePublicKey } from '../harness/pgp.ts';
+import { makeDamagedKey, makePublicKey } from '../harness/pgp.ts';
 import { measureInRounds } from '../harness/rounds.ts';
 import { type Credentials, EDGE, type Service, startService } from '../harness/service.ts';
 import { type BenchResult, type Goal, type Row, valuesOf } from '../report/result.ts';
@@ -22,6 +22,8 @@ const LONGEST_MS = 100;
 const IDLE = 'nothing else';
 /** The customer's webhooks with slow filters, as many as it may have beside two others. */
 const FILTERS = 98;
+/** As many as a key of 64 KiB has. */
+const DAMAGED_USERS = 200;
 const CALL_EVERY_MS = 10;
 /** An idle service has no longer turns. */
 const QUIET_MS = 200;
@@ -47,7 +49,7 @@ export const sharesBench: Bench = {
     try {
       const hostile = await makeCustomer(service, 'hostile');
       const other = await makeCustomer(service, 'other');
-      const attacks = await attacksOf(service, hostile.api, quick ? 3 : FILTERS);
+      const attacks = await attacksOf(service, hostile, quick ? 3 : FILTERS);
       const guarded = `${service.url}${EDGE}/webhooks/${await makeWebhook(other.api, 'one')}`;
       const beside = async (attack: Attack | null): Promise<Record<string, number>> => {
         await quiet(service.pid, turnsFile);
@@ -72,8 +74,10 @@ export const sharesBench: Bench = {
   },
 };
 
+type Customer = { readonly id: string; readonly api: Api; readonly token: string };
+
 /** An application of a new customer that may do what customers may. */
-async function makeCustomer({ admin, url }: Service, name: string): Promise<{ api: Api; token: string }> {
+async function makeCustomer({ admin, url }: Service, name: string): Promise<Customer> {
   const make = async <T>(path: string, body: unknown): Promise<T> =>
     (await admin.call<T>(201, 'POST', `${EDGE}/${path}`, body)).body;
   const { id: customerId } = await make<{ id: string }>('customers', { name, externalId: name });
@@ -81,7 +85,19 @@ async function makeCustomer({ admin, url }: Service, name: string): Promise<{ ap
   const { id: userId } = await make<{ id: string }>('users', { customerId, ...role });
   const application = { customerId, name, userId, scopes: SCOPES };
   const token = (await requestToken(url, await make<Credentials>('applications', application))).access_token;
-  return { api: admin.as(token), token };
+  return { id: customerId, api: admin.as(token), token };
+}
+
+/** The cookie of a session in the customer's portal. */
+async function openPortal({ admin }: Service, customer: Customer): Promise<string> {
+  const link = await admin.call<{ url: string }>(201, 'POST', `${EDGE}/customers/${customer.id}/portal-links`, {
+    role: 'viewer',
+  });
+  const { headers } = await fetch(link.body.url, { redirect: 'manual' });
+  return headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; ');
 }
 
 async function makeWebhook(api: Api, type: string, filter: object | null = null): Promise<string> {
@@ -114,7 +130,9 @@ function filled(bytes: number, part: (n: number) => string): string {
   }
 }
 
-async function attacksOf({ admin }: Service, api: Api, filters: number): Promise<Attack[]> {
+async function attacksOf(service: Service, hostile: Customer, filters: number): Promise<Attack[]> {
+  const { admin } = service;
+  const { api } = hostile;
   const names = ['one', 'filtered', 'plain', 'matched'];
   for (const name of names) await admin.call(201, 'POST', `${EDGE}/event-types`, { name: `order.${name}` });
   for (let n = 0; n < filters; n += 1) await makeWebhook(api, 'filtered', slowFilter(n));
@@ -134,6 +152,8 @@ async function attacksOf({ admin }: Service, api: Api, filters: number): Promise
   const objects = (bytes: number): string => filled(bytes, (n) => `{"k${n}":1}`);
   const post = `${EDGE}/events`;
   const publicKey = await makePublicKey();
+  const damagedKey = await makeDamagedKey(DAMAGED_USERS);
+  const cookie = await openPortal(service, hostile);
   const ofMembers = `{"type":"order.plain","data":{${members}}}`;
   return [
     {
@@ -189,6 +209,13 @@ async function attacksOf({ admin }: Service, api: Api, filters: number): Promise
       path: `${EDGE}/webhooks/${plain}/records?after=1000000&wait=30`,
     },
     { name: 'PGP keys', connections: 8, path: `${EDGE}/keys`, body: JSON.stringify({ name: 'key', publicKey }) },
+    {
+      name: 'PGP keys with damaged signatures',
+      connections: 4,
+      path: `${EDGE}/keys`,
+      body: JSON.stringify({ name: 'key', publicKey: damagedKey }),
+    },
+    { name: '300 live pages', connections: 300, method: 'GET', path: '/deliveries/live', cookie },
   ];
 }
 

@@ -11,6 +11,8 @@ export type Attack = {
   readonly body?: string;
   /** The last byte of the body never comes. */
   readonly unfinished?: boolean;
+  /** The session of a portal, instead of the token. */
+  readonly cookie?: string;
 };
 
 /** What `attacker.ts` reads from its file. */

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import type { AttackPlan } from './attack.ts';
 
 const plan = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as AttackPlan;
-const { url, token, connections, method = 'POST', path, body = '', unfinished = false } = plan;
+const { url, token, connections, method = 'POST', path, body = '', unfinished = false, cookie } = plan;
 const bytes = Buffer.from(body);
 const agent = new Agent({ keepAlive: true, maxSockets: connections });
 const replies: Record<string, number> = {};
@@ -13,7 +13,7 @@ const replies: Record<string, number> = {};
 function once(): Promise<void> {
   return new Promise((resolve) => {
     const headers = {
-      authorization: `Bearer ${token}`,
+      ...(cookie === undefined ? { authorization: `Bearer ${token}` } : { cookie }),
       ...(bytes.length === 0 ? {} : { 'content-type': 'application/json', 'content-length': bytes.length }),
     };
     const sent = request(url + path, { method, agent, headers }, (reply) => {
