@@ -75,8 +75,8 @@ for (const [name, verify] of Object.entries(LIBRARIES))
     // No library that can be had knows v1a. If a version learns it, this test fails, and match-a-receiver.md can say so.
     it('refuses v1a, which it does not know, and accepts v1 beside it', () => {
       verify([]);
-      const { alone, beside } = deliveriesOfEd25519();
-      const [refused, accepted] = verify([alone, beside]);
+      const { only, beside } = deliveriesOfEd25519();
+      const [refused, accepted] = verify([only, beside]);
       assert.match(String(refused), /signature/i);
       assert.equal(accepted, null);
     });

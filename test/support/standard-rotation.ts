@@ -71,7 +71,7 @@ export async function deliveriesOfRotation(t: TestContext): Promise<Verified[]> 
 }
 
 /** A message that is signed now with Ed25519 only, and the same with the signature of a secret after that. */
-export function deliveriesOfEd25519(): { readonly alone: StandardMessage; readonly beside: StandardMessage } {
+export function deliveriesOfEd25519(): { readonly only: StandardMessage; readonly beside: StandardMessage } {
   const secret = Buffer.alloc(32, 7).toString('base64');
   const body = '{"name":"Zoë ☃"}';
   const bytes = Buffer.from(body);
@@ -91,5 +91,5 @@ export function deliveriesOfEd25519(): { readonly alone: StandardMessage; readon
     body,
     headers: { ...headers, 'webhook-signature': signature },
   });
-  return { alone: signedBy(v1a), beside: signedBy(`${v1a} ${v1}`) };
+  return { only: signedBy(v1a), beside: signedBy(`${v1a} ${v1}`) };
 }
