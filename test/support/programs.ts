@@ -20,8 +20,13 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
 
 /** For the option `skip` of a test: false if the programs are installed, or the reason why it cannot run. */
 export function lacking(...programs: readonly string[]): string | false {
-  const missing = programs.filter((program) => !isInstalled(program));
+  const missing = missingOf(programs);
   return missing.length > 0 && process.env.CI === undefined && describeMissing(missing);
+}
+
+/** Those of the programs that are not installed. */
+export function missingOf(programs: readonly string[]): string[] {
+  return programs.filter((program) => !isInstalled(program));
 }
 
 /** Like `zsh is not installed (apt-get install zsh)`. */
