@@ -143,10 +143,8 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage(
-  { webhook, endpoint, batchId, now }: Parts,
-  { bytes, headers: content, messageId }: DeliveryBody,
-): Message {
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, made: DeliveryBody): Message {
+  const { bytes, headers: content, messageId } = made;
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now) : null;
@@ -168,7 +166,7 @@ function buildMessage(
     Object.assign(headers, standard);
   }
   if (webhook.signature !== null) {
-    const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
+    const message = { body: bytes, at: now, id: templateId(batchId, made), url };
     Object.assign(headers, signByTemplate(webhook.signature, endpoint, message).headers);
   }
   return { url, body: bytes, headers, own };
@@ -195,6 +193,11 @@ const KEY_MAKERS: Readonly<Record<SignatureTemplate['key'], (secret: Secret) => 
   // What `givenSecret` removed is a part of the key for Stripe and Outpost.
   prefixed: (secret) => textKeyOf(secret, PREFIXED_KEYS, STANDARD_SECRET_PREFIX),
 };
+
+/** `{id}` of templates: the `webhook-id` that the request has, or would have with Standard Webhooks. */
+export function templateId(batchId: string, { messageId }: Pick<DeliveryBody, 'messageId'>): string {
+  return messageId ?? `msg_${batchId}`;
+}
 
 /** Signs a request as the template of its webhook says, at the time of the message. */
 export function signByTemplate(

@@ -246,7 +246,8 @@ export type WebhookInput = OfCustomer & {
   readonly thin?: boolean | undefined;
   readonly customHeaders?: readonly { readonly name: string; readonly value: string }[] | undefined;
   readonly encryptionKeyName?: string | null | undefined;
-  readonly ordered?: boolean | undefined;
+  /** True: one batch at a time. `key`: events of one `orderingKey` one after another. Default: false. */
+  readonly ordered?: boolean | 'key' | undefined;
   readonly maxBatchRecords?: number | undefined;
   readonly maxRecordsPerSecond?: number | null | undefined;
   readonly retry?:

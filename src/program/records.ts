@@ -198,7 +198,7 @@ export type Webhook = Owned & {
   readonly thin: boolean;
   readonly customHeaders: readonly { readonly name: string; readonly value: string }[];
   readonly encryptionKeyName: string | null;
-  readonly ordered: boolean;
+  readonly ordered: boolean | 'key';
   readonly maxBatchRecords: number;
   readonly maxRecordsPerSecond: number | null;
   readonly retry: {

@@ -10,7 +10,7 @@ import { npmModules } from '../support/npm-tools.ts';
 
 type Library = { Webhook: new (secret: string) => { verify(body: string, headers: object): unknown } };
 
-const { Webhook } = createRequire(join(npmModules('receiver-libraries'), 'x'))('svix') as Library;
+const { Webhook } = createRequire(join(npmModules('other-receivers'), 'x'))('svix') as Library;
 const DATA = { orderId: 42, name: 'Zoë' };
 
 /** What the receiver of an imported endpoint gets. */

@@ -37,7 +37,7 @@ async function rotated(t: TestContext, signature: Readonly<Record<string, string
 
 for (const key of ['text', 'prefixed'])
   it(`stripe constructs the event with either secret of a rotation as a key of the kind ${key}, and not from a changed body`, async (t) => {
-    const modules = npmModules('signature-libraries');
+    const modules = npmModules('other-receivers');
     const Stripe = createRequire(join(modules, 'index.js'))(join(modules, 'stripe')) as new (
       key: string,
     ) => StripeLibrary;
@@ -56,7 +56,7 @@ for (const key of ['text', 'prefixed'])
   });
 
 it('@octokit/webhooks-methods verifies the active secret, and not a changed body', async (t) => {
-  const index = join(npmModules('signature-libraries'), '@octokit/webhooks-methods/dist-node/index.js');
+  const index = join(npmModules('other-receivers'), '@octokit/webhooks-methods/dist-node/index.js');
   const { verify } = (await import(pathToFileURL(index).href)) as OctokitLibrary;
   const { body, headers, secret, next } = await rotated(t, { preset: 'github' });
   const signature = String(headers['x-hub-signature-256']);
