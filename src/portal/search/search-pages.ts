@@ -28,7 +28,7 @@ const DIALOG = 'dialog';
  * of their data, and the documentation.
  */
 export function searchPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages } = dependencies;
+  const { pages, hasPage } = dependencies;
   const documents = createLibrary();
   return [
     pages.view(PATH, 'both', async ({ query, may, now }) => {
@@ -38,10 +38,12 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       const view = listView({
         title: 'Search',
         lead:
-          'Finds endpoints, webhooks, event types, applications, users, products and keys by name or id, deliveries and events by ' +
-          'id or by values of their data, and pages and actions, such as “rotate secret of Production”.',
+          `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
+          'name or id, deliveries and events by id or by values of their data, and pages and actions, such as “rotate secret of ' +
+          'Production”.',
         path: PATH,
         query,
+        submit: 'Search',
         filters: [textField(newForm({ q: text }), { name: 'q', label: 'Search', type: 'search' })],
         results,
       });
