@@ -135,7 +135,7 @@ function progressOf(delivery: Delivery, now: number): Html {
       : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
   }
   if (isLeased) return html`in progress${attempts}`;
-  if (!isRunnable(webhookState)) return html`<span title="The webhook ${webhookState === 'failed' ? 'has failed' : 'is stopped'}.">webhook ${webhookState === 'failed' ? 'failed' : 'off'}</span>${attempts}`;
+  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
   if (webhookMode === 'pull') return html`not acknowledged`;
   if (nextAttemptAt === null) return html`not tried yet`;
   return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
