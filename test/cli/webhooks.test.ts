@@ -259,9 +259,10 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.equal((await json<Page>([...list, '--since', '2026-01-01T00:00:00+01:00'])).items.length, 2);
   const id = deliveries.items[0]?.id ?? '';
   const [heads, first] = (await run(list)).stdout.split('\n').map((line) => line.split(/ {2,}/));
-  assert.deepEqual(heads?.slice(0, 4), ['id', 'webhookId', 'offset', 'eventType']);
-  assert.deepEqual(first?.slice(0, 4), [id, webhook.id, '1', 'order.placed']);
-  assert.equal(first?.[heads?.indexOf('nextAttemptAt') ?? -1], '-', 'none is due while the webhook is stopped');
+  assert.deepEqual(heads, ['event', 'webhook', 'state', 'at (UTC)', 'id']);
+  assert.deepEqual([...(first ?? []).slice(0, 3), first?.[4]], ['order.placed', webhook.name, 'pending', id]);
+  assert.match(first?.[3] ?? '', /^\d\d-\d\d \d\d:\d\d$/);
+  assert.equal(deliveries.items[0]?.nextAttemptAt, null, 'none is due while the webhook is stopped');
   assert.deepEqual((await json(['deliveries', 'show', id])).attempts, []);
   assert.match((await run(['deliveries', 'show', id])).stdout, /\nstate +pending\n[\s\S]*\nNo attempt yet\.\n$/);
   assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending, and its webhook is stopped/);

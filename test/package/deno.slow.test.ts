@@ -213,7 +213,9 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);
   assert.deepEqual([pushed.code, /pull/.test(pushed.stderr)], [1, true], pushed.stderr);
   for (const verb of ['stop', 'delete']) await run(`webhook ${verb}`, webhook.id);
-  await run('endpoint rotate-authentication', endpoint.id, '--authentication', '{"method":"bearer","token":"a-token"}');
+  const bearer = (token: string): string => JSON.stringify({ method: 'bearer', token });
+  await run('endpoint update', endpoint.id, '--fields', `{"authentication":${bearer('one')}}`);
+  await run('endpoint rotate-authentication', endpoint.id, '--authentication', bearer('two'));
   for (const verb of ['rotate-secret', 'rotate-api-key', 'delete']) await run(`endpoint ${verb}`, endpoint.id);
   await run('event-type delete', 'order.placed');
 

@@ -30,7 +30,7 @@ const COMMANDS = [
 ] as const;
 
 describe('the version of PostgreSQL', () => {
-  it('may be 18: the store and the way to a delivery pass their tests', async (t) => {
+  it('may be 18: the store and the way to a delivery pass their tests', { timeout: 900_000 }, async (t) => {
     const output = await runNestedTests(t, ['scripts/suite.ts', ...TESTS], {
       TEST_DATABASE: 'postgres',
       TEST_POSTGRES_PROGRAMS: programsOfVersion(t, 18),

@@ -25,7 +25,7 @@ import {
 import { type Credentials, createEmployee, EDGE, registerReaders, TOKEN_PATH } from './service.ts';
 
 /** PostgreSQL as it comes. */
-const DURABLE = {
+export const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -130,12 +130,12 @@ function started(running: Delivering | null): Delivering {
   return running;
 }
 
-type Calls = Readonly<Record<'publishOne' | 'issueOne' | 'guardOne', (n: number) => Promise<void>>> & {
+export type Calls = Readonly<Record<'publishOne' | 'issueOne' | 'guardOne', (n: number) => Promise<void>>> & {
   close(): Promise<void>;
 };
 
 /** Requests by their number, which choose the instance, the client and the event type. */
-async function prepareCalls({ service, instances }: Delivering, connections: number): Promise<Calls> {
+export async function prepareCalls({ service, instances }: Delivering, connections: number): Promise<Calls> {
   const { adminToken, url } = service;
   const readers = await registerReaders(service, READERS);
   const employee = await createEmployee(service);
@@ -182,7 +182,7 @@ async function costOf({ instances }: Delivering, work: () => Promise<void>): Pro
   return { ms: performance.now() - from, cpuMsByThread: differences(cpu(), before) };
 }
 
-async function newDatabase(url: (database: string) => string, name: string): Promise<string> {
+export async function newDatabase(url: (database: string) => string, name: string): Promise<string> {
   const client = new pg.Client({ connectionString: url('postgres') });
   await client.connect();
   await client.query(`CREATE DATABASE "${name}"`).finally(() => client.end());

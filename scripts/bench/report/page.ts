@@ -17,11 +17,16 @@ export function readNotes(text: string): Notes {
   );
 }
 
-/** The note `postgresql` is a section of its own at the end: scripts/bench/cost.ts measures its figures, and stores none. */
+/**
+ * The notes `decide` and `postgresql` are sections of their own, at the beginning and at the end: scripts/bench/cost.ts measures their
+ * figures, and stores none.
+ */
 export function reportPage(stored: readonly StoredResult[], notes: Notes): string {
-  const onPostgres = notes.get('postgresql');
+  const [decide, onPostgres] = ['decide', 'postgresql'].map((name) => notes.get(name));
   const sections = [
     INTRODUCTION,
+    ...(decide === undefined ? [] : [`## From publish to delivery, beside others\n\n${decide}`]),
+    METHOD,
     environments(stored),
     goalTable(stored),
     ...stored.map((one) => section(one, notes)),
@@ -38,15 +43,15 @@ What you gain: one process on two cores issues thousands of access tokens, check
 of thousands of records in batches each
 second, with about 200 MB of memory and no database server. That is more than the libraries and queues that you would otherwise \
 combine reached on the same machine.
-Operations take about as long with millions of rows as with thousands.
+Operations take about as long with millions of rows as with thousands.`;
+
+const METHOD = `## How it is measured
 
 Each benchmark measures its contenders in one run, in rounds, one after the other and then again. The bare server or client shows the
-limit of the machine. Figures are medians,
-with the minimum and the maximum in parentheses. Absolute figures depend on the machine and the moment; ratios last longer. \`npm run
-bench\` runs every benchmark in less than
-20 minutes ([scripts/bench/](../scripts/bench/)). It names the Debian packages that are missing and installs the peers from npm. This page
-has the newest result of each benchmark;
-they may be from different runs.
+limit of the machine. Figures are medians, with the minimum and the maximum in parentheses. Absolute figures depend on the machine and the
+moment; ratios last longer. \`npm run bench\` runs every benchmark in less than 20 minutes ([scripts/bench/](../scripts/bench/)). It names
+the Debian packages that are missing and installs the peers from npm. This page has the newest result of each benchmark; they may be from
+different runs.
 
 The tables of threads come from V8's profiler, in a separate measurement without the start. The time of a function counts for its \
 purpose, and the time of shared code (buffers,
