@@ -1,6 +1,6 @@
 /**
  * How long the service takes for each page of both portals, with the six days of life of `npm run demo -- --keep`: from the request to the
- * last byte, over a connection that is open. Run: `npm run bench:pages`. docs/benchmarks.md has the slowest. Exits with 1 if the median of a
+ * last byte, over a connection that is open. Run: `npm run bench:pages`. docs/portal.md has the slowest. Exits with 1 if the median of a
  * page is above its limit.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
