@@ -297,7 +297,7 @@ CREATE TABLE webhook (
   filter                 TEXT CHECK (filter IS NULL OR json_valid(filter)),  -- which events of these types it gets
   custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
   encryption_key_name    TEXT,
-  ordered                INTEGER NOT NULL CHECK (ordered IN (0, 1)),
+  ordered                TEXT NOT NULL CHECK (ordered IN ('none', 'webhook', 'key')),
   max_batch_records      INTEGER NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second REAL,
   retry_policy           TEXT NOT NULL CHECK (retry_policy IN ('exponential', 'linear', 'schedule')),
@@ -393,6 +393,7 @@ CREATE TABLE event (
   created_at     INTEGER NOT NULL,
   erased_at      INTEGER,
   content_hash   BLOB CHECK (length(content_hash) = 32),  -- if it has an idempotency key; null once erased
+  ordering_key   TEXT,           -- events of one key stay in order (webhook.ordered); null once erased
   CHECK (erased_at IS NULL OR content_hash IS NULL),
   CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) STRICT;
@@ -403,6 +404,8 @@ CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
+-- Events of one ordering key, newest first. Events without one do not pay for it.
+CREATE INDEX event_of_key ON event (ordering_key) WHERE ordering_key IS NOT NULL;
 -- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
 
@@ -480,7 +483,8 @@ CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
 -- Records that were sent together. Batches of a webhook do not overlap. The state of a record is that of its batch; a record without one
 -- is pending. A batch is inserted with its outcome; only after a failure, a replay or a slow attempt it is first inserted as pending, and
--- changes later. While a slow attempt is in progress, `lease_owner` names the process, and `next_attempt_at` has already passed.
+-- changes later. While a slow attempt is in progress, `lease_owner` names the process, and `next_attempt_at` has already passed. A pending
+-- batch without `next_attempt_at` waits for earlier records of its key.
 CREATE TABLE batch (
   webhook_number   INTEGER NOT NULL,
   first_offset     INTEGER NOT NULL,
@@ -493,14 +497,17 @@ CREATE TABLE batch (
   lease_owner      TEXT,
   settled_at       INTEGER,
   updated_at       INTEGER,  -- the last claim, outcome or replay
+  lane             TEXT,     -- while it waits, with `ordered` `key`: the key of all its records, '' for none; null: not looked at
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
-  CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
+  CHECK (state = 'pending' OR next_attempt_at IS NULL),
   CHECK ((state = 'pending') = (settled_at IS NULL)),
   CHECK (lease_owner IS NULL OR state = 'pending')
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
+-- By the order of a key.
+CREATE INDEX batch_lane ON batch (webhook_number, lane, first_offset) WHERE state = 'pending';
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 

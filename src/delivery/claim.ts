@@ -3,7 +3,7 @@
  * claim is in the memory of this process only. If the process ends, the next one finds the records in no batch and sends them.
  */
 
-import type { Batch, Claimed, DeliveryTarget, NextLook, Room } from '../domain/batch.ts';
+import type { Batch, Claimed, DeliveryTarget, Room } from '../domain/batch.ts';
 import { BATCH_BYTES } from '../domain/limits.ts';
 import type { Progress, WebhookConfiguration } from '../domain/webhook.ts';
 import {
@@ -19,12 +19,11 @@ import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { OAUTH_TIMEOUT_MS, UNCLAIMABLE_PAUSE_MS } from './limits.ts';
+import { selectInLanes, type Work } from './claim-lanes.ts';
+import { OAUTH_TIMEOUT_MS, POLL_MS, UNCLAIMABLE_PAUSE_MS, WAITING_READ_MAX } from './limits.ts';
+import { takeOrder } from './parked.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
 import type { WebhookLog, WebhookLogs } from './webhook-logs.ts';
-
-/** Waiting records whose sizes are read for one claim. */
-const WAITING_READ_MAX = 2000;
 
 type Dependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;
@@ -32,7 +31,7 @@ type Dependencies = {
   readonly ids: Ids;
   readonly log: Log;
   readonly scheduler: Pick<Scheduler, 'room'>;
-  readonly logs: Pick<WebhookLogs, 'hold'>;
+  readonly logs: Pick<WebhookLogs, 'hold' | 'park'>;
 };
 
 /** A claim, and when to look at the webhook if nothing happens. */
@@ -59,11 +58,18 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   if (webhook.progress.state === 'started' && (log.sentAt ?? 0) < webhook.progress.stateAt) log.sentAt = null;
   const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: log.sentAt });
   if (renewAt <= now) await store.dispatch.beginSession(webhookNumber, { id: ids.uuid(), at: now });
+  const isTaken = takeOrder(log, ordered);
   const room = scheduler.room(webhook, now, log.end - log.next);
-  const { batches, next, through } = await selectWork(store, target, log, room);
+  const {
+    batches,
+    next,
+    through,
+    parked = [],
+  } = isTaken ? await selectWork(dependencies, target, log, room) : anotherOrder(now);
   // Nothing is awaited from here on: a position that is written in between must not pass records that are neither held nor waiting.
   if (through !== null) moveTo(log, through + 1);
   logs.hold(log, batches, now);
+  logs.park(log, parked, now);
   // A webhook with work in progress is not silent, and its outcome is followed by another look; so is a pause.
   const isSilent = batches.length === 0 && room.claimed === 0 && room.batches > 0;
   const isHeartbeat = isSilent && silentUntil <= now;
@@ -88,11 +94,13 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
-/** `through`: the last record that is claimed or passed over; null if the log does not move. */
-type Work = { readonly batches: readonly Batch[]; readonly next: NextLook; readonly through: number | null };
+/** Batches that are under way under another order end first. */
+function anotherOrder(now: number): Work {
+  return { batches: [], next: { kind: 'not before', at: now + POLL_MS }, through: null };
+}
 
 async function selectWork(
-  store: Dependencies['store'],
+  { store, ids }: Pick<Dependencies, 'store' | 'ids'>,
   target: DeliveryTarget,
   log: WebhookLog,
   room: Room,
@@ -100,6 +108,11 @@ async function selectWork(
   const { batches: most, now } = room;
   if (most === 0) return { batches: [], next: room.next, through: null };
   const { webhook } = target;
+  if (log.lanes !== null)
+    return selectInLanes({ store, newId: ids.uuid }, webhook, log, log.lanes, {
+      ...room,
+      batches: Math.min(most, batchesReadAtOnce(webhook)),
+    });
   // What failed has a row with a due time, and nothing else has.
   const hasRetries = log.dueAt < NEVER;
   if (webhook.ordered) {

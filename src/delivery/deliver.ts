@@ -245,13 +245,15 @@ function freeMemory(body: BodyOrFailure): void {
 }
 
 /**
- * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, its key may have
+ * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or changed its order, its key may have
  * expired, or its format may have none of the heartbeats.
  */
 function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
   const { progress, ordered, format } = target.webhook;
   if (job.batch === null && format !== 'records') return false;
-  return isRunnable(progress.state) && stopReason(target, now) === null && (!ordered || job.ordered);
+  return (
+    isRunnable(progress.state) && stopReason(target, now) === null && (ordered === false || job.ordered === ordered)
+  );
 }
 
 /** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */

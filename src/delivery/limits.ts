@@ -40,6 +40,9 @@ export const POLL_MS = 250;
  */
 export const LOOK_EVERY_MS = 10;
 
+/** Waiting records whose sizes are read for one claim. */
+export const WAITING_READ_MAX = 2000;
+
 /** Webhooks whose positions are read together. */
 export const POSITIONS_AT_ONCE = 500;
 
@@ -76,6 +79,14 @@ export const CLAIMED_IN_ALL = 4096;
  */
 export const POSITION_EVERY_MS = 5000;
 export const SLOW_ATTEMPT_MS = 2000;
+
+/**
+ * Order by key: batches of one webhook that were passed over and wait in memory, keys whose first rows are read together, and rows that get
+ * their keys in one transaction.
+ */
+export const PARKED_PER_WEBHOOK = 1000;
+export const LANES_AT_ONCE = 500;
+export const LABELLED_AT_ONCE = 100;
 
 /** The least time between two looks at all webhooks that have moved, for positions and rows to write. */
 export const POSITIONS_PAUSE_MS = 100;

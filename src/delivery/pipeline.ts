@@ -4,7 +4,7 @@
  * again, so a killed process loses nothing: the next start continues.
  */
 
-import type { BatchFate, Finished, Job } from '../domain/batch.ts';
+import type { Finished, Job } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
@@ -15,6 +15,7 @@ import type { Store } from '../store/port/store.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
+import { isAwaited } from './lanes.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -32,10 +33,11 @@ import {
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
+import { hasLaneWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import { createWebhookLogs, hasWork, positionToWrite, type WebhookLog } from './webhook-logs.ts';
+import { createWebhookLogs, hasWork, noteSettled, positionToWrite, type WebhookLog } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -183,6 +185,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
   const close = async (webhookNumber: number): Promise<void> => {
     const ofLog = logs.get(webhookNumber);
+    if (ofLog !== undefined) returnParked(ofLog);
     const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
     if (isUnwritten) await writePosition(webhookNumber);
     logs.close(webhookNumber);
@@ -217,6 +220,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
       runNext();
+      if (hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
       logs.lookBy(ofLog, claimed.idleUntil);
       if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
       else lookAgain(ofLog, now);
@@ -258,10 +262,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   const deliver = async (job: Job): Promise<void> => {
     const result = await deliveries.deliver(job);
-    const isUrgent = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    const ofLog = logs.get(job.webhookNumber);
+    const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    const isUrgent =
+      isSequentialNow || (job.batch !== null && ofLog?.lanes != null && isAwaited(ofLog.lanes, job.batch));
     runNext();
     outcomes.add({ job, result }, isUrgent);
-    const ofLog = logs.get(job.webhookNumber);
     if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
   };
 
@@ -282,16 +288,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const now = clock();
     const ofLog = logs.get(webhookNumber);
     if (ofLog !== undefined) {
-      if (settled.position !== null) Object.assign(ofLog, { written: settled.position, writtenAt: now });
-      for (const { firstOffset } of settled.slow) {
-        const held = ofLog.held.get(firstOffset);
-        if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
-      }
-      for (const { fate } of settled.batches) if (isPending(fate)) ofLog.dueAt = Math.min(ofLog.dueAt, fate.at);
-      logs.settled(
-        ofLog,
-        all.flatMap(({ job }) => job.batch ?? []),
-      );
+      noteSettled(logs, ofLog, all, settled, now);
+      if (settled.hasLanes) logs.ready(webhookNumber);
+      if (all.length > 0 && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
@@ -307,7 +306,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
     runNext();
     if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
-    if (settled.isChanged) wake();
+    if (settled.isChanged || settled.hasLanes) wake();
     onWorkEnded(webhookNumber);
   };
 
@@ -383,10 +382,4 @@ async function allOf(works: readonly Promise<void>[]): Promise<void> {
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */
 function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
-}
-
-function isPending(
-  fate: BatchFate | null,
-): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
-  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }

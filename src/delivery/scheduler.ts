@@ -48,7 +48,7 @@ export function isSequential({
   ordered,
   progress: { state },
 }: Pick<WebhookConfiguration, 'ordered'> & { readonly progress: Pick<Webhook['progress'], 'state'> }): boolean {
-  return ordered || state !== 'running';
+  return ordered === true || state !== 'running';
 }
 
 /** The jobs of one webhook, from their claim to their settlement. */

@@ -1,19 +1,21 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Position, SettledBatch } from '../domain/batch.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Labelled, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { createLru } from '../kernel/lru.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { inLanes, isReturned } from './lanes.ts';
+import { parkedToWrite } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
-import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs } from './webhook-logs.ts';
+import { createStateEventLimit, type StateEventLimit } from './state-events.ts';
+import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs, type Written } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
 const SETTLED_AT_ONCE_MAX = 256;
@@ -30,24 +32,17 @@ const SETTLE_BUSY = 16;
 const SETTLE_REFUSED_ROUNDS = 20;
 const SETTLE_FAILED_PAUSE_MS = 500;
 
-/** `webhook.running` and `webhook.failing` events of one webhook in a minute, and webhooks whose events are counted. */
-export const STATE_EVENTS_PER_MINUTE = 60;
-export const STATE_EVENT_WEBHOOKS = 10_000;
-
 /** Observes every outcome that is written. */
 export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 /** The same, with the customer whose webhook it is; null: the operator's own. */
 export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
-type Settled = {
-  readonly finished: readonly Finished[];
+type Settled = Written & {
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
-  readonly batches: readonly SettledBatch[];
-  /** Batches of slow attempts that have a row now, and the position that was written. */
-  readonly slow: readonly Batch[];
-  readonly position: Position | null;
+  /** Whether rows of waiting keys were written. */
+  readonly hasLanes: boolean;
   /** Whether the webhook's state changed: other webhooks may have become due. */
   readonly isChanged: boolean;
 };
@@ -76,7 +71,7 @@ type WriterOptions = {
   readonly log: Log;
   /** Names this process in the rows of slow attempts. */
   readonly owner: string;
-  readonly logs: Pick<WebhookLogs, 'get'>;
+  readonly logs: Pick<WebhookLogs, 'get' | 'parkedWritten'>;
   readonly scheduler: Pick<Scheduler, 'hold'>;
   readonly observe: readonly ObserveOutcome[];
 };
@@ -102,10 +97,15 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
 
   /** After a refused write of slow attempts: some may have their rows already. */
   const noteRows = async (webhookNumber: number): Promise<void> => {
-    for (const held of logs.get(webhookNumber)?.held.values() ?? []) {
-      const row = held.isStored ? null : await store.settlements.rowOf(held.batch, owner).catch(() => null);
+    const ofLog = logs.get(webhookNumber);
+    if (ofLog === undefined) return;
+    const rowOf = (batch: Batch): Promise<string | null> => store.settlements.rowOf(batch, owner).catch(() => null);
+    for (const held of ofLog.held.values()) {
+      const row = held.isStored || held.isParked ? null : await rowOf(held.batch);
       if (row === 'open') held.isStored = true;
     }
+    for (const batch of parkedToWrite(ofLog, options.clock()))
+      if ((await rowOf(batch)) !== 'none') logs.parkedWritten(ofLog, [batch], true);
   };
 
   return {
@@ -125,6 +125,8 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
           if (!isApart) return 'refused';
           // In the first round a change of state may have been in the way.
           if (round > 1) finished = await Promise.all(finished.map(whenRefused));
+          // The rows of others may be in the way.
+          if (round > 1) await noteRows(webhookNumber);
           if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
         } else scheduler.hold(webhookNumber);
         if (ended.signal.aborted) {
@@ -140,7 +142,16 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
   };
 }
 
-const GIVEN_UP: Settled = { finished: [], webhook: null, batches: [], slow: [], position: null, isChanged: false };
+const GIVEN_UP: Settled = {
+  finished: [],
+  webhook: null,
+  batches: [],
+  slow: [],
+  position: null,
+  returned: [],
+  hasLanes: false,
+  isChanged: false,
+};
 
 /** A row changed or was deleted since it was read; read again, the outcome may be written. */
 function isRefusal(error: unknown): boolean {
@@ -174,19 +185,31 @@ async function writeOnce(
   const webhook = { ...target.webhook, progress: { ...target.webhook.progress, sentAt } };
   const rows = finished.map((one) => asHeld(one, ofLog, log));
   const conclusion = conclude(webhook, rows, { now, jitter, ids, url: target.endpoint.url });
-  const { batches, health, changes, audit, progress } = conclusion;
+  const { health, changes, audit, progress } = conclusion;
+  const isByKey = webhook.ordered === 'key';
+  const batches = isByKey ? conclusion.batches.map((batch) => inLanes(batch, ids.uuid)) : conclusion.batches;
+  const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
   const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
-  for (const { firstOffset } of slow) ending.add(firstOffset);
+  const lanes = beginLanes(ofLog, isByKey, now);
+  for (const { firstOffset } of [...slow, ...lanes.parked]) ending.add(firstOffset);
+  for (const { firstOffset } of returned) ending.delete(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
   const position =
     ofLog === undefined
       ? null
       : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
-  const outcome = { webhookNumber, owner, batches, slow, position, now, changes: limited, audit };
-  await store.settlements.settle({ ...outcome, health: isSame ? null : health });
+  const { parked, labelled } = lanes;
+  const outcome = { webhookNumber, owner, batches, slow, parked, labelled, position, now, changes: limited, audit };
+  let isWritten = false;
+  try {
+    await store.settlements.settle({ ...outcome, health: isSame ? null : health });
+    isWritten = true;
+  } finally {
+    endLanes(logs, ofLog, lanes, isWritten);
+  }
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
@@ -194,7 +217,37 @@ async function writeOnce(
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  return { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, isChanged: changes.length > 0 };
+  const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
+  return { ...written, hasLanes: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
+}
+
+function returnedOf({ batch, fate }: SettledBatch): Batch[] {
+  return batch !== null && isReturned(batch, fate) ? [batch] : [];
+}
+
+/** What the order by key has to write. One write at a time has it. */
+type LaneWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
+
+function beginLanes(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): LaneWrites {
+  const lanes = ofLog?.lanes ?? null;
+  if (ofLog === undefined || lanes === null || !isByKey) return { parked: [], labelled: [] };
+  const parked = parkedToWrite(ofLog, now);
+  for (const batch of parked) ofLog.writing.add(batch);
+  const labelled = lanes.isLabelling ? [] : lanes.labels;
+  if (labelled.length > 0) lanes.isLabelling = true;
+  return { parked, labelled };
+}
+
+/** Rows that got their keys may be followed by others, so they are looked for again in any case. */
+function endLanes(
+  logs: WriterOptions['logs'],
+  ofLog: WebhookLog | undefined,
+  { parked, labelled }: LaneWrites,
+  isWritten: boolean,
+): void {
+  if (ofLog === undefined) return;
+  if (parked.length > 0) logs.parkedWritten(ofLog, parked, isWritten);
+  if (labelled.length > 0 && ofLog.lanes !== null) Object.assign(ofLog.lanes, { labels: [], isLabelling: false });
 }
 
 /**
@@ -238,8 +291,8 @@ function logChange(log: Log, webhookId: string, { progress: { state, stateReason
 
 type OutcomeQueue = {
   add(finished: Finished, isUrgent: boolean): void;
-  /** The webhook's position or slow attempts are to be written, with outcomes or without. */
-  touch(webhookNumber: number): void;
+  /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */
+  touch(webhookNumber: number, isUrgent?: boolean): void;
   /** Nothing is written any more. All outcomes are. */
   close(): void;
 };
@@ -313,46 +366,13 @@ export function createOutcomeQueue(
       if (isUrgent) urgent.add(webhookNumber);
       schedule(isUrgent);
     },
-    touch: (webhookNumber) => {
+    touch: (webhookNumber, isUrgent = false) => {
       queueOf(webhookNumber);
-      schedule(false);
+      if (isUrgent) urgent.add(webhookNumber);
+      schedule(isUrgent);
     },
     close: () => {
       isClosed = true;
-    },
-  };
-}
-
-type StateEventLimit = {
-  /** The changes, without the events beyond `STATE_EVENTS_PER_MINUTE` in the minute before `now`. A stop always keeps its event. */
-  limited(changes: readonly StateChange[], now: number): readonly StateChange[];
-  /** Counts the events of changes that are written. */
-  written(changes: readonly StateChange[], now: number): void;
-};
-
-const MINUTE_MS = 60_000;
-
-/**
- * Limits the `webhook.running` and `webhook.failing` events of one webhook. If the receiver of these events refuses some of them, every
- * response changes the state again and so makes another event, without end.
- */
-export function createStateEventLimit(): StateEventLimit {
-  /** By webhook number, the times of its latest events. */
-  const writtenAt = createLru<number, readonly number[]>({ max: STATE_EVENT_WEBHOOKS });
-  const recent = (webhookNumber: number, now: number): readonly number[] =>
-    (writtenAt.get(webhookNumber) ?? []).filter((at) => at > now - MINUTE_MS);
-  return {
-    limited: (changes, now) =>
-      changes.map((change, before) => {
-        const { state, webhookNumber } = change.progress;
-        const isOver = recent(webhookNumber, now).length + before >= STATE_EVENTS_PER_MINUTE;
-        return isOver && isRunnable(state) ? { ...change, event: null } : change;
-      }),
-    written: (changes, now) => {
-      for (const { event, progress } of changes) {
-        if (event === null) continue;
-        writtenAt.set(progress.webhookNumber, [...recent(progress.webhookNumber, now), now]);
-      }
     },
   };
 }

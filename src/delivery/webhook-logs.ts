@@ -3,9 +3,22 @@
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
-import type { Batch, LogPosition, OffsetRange, Position } from '../domain/batch.ts';
+import type { Batch, BatchFate, Finished, LogPosition, OffsetRange, Position, SettledBatch } from '../domain/batch.ts';
+import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
+import {
+  endInLanes,
+  examineAgain,
+  hasLaneWork,
+  type Lanes,
+  occupy,
+  type Parked,
+  park,
+  rowsAdded,
+  unpark,
+} from './lanes.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
+import { parkedToWrite, returnParked, returnRecords } from './parked.ts';
 
 /** A claimed batch that is not settled. */
 type Held = {
@@ -14,6 +27,8 @@ type Held = {
   isStored: boolean;
   /** Its row says that the attempt is in progress. */
   isMarked: boolean;
+  /** It waits for earlier records of its key. */
+  readonly isParked: boolean;
 };
 
 export type WebhookLog = {
@@ -32,6 +47,11 @@ export type WebhookLog = {
   /** It sends nothing any more, and is forgotten once nothing of it is held. */
   isClosing: boolean;
   sentAt: number | null;
+  /** The order in which its batches were claimed; null before the first claim. With order by key, what waits for keys. */
+  order: WebhookOrder | null;
+  lanes: Lanes | null;
+  /** Parked batches whose rows are being written. */
+  readonly writing: Set<Batch>;
   /** By first offset. */
   readonly held: Map<number, Held>;
   /** The position as it was written, and when. */
@@ -65,6 +85,10 @@ export type WebhookLogs = {
   nextInTurn(most: number): readonly number[];
   /** Batches were claimed. */
   hold(log: WebhookLog, batches: readonly Batch[], now: number): void;
+  /** Batches were passed over. */
+  park(log: WebhookLog, parked: readonly Parked[], now: number): void;
+  /** Parked batches have rows, or their rows could not be written. */
+  parkedWritten(log: WebhookLog, batches: readonly Batch[], isWritten: boolean): void;
   /** The webhooks whose position or slow attempts are to be written. */
   unwritten(now: number): readonly number[];
 };
@@ -106,6 +130,9 @@ export function createWebhookLogs(): WebhookLogs {
         alarmAt: NEVER,
         isClosing: false,
         sentAt,
+        order: null,
+        lanes: null,
+        writing: new Set(),
         held: new Map(),
         written: { coveredOffset: covered, sentAt },
         writtenAt: now,
@@ -118,6 +145,7 @@ export function createWebhookLogs(): WebhookLogs {
       const sent = laterOf(log.sentAt, sentAt);
       log.sentAt = sent === null ? null : Math.min(sent, now);
       log.isClosing = false;
+      if (log.lanes !== null) examineAgain(log.lanes);
       logs.set(webhookNumber, log);
       ready.add(webhookNumber);
       return log;
@@ -126,6 +154,7 @@ export function createWebhookLogs(): WebhookLogs {
       const log = logs.get(webhookNumber);
       ready.delete(webhookNumber);
       if (log === undefined) return;
+      returnParked(log);
       log.isClosing = true;
       if (log.held.size === 0) forget(webhookNumber);
     },
@@ -185,9 +214,36 @@ export function createWebhookLogs(): WebhookLogs {
     },
     hold: (log, batches, now) => {
       for (const batch of batches) {
-        log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false });
+        log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false, isParked: false });
       }
+      if (log.lanes !== null) occupy(log.lanes, batches);
       if (batches.length > 0) moved.add(log.webhookNumber);
+    },
+    park: (log, parked, now) => {
+      if (log.lanes === null || parked.length === 0) return;
+      for (const one of parked) {
+        const { batch } = one;
+        log.held.set(batch.firstOffset, { batch, at: now, isStored: false, isMarked: false, isParked: true });
+        park(log.lanes, one);
+      }
+      moved.add(log.webhookNumber);
+    },
+    parkedWritten: (log, batches, isWritten) => {
+      const { lanes, writing, held } = log;
+      for (const batch of batches) {
+        writing.delete(batch);
+        const isKnown = lanes?.parked.get(batch.lane ?? '')?.includes(batch) === true;
+        if (!isWritten && isKnown) continue;
+        if (!isWritten) returnRecords(log, [{ first: batch.firstOffset, last: batch.lastOffset }]);
+        if (held.get(batch.firstOffset)?.batch === batch) held.delete(batch.firstOffset);
+        if (lanes === null) continue;
+        unpark(lanes, batch);
+        // Its key may have been freed in the meantime.
+        if (batch.lane != null) lanes.freed.add(batch.lane);
+      }
+      if (isWritten && lanes !== null && batches.length > 0) rowsAdded(lanes);
+      if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
+      if (log.isClosing && held.size === 0) forget(log.webhookNumber);
     },
     unwritten: (now) => {
       const found: number[] = [];
@@ -196,7 +252,8 @@ export function createWebhookLogs(): WebhookLogs {
         const isStill =
           log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
         if (isStill) moved.delete(webhookNumber);
-        else if (positionToWrite(log, now) !== null || slowOf(log, now).length > 0) found.push(webhookNumber);
+        else if (positionToWrite(log, now) !== null || slowOf(log, now).length + parkedToWrite(log, now).length > 0)
+          found.push(webhookNumber);
       }
       return found;
     },
@@ -234,16 +291,62 @@ export function positionToWrite(
 /** Claimed batches that have had no row for long. */
 export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   const slow: Batch[] = [];
-  for (const { batch, at, isStored, isMarked } of log.held.values()) {
-    if (isMarked || at > now - SLOW_ATTEMPT_MS) continue;
+  for (const { batch, at, isStored, isMarked, isParked } of log.held.values()) {
+    if (isMarked || isParked || at > now - SLOW_ATTEMPT_MS) continue;
+    // A row has one key. The position waits for the attempt, and a crash repeats it.
+    if (batch.keys !== undefined && batch.lane == null) continue;
     slow.push(isStored === batch.isStored ? batch : { ...batch, isStored });
   }
   return slow;
 }
 
+/** What a settlement wrote of a webhook. */
+export type Written = {
+  /** The outcomes as they were written: some batches got rows meanwhile, or were lost. */
+  readonly finished: readonly Finished[];
+  readonly batches: readonly SettledBatch[];
+  /** Batches of slow attempts that have a row now, and the position that was written. */
+  readonly slow: readonly Batch[];
+  readonly position: Position | null;
+  /** Batches whose records return to the log: they were not sent, and have no row. */
+  readonly returned: readonly Batch[];
+};
+
+/** Notes that outcomes are written, or given up: `all`, as they were before. `batches` has an entry for each outcome that is written. */
+export function noteSettled(
+  logs: Pick<WebhookLogs, 'settled'>,
+  log: WebhookLog,
+  all: readonly Finished[],
+  { finished, batches, slow, position, returned }: Written,
+  now: number,
+): void {
+  if (position !== null) Object.assign(log, { written: position, writtenAt: now });
+  for (const { firstOffset } of slow) {
+    const held = log.held.get(firstOffset);
+    if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
+  }
+  for (const { fate } of batches) if (isPending(fate)) log.dueAt = Math.min(log.dueAt, fate.at);
+  logs.settled(
+    log,
+    all.flatMap(({ job }) => job.batch ?? []),
+  );
+  if (log.lanes !== null) endInLanes(log.lanes, finished, batches);
+  returnRecords(
+    log,
+    returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
+  );
+}
+
+type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }>;
+
+function isPending(fate: BatchFate | null): fate is Pending {
+  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
+}
+
 /** Whether work waits that no claim has taken. */
 export function hasWork(log: WebhookLog, now: number): boolean {
-  return log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
+  const isInLog = log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
+  return isInLog || (log.lanes !== null && hasLaneWork(log.lanes));
 }
 
 function laterOf(one: number | null, other: number | null): number | null {

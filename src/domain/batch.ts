@@ -4,7 +4,7 @@ import type { AuditEntry } from './audit.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { EnvelopeRecord } from './event.ts';
 import type { Outcome, Timings } from './outcome.ts';
-import type { PgpKey, StateChange, Webhook, WebhookState } from './webhook.ts';
+import type { PgpKey, StateChange, Webhook, WebhookOrder, WebhookState } from './webhook.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */
 export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
@@ -21,6 +21,10 @@ export type Batch = {
   readonly contentRefusals: number;
   /** It has a row in the store: it failed before, was replayed, or its attempt takes long. Otherwise its outcome makes the row. */
   readonly isStored: boolean;
+  /** With `ordered: "key"`: the key of all its records, '' if they have none. Null or absent: of several, or not looked at. */
+  readonly lane?: string | null;
+  /** The keys of its records, in their order; absent if the batch was not cut with `ordered: "key"`. */
+  readonly keys?: readonly (string | null)[];
 };
 
 /** Consecutive offsets, both inclusive. */
@@ -77,7 +81,21 @@ export type SettledBatch = {
   readonly attempt: AttemptRecord | null;
   /** `bodyBytes` of the attempt; absent without one. */
   readonly bytes?: number;
+  /** With `ordered: "key"`: the pending rows that the batch leaves in place of its own. */
+  readonly runs?: readonly Run[];
 };
+
+/** Consecutive records of one key, or without a key. `dueAt` is null while earlier records of the key wait. */
+export type Run = {
+  readonly first: number;
+  readonly last: number;
+  readonly id: string;
+  readonly lane: string;
+  readonly dueAt: number | null;
+};
+
+/** A pending row that gets its key, or the rows that replace it because its records have several keys. */
+export type Labelled = { readonly batch: Batch; readonly runs: readonly Run[] };
 
 /** The part of an outcome that is counted. */
 export type CountedBatch = {
@@ -94,6 +112,9 @@ export type Settlement = {
   readonly batches: readonly SettledBatch[];
   /** Batches whose attempts take long. One without a row gets it, so that `position` can pass it. The row names this process. */
   readonly slow: readonly Batch[];
+  /** Batches that wait for earlier records of their keys, which get rows; and rows that get their keys. */
+  readonly parked?: readonly Batch[];
+  readonly labelled?: readonly Labelled[];
   /** How far the webhook has come; null: not written this time. */
   readonly position: Position | null;
   /** When the outcomes were judged. */
@@ -125,8 +146,8 @@ export type Job = {
   readonly webhookNumber: number;
   readonly endpointId: string;
   readonly batch: Batch | null;
-  /** The webhook was ordered when the job was claimed: no other job of it was claimed, and no earlier record waited. */
-  readonly ordered: boolean;
+  /** The order under which the job was claimed. True: no other job of the webhook was claimed, and no earlier record waited. */
+  readonly ordered: WebhookOrder;
 };
 
 /**

@@ -21,6 +21,7 @@ export type EventDraft = {
   readonly subject?: string | null | undefined;
   readonly correlationId?: string | null | undefined;
   readonly actorId?: string | null | undefined;
+  readonly orderingKey?: string | null | undefined;
 };
 
 export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; readonly now: number }): NewEvent {
@@ -29,17 +30,18 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
     type: draft.type,
     audience: draft.audience,
     dataJson: draft.dataJson ?? JSON.stringify(draft.data),
-    subject: draft.subject ?? subjectOf(draft),
+    subject: draft.subject ?? employeeOf(draft),
     correlationId: draft.correlationId ?? ids.uuid(),
     actorId: draft.actorId ?? null,
+    orderingKey: draft.orderingKey ?? employeeOf(draft),
     createdAt: now,
     excluded: [],
     idempotency: null,
   };
 }
 
-/** Employee events are about the employee, no matter who publishes them (contract §4). */
-function subjectOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
+/** Employee events are about the employee, and in order for each, no matter who publishes them (contract §4). */
+function employeeOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
   return type.startsWith(EMPLOYEE_CATEGORY) && typeof data?.userId === 'string' ? data.userId : null;
 }
 
@@ -53,6 +55,8 @@ export type NewEvent = {
   readonly subject: string | null;
   readonly correlationId: string;
   readonly actorId: string | null;
+  /** Webhooks with `ordered: "key"` send events of one key in order. Null: in any order. */
+  readonly orderingKey: string | null;
   readonly createdAt: number;
   /** The numbers of the webhooks whose filters it does not pass. The store fills them in. */
   readonly excluded: readonly number[];

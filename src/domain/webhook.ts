@@ -9,6 +9,9 @@ export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'fail
 /** Whether the service sends the records to an endpoint, or a reader fetches and acknowledges them. Fixed at creation. */
 export type WebhookMode = 'push' | 'pull';
 
+/** `key`: events of one `orderingKey` in order; true: all events; false: no order. */
+export type WebhookOrder = boolean | 'key';
+
 export type WebhookConfiguration = FormatSettings &
   RetrySettings & {
     readonly id: string;
@@ -23,7 +26,7 @@ export type WebhookConfiguration = FormatSettings &
     readonly filter: EventFilter | null;
     readonly customHeaders: readonly CustomHeader[];
     readonly encryptionKeyName: string | null;
-    readonly ordered: boolean;
+    readonly ordered: WebhookOrder;
     readonly maxBatchRecords: number;
     readonly maxRecordsPerSecond: number | null;
     readonly standardWebhooks: boolean;
@@ -45,7 +48,7 @@ export type SignatureTemplate = {
   readonly value: string;
   readonly content: string;
   /** `text`: the UTF-8 bytes of the secret. */
-  readonly key: 'text' | 'decoded';
+  readonly key: 'text' | 'decoded' | 'prefixed';
   /** Separates the pieces of several secrets during a rotation; null: only the active secret signs. */
   readonly repeat: string | null;
   readonly timestampHeader: string | null;

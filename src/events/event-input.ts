@@ -21,6 +21,10 @@ export const eventInput = z
     subject: reference.nullish().meta({ description: 'The person whom it is about, whose data an erasure deletes.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
+    orderingKey: reference.nullish().meta({
+      description:
+        'Webhooks with `ordered: "key"` send events of one key in order. For employee events by default the `userId`.',
+    }),
     customerId: z.string().max(100).nullish().meta({
       description:
         "The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it.",

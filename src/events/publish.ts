@@ -154,9 +154,11 @@ function* making(
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
 function* hashOf(event: Omit<CheckedEvent, 'idempotencyKey'>, audience: Audience): Work<Uint8Array> {
-  const { type, dataJson, subject, correlationId, actorId } = event;
+  const { type, dataJson, subject, correlationId, actorId, orderingKey } = event;
   const data = yield* parsingExactly(dataJson);
-  return yield* hashing([type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience]);
+  const parts = [type, data, subject ?? null, correlationId ?? null, actorId ?? null, audience];
+  // Events without an ordering key have the hash that earlier versions stored.
+  return yield* hashing(orderingKey == null ? parts : [...parts, orderingKey]);
 }
 
 /** The places of events that share their key with an earlier event of the request but not its content. */
@@ -203,6 +205,8 @@ export type EventInput = {
   readonly correlationId?: string | null | undefined;
   /** Who caused it. */
   readonly actorId?: string | null | undefined;
+  /** Webhooks with `ordered: 'key'` send events of one key in order. For employee events by default the `userId`. */
+  readonly orderingKey?: string | null | undefined;
   /** The customer whose webhooks get it, besides the operator's own. Without one, only the operator's own get it. */
   readonly customerId?: string | null | undefined;
   /** The same by your own id. */

@@ -212,7 +212,7 @@ type SignatureInput = {
   readonly encoding?: 'hex' | 'base64' | null | undefined;
   readonly value?: string | null | undefined;
   readonly content?: string | null | undefined;
-  readonly key?: 'text' | 'decoded' | null | undefined;
+  readonly key?: 'text' | 'decoded' | 'prefixed' | null | undefined;
   readonly repeat?: string | null | undefined;
   readonly timestampHeader?: string | null | undefined;
   readonly idHeader?: string | null | undefined;
@@ -246,7 +246,8 @@ export type WebhookInput = OfCustomer & {
   readonly thin?: boolean | undefined;
   readonly customHeaders?: readonly { readonly name: string; readonly value: string }[] | undefined;
   readonly encryptionKeyName?: string | null | undefined;
-  readonly ordered?: boolean | undefined;
+  /** True: one batch at a time. `key`: events of one `orderingKey` one after another. Default: false. */
+  readonly ordered?: boolean | 'key' | undefined;
   readonly maxBatchRecords?: number | undefined;
   readonly maxRecordsPerSecond?: number | null | undefined;
   readonly retry?:

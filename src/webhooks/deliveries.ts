@@ -137,7 +137,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
   const hasten = async (delivery: Delivery, acting: Acting): Promise<void> => {
     const { id, webhookId, webhookNumber, offset, customerId, nextAttemptAt } = delivery;
     const now = clock();
-    const { ordered } = (await store.webhooks.get(webhookId)) ?? { ordered: false };
+    const { ordered } = (await store.webhooks.get(webhookId)) ?? { ordered: false as const };
     const entry: AuditEntry = {
       id: ids.uuid(),
       at: now,

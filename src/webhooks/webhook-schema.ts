@@ -84,6 +84,8 @@ const filterInput = z
       '{"$gte": 100}}`. Judged when an event is published; others take no offset.',
   });
 
+const order = z.union([z.boolean(), z.literal('key')], { error: 'must be true, false or "key"' });
+
 export const webhookInput = z
   .strictObject({
     customerId: customerIdInput,
@@ -132,10 +134,11 @@ export const webhookInput = z
       .nullable()
       .default(null)
       .meta({ description: 'The name of a PGP key; needed where an event type requires encryption.' }),
-    ordered: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'One batch at a time: a failing one delays the following ones.' }),
+    ordered: order.default(false).meta({
+      description:
+        'True: one batch at a time, a failing one delays the following ones. `key`: events of one `orderingKey` in order, a failing ' +
+        'one delays its key alone.',
+    }),
     maxBatchRecords: z
       .int()
       .min(1)
@@ -230,7 +233,7 @@ export const webhookView = z
     thin: z.boolean(),
     customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
     encryptionKeyName: z.string().nullable(),
-    ordered: z.boolean(),
+    ordered: order,
     maxBatchRecords: z.int(),
     maxRecordsPerSecond: z.number().nullable(),
     retry: retryView,

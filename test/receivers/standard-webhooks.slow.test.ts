@@ -1,8 +1,9 @@
-/** The official Python and Go libraries of Standard Webhooks verify deliveries during a rotation (contract §5). */
+/** The official Python, Go and Java libraries of Standard Webhooks verify deliveries during a rotation (contract §5). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { javaToolsClassPath } from '../support/java-tools.ts';
 import { pythonWithTools } from '../support/python-tools.ts';
 import { deliveriesOfRotation } from '../support/standard-rotation.ts';
 
@@ -11,6 +12,8 @@ const tool = (name: string): string => fileURLToPath(new URL(`../tools/${name}`,
 const LIBRARIES: Readonly<Record<string, (input: string) => string>> = {
   Python: (input) => execFileSync(pythonWithTools(), [tool('standard_webhooks.py')], { input, encoding: 'utf8' }),
   Go: (input) => execFileSync('go', ['run', '-mod=readonly', '.'], { cwd: tool('go'), input, encoding: 'utf8' }),
+  Java: (input) =>
+    execFileSync('java', ['-cp', javaToolsClassPath(), tool('StandardWebhooks.java')], { input, encoding: 'utf8' }),
 };
 
 for (const [language, run] of Object.entries(LIBRARIES)) {

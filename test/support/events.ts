@@ -12,6 +12,7 @@ export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<
     subject: null,
     correlationId: ids.uuid(),
     actorId: null,
+    orderingKey: null,
     createdAt: clock(),
     excluded: [],
     idempotency: null,

@@ -57,7 +57,8 @@ export function drawMinutes(rows: readonly Minute[], held: { readonly from: numb
   const axis = hours.map((minute) => `<text x="${x(minute)}" y="${bottom + 18}" text-anchor="middle">${minute}</text>`);
   const note = `<text x="${LEFT}" y="${bottom + 38}">minute; the snapshot is held in the grey part</text>`;
   const [width, height] = [LEFT + WIDTH + 24, bottom + 50];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="#777">
+  const look = 'font-family="system-ui, sans-serif" font-size="12" fill="#777"';
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${look}>
 <title>Events a second and CPU time of an event while a snapshot is held</title>
 ${[...panels, ...axis, note].join('\n')}
 </svg>

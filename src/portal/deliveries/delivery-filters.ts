@@ -1,10 +1,10 @@
 /** The filters of the list of deliveries, from the search line or from the parameters of a link. */
 
+import type { OffsetRange } from '../../domain/batch.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import { readText } from '../frame/query.ts';
 import {
   momentOf,
-  type OffsetRange,
   offsetsOf,
   parseSearch,
   responseOf,

@@ -2,6 +2,7 @@
  * The text of the search line, such as `state:dead customer:acct_2 5xx since:1h`: words that each name a field and a value, or only a value
  * whose form tells its field. Quotes keep a value together: `webhook:"Shop Berlin"`. A word of no other form is a part of the subject.
  */
+import type { OffsetRange } from '../../domain/batch.ts';
 import { ERROR_CLASSES, type ErrorClass } from '../../domain/outcome.ts';
 import type { DeliveryState } from '../../domain/webhook.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
@@ -174,8 +175,6 @@ function canonicalValue(field: SearchField, value: string): string | null {
       return value;
   }
 }
-
-export type OffsetRange = { readonly first: number; readonly last: number };
 
 /** `#7`, `7`, `#7-12`; null for other texts. */
 export function offsetsOf(text: string): OffsetRange | null {

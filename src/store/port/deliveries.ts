@@ -2,7 +2,7 @@
 
 import type { AuditEntry } from '../../domain/audit.ts';
 import type { AttemptRecord } from '../../domain/batch.ts';
-import type { Delivery, DeliveryState } from '../../domain/webhook.ts';
+import type { Delivery, DeliveryState, WebhookOrder } from '../../domain/webhook.ts';
 import type { DeliveryAddress } from '../../kernel/ids.ts';
 import type { PullStore } from './pull.ts';
 
@@ -157,11 +157,14 @@ export type Replay = ReplayRange & {
   readonly newId: () => string;
 };
 
-/** A pending record, by its offset. `ordered`: the pending records before it are sent first, so they become due too. */
+/**
+ * A pending record, by its offset. With `ordered` the pending records before it, with `key` those of its key, are sent first, so they become
+ * due too.
+ */
 export type TryNow = {
   readonly webhookNumber: number;
   readonly offset: number;
-  readonly ordered: boolean;
+  readonly ordered: WebhookOrder;
   readonly now: number;
 };
 

@@ -5,6 +5,12 @@ import type { InstanceStore } from './instances.ts';
 /** `createdAt`: of its event. */
 export type WaitingRecord = { readonly offset: number; readonly bytes: number; readonly createdAt: number };
 
+/** With the ordering key of its event. */
+export type KeyedRecord = WaitingRecord & { readonly key: string | null };
+
+/** A pending batch, and when it is due. Null: it waits for earlier records of its key. */
+export type PendingBatch = { readonly batch: Batch; readonly dueAt: number | null };
+
 type DueBatches = {
   readonly batches: readonly Batch[];
   /** When the next batch is due that is not due yet; `NEVER` without one. */
@@ -37,6 +43,16 @@ export type DispatchStore = {
   ): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
   /** The sizes of records from `from` on, for cutting batches. */
   waiting(webhookNumber: number, from: number, limit: number): Promise<WaitingRecord[]>;
+  /** The same with ordering keys. */
+  waitingKeys(webhookNumber: number, from: number, limit: number): Promise<KeyedRecord[]>;
+  /** As `dueBatches`, of batches that no pending batch of the same key precedes. */
+  dueInLanes(webhookNumber: number, now: number, limit: number, held: readonly number[]): Promise<DueBatches>;
+  /** Pending batches that were not looked at for their keys, the first ones. */
+  unlabelled(webhookNumber: number, limit: number): Promise<readonly PendingBatch[]>;
+  /** The first pending batch of each of these keys. */
+  firstOfLanes(webhookNumber: number, lanes: readonly string[]): Promise<readonly PendingBatch[]>;
+  /** Keys with pending batches behind `after`, in ascending order. */
+  lanesAfter(webhookNumber: number, after: string, limit: number): Promise<readonly string[]>;
   readonly records: ReadRecords;
   /** Begins another session of a webhook that runs. */
   beginSession(webhookNumber: number, session: { readonly id: string; readonly at: number }): Promise<void>;

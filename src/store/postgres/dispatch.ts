@@ -147,6 +147,8 @@ export function deliveryStores(
             changes: [],
             audit: null,
             slow: [],
+            parked: [],
+            labelled: [],
             position: null,
           });
         }
@@ -162,8 +164,10 @@ export function deliveryStores(
 }
 
 /** Whether it only records attempts, such as those of a batch whose lease was lost. */
-function changesNothing({ batches, slow, position, health, changes }: Settlement): boolean {
-  const isFree = batches.every(({ batch, fate }) => batch === null || fate === null) && slow.length === 0;
+function changesNothing(settlement: Settlement): boolean {
+  const { batches, slow, parked = [], labelled = [], position, health, changes } = settlement;
+  const rows = slow.length + parked.length + labelled.length;
+  const isFree = batches.every(({ batch, fate }) => batch === null || fate === null) && rows === 0;
   return isFree && position === null && health === null && changes.length === 0;
 }
 

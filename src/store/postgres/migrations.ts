@@ -41,8 +41,16 @@ const RECEIVERS = (schema: string): string => `
       'next_authentication_at request_headers verification allowed_requests_per_minute',
   })}
   ${altered(schema, 'event_type', { added: 'source search_paths' })}
-  ${altered(schema, 'webhook', { added: 'format batch thin retry_delays_seconds signature', checked: 'retry_policy' })}
+  ALTER TABLE webhook ALTER COLUMN ordered TYPE text COLLATE "C" USING CASE WHEN ordered THEN 'webhook' ELSE 'none' END;
+  ${altered(schema, 'webhook', { added: 'format batch thin retry_delays_seconds signature', checked: 'ordered retry_policy' })}
   ${tablesOf(schema, ['event_term', 'event_term_progress'])}`;
+
+/** The same as on SQLite. */
+const ORDER_BY_KEY = (schema: string): string => `
+  ALTER TABLE event ADD COLUMN ordering_key text COLLATE "C";
+  ${statementOf(schema, 'CREATE INDEX event_of_key')}
+  ${altered(schema, 'batch', { added: 'lane' })}
+  ${statementOf(schema, 'CREATE INDEX batch_lane')}`;
 
 /** The same as on SQLite. Nobody holds a webhook. */
 const APPEND_ONLY = (schema: string): string => `
@@ -73,7 +81,7 @@ export const MIGRATIONS: readonly Migration[] = [
     oldestProgram: 2,
     get sql() {
       const schema = readAsset('postgres/schema.sql');
-      return RECEIVERS(schema) + APPEND_ONLY(schema);
+      return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
     },
   },
 ];

@@ -30,6 +30,7 @@ const EVENTS = columnsOf<NewEvent>({
   audience: ['TEXT', ({ audience }) => audience],
   correlationId: ['TEXT', ({ correlationId }) => correlationId],
   actorId: ['TEXT', ({ actorId }) => actorId],
+  orderingKey: ['TEXT', ({ orderingKey }) => orderingKey],
   createdAt: ['BIGINT', ({ createdAt }) => createdAt],
   data: ['JSON', ({ dataJson }) => dataJson],
   bytes: ['BIGINT', ({ dataJson }) => Buffer.byteLength(dataJson)],
@@ -59,8 +60,8 @@ const PUBLISH_KEYED = {
 
 const publishingOne = (again: boolean): string => `
   SELECT 1 AS held_place, p.holder, p.is_same, unnest(p.appended) AS webhook_number
-  FROM publish_event(@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt, @publisher, @idempotencyKey,
-    @expiresAt, @contentHash, CAST(@excluded AS BIGINT[]), ${again}) AS p`;
+  FROM publish_event(@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @orderingKey, @createdAt, @publisher,
+    @idempotencyKey, @expiresAt, @contentHash, CAST(@excluded AS BIGINT[]), ${again}) AS p`;
 const [PUBLISH_ONE, PUBLISH_ONE_AGAIN] = [publishingOne(false), publishingOne(true)];
 
 type Outcome = readonly Accepted[] | Error;
@@ -201,7 +202,7 @@ function outcomeOf(
 /** A set costs more than twice as much for one event. */
 function oneStatement({ dataJson: data, idempotency, excluded, ...event }: NewEvent): PostgresStatement {
   const { publisher = null, key: idempotencyKey = null, expiresAt = null, contentHash = null } = idempotency ?? {};
-  const { id, type, subject, audience, correlationId, actorId, createdAt } = event;
+  const { id, type, subject, audience, correlationId, actorId, orderingKey, createdAt } = event;
   return {
     sql: PUBLISH_ONE,
     again: PUBLISH_ONE_AGAIN,
@@ -214,6 +215,7 @@ function oneStatement({ dataJson: data, idempotency, excluded, ...event }: NewEv
       audience,
       correlationId,
       actorId,
+      orderingKey,
       createdAt,
       publisher,
       idempotencyKey,

@@ -354,7 +354,7 @@ CREATE TABLE webhook (
   filter                 json,  -- which events of these types it gets
   custom_headers         json NOT NULL,
   encryption_key_name    text COLLATE "C",
-  ordered                boolean NOT NULL,
+  ordered                text COLLATE "C" NOT NULL CHECK (ordered IN ('none', 'webhook', 'key')),
   max_batch_records      bigint NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
   max_records_per_second double precision,
   retry_policy           text COLLATE "C" NOT NULL CHECK (retry_policy IN ('exponential', 'linear', 'schedule')),
@@ -460,6 +460,7 @@ CREATE TABLE event (
   created_at     bigint NOT NULL,
   erased_at      bigint,
   content_hash   bytea CHECK (length(content_hash) = 32),  -- if it has an idempotency key; null once erased
+  ordering_key   text COLLATE "C",           -- events of one key stay in order (webhook.ordered); null once erased
   CHECK (erased_at IS NULL OR content_hash IS NULL),
   CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) PARTITION BY RANGE (key);
@@ -471,6 +472,8 @@ CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type, key);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
+-- Events of one ordering key, newest first. Events without one do not pay for it.
+CREATE INDEX event_of_key ON event (ordering_key, key) WHERE ordering_key IS NOT NULL;
 -- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event ((CAST(data AS json) ->> 'webhookId'), key) WHERE type LIKE 'webhook.%';
 
@@ -547,7 +550,8 @@ CREATE TABLE outbox (
 ) PARTITION BY RANGE (event_key);
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
--- Records that were sent together: inserted with their outcome, and changed later only after a failure, a replay or a slow attempt.
+-- Records that were sent together: inserted with their outcome, and changed later only after a failure, a replay or a slow attempt. A
+-- pending batch without `next_attempt_at` waits for earlier records of its key.
 CREATE TABLE batch (
   webhook_number   bigint NOT NULL,
   first_offset     bigint NOT NULL,
@@ -560,14 +564,17 @@ CREATE TABLE batch (
   lease_owner      text COLLATE "C",
   settled_at       bigint,
   updated_at       bigint,  -- the last claim, outcome or replay
+  lane             text COLLATE "C",  -- while it waits, with `ordered` `key`: the key of all its records, '' for none; null: not looked at
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
-  CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
+  CHECK (state = 'pending' OR next_attempt_at IS NULL),
   CHECK ((state = 'pending') = (settled_at IS NULL)),
   CHECK (lease_owner IS NULL OR state = 'pending')
 );
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
+-- By the order of a key.
+CREATE INDEX batch_lane ON batch (webhook_number, lane, first_offset) WHERE state = 'pending';
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 
@@ -588,8 +595,8 @@ END $$;
 -- webhooks whose logs got the event, or a null. `again`: nobody knows whether an earlier call was committed. Then it is not repeated.
 CREATE FUNCTION publish_event(
   new_key bigint, new_id text, new_type text, new_data text, new_subject text, new_audience text, new_correlation_id text,
-  new_actor_id text, new_created_at bigint, new_publisher text, new_idempotency_key text, new_expires_at bigint, new_content_hash bytea,
-  excluded_webhooks bigint[], again boolean,
+  new_actor_id text, new_ordering_key text, new_created_at bigint, new_publisher text, new_idempotency_key text, new_expires_at bigint,
+  new_content_hash bytea, excluded_webhooks bigint[], again boolean,
   OUT holder text, OUT is_same boolean, OUT appended bigint[]
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -620,9 +627,9 @@ BEGIN
   END IF;
   IF again THEN
     -- Waits for the earlier call if it is still in progress.
-    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
-    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
-      new_content_hash)
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_ordering_key,
+      new_created_at, new_content_hash)
     ON CONFLICT (key) DO NOTHING;
     IF NOT FOUND THEN
       PERFORM FROM event WHERE key = new_key AND id = new_id;
@@ -633,9 +640,9 @@ BEGIN
       RETURN;
     END IF;
   ELSE
-    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
-    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_created_at,
-      new_content_hash);
+    INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at, content_hash)
+    VALUES (new_key, new_id, new_type, new_data, new_subject, new_audience, new_correlation_id, new_actor_id, new_ordering_key,
+      new_created_at, new_content_hash);
   END IF;
   IF new_audience <> '' AND EXISTS (SELECT FROM event_type AS t WHERE t.name = new_type AND t.public) THEN
     customers := CASE WHEN new_audience <> '*' THEN ARRAY['', new_audience] END;
@@ -674,7 +681,7 @@ END $$;
 -- keys, with the place of the event that wanted it, and the webhooks whose logs grew. `wanted_data` is divided by U+001F.
 CREATE FUNCTION publish_events(
   wanted_key bigint[], wanted_id text[], wanted_type text[], wanted_subject text[], wanted_audience text[], wanted_correlation_id text[],
-  wanted_actor_id text[], wanted_created_at bigint[], wanted_data text, wanted_bytes bigint[],
+  wanted_actor_id text[], wanted_ordering_key text[], wanted_created_at bigint[], wanted_data text, wanted_bytes bigint[],
   keyed_request bigint[], keyed_publisher text[], keyed_idempotency_key text[], keyed_expires_at bigint[], keyed_content_hash bytea[],
   now bigint, excluded_place bigint[], excluded_webhook_number bigint[]
 ) RETURNS TABLE (held_place bigint, holder text, is_same boolean, appended bigint)
@@ -727,12 +734,14 @@ BEGIN
     END IF;
   END IF;
 
-  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
-  SELECT w.key, w.id, w.type, w.data, w.subject, w.audience, w.correlation_id, w.actor_id, w.created_at, w.content_hash
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at, content_hash)
+  SELECT w.key, w.id, w.type, w.data, w.subject, w.audience, w.correlation_id, w.actor_id, w.ordering_key, w.created_at, w.content_hash
   FROM ROWS FROM (
     unnest(wanted_key), unnest(wanted_id), unnest(wanted_type), unnest(string_to_array(wanted_data, chr(31))), unnest(wanted_subject),
-    unnest(wanted_audience), unnest(wanted_correlation_id), unnest(wanted_actor_id), unnest(wanted_created_at), unnest(keyed_content_hash)
-  ) WITH ORDINALITY AS w (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash, place)
+    unnest(wanted_audience), unnest(wanted_correlation_id), unnest(wanted_actor_id), unnest(wanted_ordering_key),
+    unnest(wanted_created_at), unnest(keyed_content_hash)
+  ) WITH ORDINALITY
+    AS w (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at, content_hash, place)
   WHERE skipped IS NULL OR w.place NOT IN (SELECT unnest(skipped))
   ORDER BY w.key;
 

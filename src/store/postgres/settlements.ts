@@ -22,9 +22,10 @@ const CALLS_MAX = 200;
 /** A settlement without changes of state, of a webhook that this instance holds. */
 export type TurnWork = { readonly hold: Hold; readonly settlement: Settlement };
 
-/** Whether `writeTurns` can write the settlement: it changes no state, and no batch is taken apart. */
-export function isPlain({ changes, audit, batches }: Settlement): boolean {
-  return changes.length === 0 && audit === null && batches.every(({ fate }) => fate?.kind !== 'halve');
+/** Whether `writeTurns` can write the settlement: it changes no state, no batch is taken apart, and none waits for a key. */
+export function isPlain({ changes, audit, batches, parked = [], labelled = [] }: Settlement): boolean {
+  if (changes.length > 0 || audit !== null || parked.length + labelled.length > 0) return false;
+  return batches.every(({ fate, runs }) => fate?.kind !== 'halve' && runs === undefined);
 }
 
 /** Returns the function that writes settlements. It rejects as the verb does, each for itself. */
@@ -87,6 +88,7 @@ type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id' | 
   readonly attemptCount: number;
   readonly contentRefusals: number;
   readonly updatedAt: number;
+  readonly lane: string | null;
 };
 const FATES = rowsOf<Fate>('fate', {
   webhookNumber: 'BIGINT',
@@ -102,17 +104,19 @@ const FATES = rowsOf<Fate>('fate', {
   attemptCount: 'BIGINT',
   contentRefusals: 'BIGINT',
   updatedAt: 'BIGINT',
+  lane: 'TEXT',
 });
 const INSERT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    settled_at, updated_at)
+    settled_at, updated_at, lane)
   SELECT webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at,
-    updated_at
+    updated_at, lane
   FROM ${FATES.from}`;
 const UPDATE = `
   UPDATE batch AS b
   SET state = fate.state, next_attempt_at = fate.next_attempt_at, lease_owner = NULL, settled_at = fate.settled_at,
-    attempt_count = fate.attempt_count, content_refusals = fate.content_refusals, updated_at = fate.updated_at
+    attempt_count = fate.attempt_count, content_refusals = fate.content_refusals, updated_at = fate.updated_at,
+    lane = CASE WHEN fate.state = 'pending' THEN b.lane END
   FROM ${FATES.from}
   WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
     AND ${AS_ATTEMPTED('b.', 'fate.attempt_number', 'fate.owner')}`;
@@ -264,13 +268,14 @@ function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate
     attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
     contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
     updatedAt: now,
+    lane: null,
   };
 }
 
 /** Slow attempts of batches that have a row, or have none. */
 function slowRows({ slow, owner, now }: Settlement, isStored: boolean): Fate[] {
   const wanted = slow.filter((batch) => batch.isStored === isStored);
-  return wanted.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals }) => ({
+  return wanted.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals, lane = null }) => ({
     webhookNumber,
     firstOffset,
     lastOffset,
@@ -284,6 +289,7 @@ function slowRows({ slow, owner, now }: Settlement, isStored: boolean): Fate[] {
     attemptCount: attemptNumber,
     contentRefusals,
     updatedAt: now,
+    lane,
   }));
 }
 

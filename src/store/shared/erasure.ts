@@ -12,7 +12,7 @@ import { readRow } from './table.ts';
 export const ATTEMPT_COLUMNS = `id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, request_headers,
   response_status, response_headers, response_body, error_class, error_message, response_problem, timings`;
 export const EVENT_COLUMNS =
-  'id, type, data, subject, audience, correlation_id, actor_id, created_at, erased_at, content_hash';
+  'id, type, data, subject, audience, correlation_id, actor_id, created_at, erased_at, content_hash, ordering_key';
 
 // Index: event_subject. Includes events that are already erased, for the sake of attempts that were in progress then.
 const EVENTS = `
@@ -38,7 +38,7 @@ const COUNT_DISCARDED = `
 const COUNT_EVENTS = `
   SELECT count(*) FROM event WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
 const ERASE = `
-  UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
+  UPDATE event SET data = NULL, content_hash = NULL, ordering_key = NULL, erased_at = @at
   WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
 // Index: event_term_event.
 const FORGET_TERMS = 'DELETE FROM event_term WHERE event_key IN (SELECT erased.value FROM numbers(@keys) AS erased)';

@@ -15,8 +15,8 @@ const SAMPLES_LOOKED_THROUGH = 50;
 const LATEST_LOOKED_THROUGH = 10_000;
 
 const INSERT = `
-  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at)
-  VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt)`;
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at)
+  VALUES (@key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @orderingKey, @createdAt)`;
 
 /** Whether customers get events of the type. A type that is not public reaches only the operator's webhooks, whatever their patterns. */
 const isForCustomers = (type: string): string =>
@@ -64,8 +64,8 @@ export function publishStatements(event: NewEvent): Statement[] {
 }
 
 export function insertStatement(event: NewEvent): Statement {
-  const { id, type, dataJson: data, subject, audience, correlationId, actorId, createdAt } = event;
-  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, createdAt };
+  const { id, type, dataJson: data, subject, audience, correlationId, actorId, orderingKey, createdAt } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, audience, correlationId, actorId, orderingKey, createdAt };
   return { sql: INSERT, params: row };
 }
 

@@ -25,8 +25,8 @@ const TAKE_KEY = `
   WHERE idempotency.expires_at <= @now`;
 
 const INSERT_ONCE = `
-  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, created_at, content_hash)
-  SELECT @key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @createdAt, @contentHash
+  INSERT INTO event (key, id, type, data, subject, audience, correlation_id, actor_id, ordering_key, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @audience, @correlationId, @actorId, @orderingKey, @createdAt, @contentHash
   WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
 
 // An erased event has no hash: repeating its key publishes nothing, whatever the content is.

@@ -64,6 +64,7 @@ function publisherOn(db: PostgresDatabase): Publisher {
         key === undefined ? null : { publisher: 'p', key, expiresAt: createdAt + DAY_MS, contentHash };
       const plain = {
         subject: null,
+        orderingKey: null,
         audience: '',
         correlationId: 'c',
         actorId: null,

@@ -5,7 +5,7 @@ import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webh
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row } from '../../port/database.ts';
-import { type DispatchStore, NEVER, type ReadRecords } from '../../port/dispatch.ts';
+import { type DispatchStore, NEVER, type PendingBatch, type ReadRecords } from '../../port/dispatch.ts';
 import { IS_RUNNABLE } from '../changes.ts';
 import { customer, readOne, readRow } from '../table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
@@ -27,17 +27,55 @@ const STOPPED_AMONG = `
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 /** The columns of a `Batch` from `batch`. */
-export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, (
+export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, lane, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled
 // batch.
 const FIRST_PENDING = `
-  SELECT ${BATCH}, next_attempt_at AS due_at FROM batch INDEXED BY batch_pending
+  SELECT ${BATCH}, coalesce(next_attempt_at, 0) AS due_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending'
     AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held) ORDER BY first_offset LIMIT 1`;
 /** The columns of a `WaitingRecord` from `outbox`. The first eleven bits of a key are a counter. */
 export const WAITING_RECORD = `record_offset AS "offset", ${BYTES} AS bytes, event_key / 2048 AS created_at`;
+// Keys are read from the events: records of webhooks that need no key do not pay for them.
+const WAITING_KEYS = `
+  SELECT o.record_offset AS "offset", o.${BYTES} AS bytes, o.event_key / 2048 AS created_at, e.ordering_key AS "key"
+  FROM (
+    SELECT record_offset, data_bytes, event_key FROM outbox
+    WHERE webhook_number = @webhookNumber AND record_offset >= @from ORDER BY record_offset LIMIT @limit) AS o
+  CROSS JOIN event AS e WHERE e.key = o.event_key ORDER BY o.record_offset`;
+// Index: batch_due, and batch_lane for each that is found.
+const DUE_IN_LANES = `
+  SELECT ${BATCH} FROM batch
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND lane IS NOT NULL
+    AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
+    AND (lane = '' OR NOT EXISTS (
+      SELECT 1 FROM batch AS b WHERE b.webhook_number = batch.webhook_number AND b.state = 'pending' AND b.lane = batch.lane
+        AND b.first_offset < batch.first_offset))
+  ORDER BY next_attempt_at LIMIT @limit`;
+const NEXT_DUE = `
+  SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
+// Index: batch_lane.
+const UNLABELLED = `
+  SELECT ${BATCH}, next_attempt_at AS due_at FROM batch
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND lane IS NULL ORDER BY first_offset LIMIT @limit`;
+const FIRST_OF_LANES = `
+  SELECT ${BATCH}, next_attempt_at AS due_at
+  FROM (
+    SELECT (
+      SELECT min(b.first_offset) FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.lane = named.value
+    ) AS found_offset
+    FROM texts(@lanes) AS named) AS asked
+  CROSS JOIN batch WHERE webhook_number = @webhookNumber AND first_offset = asked.found_offset`;
+// One look-up for each key, however many batches wait for it.
+const LANES_AFTER = `
+  WITH RECURSIVE found (lane) AS (
+    SELECT min(lane) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND lane > @after
+    UNION ALL
+    SELECT (SELECT min(b.lane) FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.lane > found.lane)
+    FROM found WHERE found.lane IS NOT NULL)
+  SELECT lane FROM found WHERE lane IS NOT NULL LIMIT @limit`;
 const BEGIN_SESSION = `
   UPDATE webhook_progress SET session_id = @id, session_at = @at WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 // Index: batch_due, whose first entry of a webhook is its earliest.
@@ -56,8 +94,9 @@ const COVERING = `
 /** The reads that both databases do in the same way. */
 export function dispatchStore(
   db: Database,
-): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'beginSession'> {
+): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'beginSession' | LaneReads> {
   return {
+    ...laneReads(db),
     positions: (webhookNumbers) => positions(db, webhookNumbers),
     stoppedAmong: async (webhookNumbers) =>
       (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
@@ -71,6 +110,32 @@ export function dispatchStore(
     },
     beginSession: async (webhookNumber, { id, at }) =>
       void (await db.commit([{ sql: BEGIN_SESSION, params: { webhookNumber, id, at } }])),
+  };
+}
+
+type LaneReads = 'waitingKeys' | 'dueInLanes' | 'unlabelled' | 'firstOfLanes' | 'lanesAfter';
+
+/** What order by key reads. */
+function laneReads(db: Database): Pick<DispatchStore, LaneReads> {
+  const pending = (row: Row): PendingBatch => {
+    const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number | null }>(row);
+    return { batch, dueAt };
+  };
+  return {
+    waitingKeys: async (webhookNumber, from, limit) =>
+      (await db.all(WAITING_KEYS, { webhookNumber, from, limit })).map((row) => readRow(row)),
+    dueInLanes: async (webhookNumber, now, limit, held) => {
+      const rows = await db.all(DUE_IN_LANES, { webhookNumber, now, limit, held: JSON.stringify(held) });
+      const next = await db.get(NEXT_DUE, { webhookNumber, now });
+      return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
+    },
+    unlabelled: async (webhookNumber, limit) => (await db.all(UNLABELLED, { webhookNumber, limit })).map(pending),
+    firstOfLanes: async (webhookNumber, lanes) =>
+      lanes.length === 0
+        ? []
+        : (await db.all(FIRST_OF_LANES, { webhookNumber, lanes: JSON.stringify(lanes) })).map(pending),
+    lanesAfter: async (webhookNumber, after, limit) =>
+      (await db.all(LANES_AFTER, { webhookNumber, after, limit })).map(({ lane }) => String(lane)),
   };
 }
 

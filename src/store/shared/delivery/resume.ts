@@ -13,6 +13,11 @@ const DUE = `
   UPDATE batch INDEXED BY batch_pending SET next_attempt_at = greatest(@now, next_attempt_at - @earlierMs)
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
+// What waited for its key, after the webhook got another order.
+const FREE = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = coalesce(next_attempt_at, @now), lane = NULL
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND lane IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM webhook WHERE number = @webhookNumber AND ordered = 'key')`;
 
 const CHANGED = changedSql('@webhookNumber');
 const BEGIN = 'UPDATE webhook_progress SET resume_at = @now WHERE webhook_number = @webhookNumber';
@@ -54,6 +59,7 @@ export async function makeDue(
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
+        { sql: FREE, params: { webhookNumber, from, last, now } },
         { sql: CHANGED, params: { webhookNumber } },
       ]);
       from = last + 1;

@@ -1,6 +1,6 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's health and the attempts, in one transaction. */
 
-import type { AttemptRecord, Batch, BatchFate, Health, Settlement } from '../../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Health, Run, Settlement } from '../../../domain/batch.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
@@ -19,7 +19,7 @@ const TRIED = `webhook_number = @webhookNumber AND first_offset = @firstOffset A
     AND ${AS_ATTEMPTED('', '@attemptNumber', '@owner')}`;
 const SETTLE = `
   UPDATE batch SET state = @state, attempt_count = @attemptNumber, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at,
-    updated_at = @now WHERE ${TRIED}`;
+    updated_at = @now, lane = NULL WHERE ${TRIED}`;
 const PEND = `
   UPDATE batch SET next_attempt_at = @at, attempt_count = @attemptCount, lease_owner = NULL, content_refusals = @contentRefusals,
     updated_at = @now WHERE ${TRIED}`;
@@ -29,9 +29,9 @@ const MARK = `
 const TAKE_APART = `DELETE FROM batch WHERE ${TRIED}`;
 const INSERT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    settled_at, updated_at)
+    settled_at, updated_at, lane)
   SELECT webhook_number, @firstOffset, @lastOffset, @id, @state, @attemptCount, @contentRefusals, CAST(@nextAttemptAt AS BIGINT),
-    CAST(@leaseOwner AS TEXT), CAST(@settledAt AS BIGINT), @now
+    CAST(@leaseOwner AS TEXT), CAST(@settledAt AS BIGINT), @now, CAST(@lane AS TEXT)
   FROM webhook_progress WHERE webhook_number = @webhookNumber`;
 // Most batches are delivered at their first attempt, many at a time. The webhook may have been deleted: its log must not grow again.
 const INSERT_DELIVERED = `
@@ -39,6 +39,17 @@ const INSERT_DELIVERED = `
   SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at,
     @now
   FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
+const INSERT_RUNS = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at, lane)
+  SELECT p.webhook_number, CAST(run.value ->> 0 AS BIGINT), CAST(run.value ->> 1 AS BIGINT), run.value ->> 2, 'pending', @attemptCount,
+    @contentRefusals, CAST(run.value ->> 4 AS BIGINT), @now, run.value ->> 3
+  FROM webhook_progress AS p CROSS JOIN tuples(@runs) AS run WHERE p.webhook_number = @webhookNumber`;
+const LABEL = `
+  UPDATE batch SET lane = @lane, next_attempt_at = CAST(@dueAt AS BIGINT)
+  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND lane IS NULL`;
+const REPLACE = `
+  DELETE FROM batch
+  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND lane IS NULL`;
 const COUNT_PENDING = `
   UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
 const MOVE = `
@@ -95,6 +106,7 @@ export async function settlementStatements(db: Database, settlement: Settlement)
   const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
   return [
     ...batchStatements(settlement),
+    ...laneStatements(settlement),
     ...positionStatements(settlement),
     ...changes.flatMap(stateStatements),
     ...(audit === null ? [] : [auditStatement(audit)]),
@@ -115,9 +127,10 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
   const statements: Statement[] = [];
   const delivered: [number, number, string][] = [];
   let at = now;
-  for (const { batch, fate } of batches) {
+  for (const { batch, fate, runs } of batches) {
     if (batch === null || fate === null) continue;
-    if (fate.kind === 'delivered' && !batch.isStored && batch.attemptNumber === 1) {
+    if (runs !== undefined) statements.push(...runStatements(batch, fate, runs, owner, now));
+    else if (fate.kind === 'delivered' && !batch.isStored && batch.attemptNumber === 1) {
       delivered.push([batch.firstOffset, batch.lastOffset, batch.id]);
       at = fate.at;
     } else statements.push(...fateStatements(batch, fate, owner, now));
@@ -132,7 +145,7 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
       statements.push({ sql: MARK, params: { webhookNumber, firstOffset, id, attemptNumber, owner, now } });
       continue;
     }
-    const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now };
+    const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now, lane: batch.lane ?? null };
     const state = {
       state: 'pending',
       attemptCount: attemptNumber,
@@ -145,6 +158,47 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
   return statements;
 }
 
+/** The rows that batches wait in for their keys, and the keys of rows. */
+function laneStatements({ webhookNumber, parked = [], labelled = [], now }: Settlement): Statement[] {
+  const rows = parked.map(({ firstOffset: first, lastOffset: last, id, lane }) => ({
+    first,
+    last,
+    id,
+    lane: lane ?? '',
+  }));
+  const waiting = rows.map((run): Run => ({ ...run, dueAt: null }));
+  const untried = { webhookNumber, attemptCount: 0, contentRefusals: 0, now };
+  return [
+    ...(waiting.length === 0 ? [] : [insertRuns(waiting, untried)]),
+    ...labelled.flatMap(({ batch, runs }): Statement[] => {
+      const { firstOffset, id, attemptNumber, contentRefusals } = batch;
+      const [run] = runs;
+      const row = { webhookNumber, firstOffset, id };
+      if (runs.length === 1 && run !== undefined)
+        return [{ sql: LABEL, params: { ...row, lane: run.lane, dueAt: run.dueAt }, expectChanges: 1 }];
+      const tried = { webhookNumber, attemptCount: attemptNumber - 1, contentRefusals, now };
+      return [{ sql: REPLACE, params: row, expectChanges: 1 }, insertRuns(runs, tried)];
+    }),
+  ];
+}
+
+type Tried = Readonly<Record<'webhookNumber' | 'attemptCount' | 'contentRefusals' | 'now', number>>;
+
+function insertRuns(runs: readonly Run[], tried: Tried): Statement {
+  const rows = runs.map(({ first, last, id, lane, dueAt }) => [first, last, id, lane, dueAt]);
+  return { sql: INSERT_RUNS, params: { ...tried, runs: JSON.stringify(rows) }, expectChanges: runs.length };
+}
+
+/** In place of the batch, which is taken apart if it has a row. */
+function runStatements(batch: Batch, fate: BatchFate, runs: readonly Run[], owner: string, now: number): Statement[] {
+  const { webhookNumber, firstOffset, id, attemptNumber, isStored } = batch;
+  const params = { webhookNumber, firstOffset, id, attemptNumber, owner };
+  const apart: Statement[] = isStored ? [{ sql: TAKE_APART, params, expectChanges: 1 }] : [];
+  const [attemptCount, contentRefusals] =
+    fate.kind === 'retry' ? [attemptNumber, fate.contentRefusals] : [0, fate.kind === 'halve' ? 1 : 0];
+  return [...apart, insertRuns(runs, { webhookNumber, attemptCount, contentRefusals, now })];
+}
+
 function positionStatements(settlement: Settlement): Statement[] {
   const { webhookNumber, position } = settlement;
   const records = pendingRecords(settlement);
@@ -153,8 +207,13 @@ function positionStatements(settlement: Settlement): Statement[] {
 }
 
 /** By how much a settlement changes the number of records in pending batches. */
-export function pendingRecords({ batches, slow }: Pick<Settlement, 'batches' | 'slow'>): number {
+export function pendingRecords({
+  batches,
+  slow,
+  parked = [],
+}: Pick<Settlement, 'batches' | 'slow' | 'parked'>): number {
   let records = 0;
+  for (const { firstOffset, lastOffset } of parked) records += lastOffset - firstOffset + 1;
   for (const { batch, fate } of batches) {
     if (batch === null || fate === null) continue;
     const isPending = fate.kind === 'retry' || fate.kind === 'release' || fate.kind === 'halve';
@@ -182,7 +241,7 @@ function halvesOf(
   };
   const half = (first: number, last: number, id: string): Statement => ({
     sql: INSERT,
-    params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now },
+    params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now, lane: null },
     expectChanges: 1,
   });
   return [half(firstOffset, middle, ids[0]), half(middle + 1, lastOffset, ids[1])];
@@ -212,6 +271,7 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
       contentRefusals,
       leaseOwner: null,
       now,
+      lane: null,
     };
     return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
   }

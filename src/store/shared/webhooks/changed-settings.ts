@@ -11,7 +11,7 @@ export type ChangedSettings = {
   readonly of: 'webhook' | 'endpoint';
   readonly id: string;
   readonly at: number;
-  /** Whether deliveries now go to another address. */
+  /** Whether deliveries now go to another address, or no longer wait for their keys. */
   readonly isMoved: boolean;
 };
 

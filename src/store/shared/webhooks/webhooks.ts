@@ -10,6 +10,7 @@ import type {
   Webhook,
   WebhookConfiguration,
   WebhookMode,
+  WebhookOrder,
   WebhookState,
 } from '../../../domain/webhook.ts';
 import type { WebhookFormat } from '../../../domain/webhook-format.ts';
@@ -24,6 +25,7 @@ import { publishStatements } from '../events.ts';
 import { categoryPattern, judgedChanges } from '../judging.ts';
 import { type ListColumns, pageOf, resourceStore } from '../resource.ts';
 import {
+  type Codec,
   customer,
   flag,
   json,
@@ -48,6 +50,11 @@ const FREE_NUMBER = `coalesce(
      AND NOT EXISTS (SELECT 1 FROM removed_webhook AS r WHERE r.number = drawn.value) LIMIT 1),
   (SELECT max(used.number) + 1 FROM (SELECT number FROM webhook UNION ALL SELECT number FROM removed_webhook) AS used), 1)`;
 
+const order: Codec<WebhookOrder> = {
+  write: (value) => (value === 'key' ? value : value ? 'webhook' : 'none'),
+  read: (value) => (value === 'key' ? value : value === 'webhook'),
+};
+
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
   'webhook',
   'id',
@@ -64,7 +71,7 @@ export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>(
     filter: json<EventFilter | null>(),
     customHeaders: json<readonly CustomHeader[]>(),
     encryptionKeyName: textOrNull,
-    ordered: flag,
+    ordered: order,
     maxBatchRecords: number,
     maxRecordsPerSecond: numberOrNull,
     retryPolicy: oneOf<WebhookConfiguration['retryPolicy']>(),
@@ -129,7 +136,7 @@ const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subs
 
 // A record that waits, also one whose attempt is running, is due unless the first pending batch of an ordered webhook holds it up.
 const NOTHING_DUE = `
-  CASE WHEN w.ordered AND EXISTS (SELECT 1 FROM batch AS b WHERE b.webhook_number = w.number AND b.state = 'pending')
+  CASE WHEN w.ordered = 'webhook' AND EXISTS (SELECT 1 FROM batch AS b WHERE b.webhook_number = w.number AND b.state = 'pending')
     THEN (
       SELECT b.next_attempt_at FROM batch AS b INDEXED BY batch_pending
       WHERE b.webhook_number = w.number AND b.state = 'pending' ORDER BY b.first_offset LIMIT 1) > @quietUntil
@@ -249,10 +256,12 @@ function begun({ state, sessionId, sessionAt }: Begun = { state: 'stopped', sess
 }
 
 function changeOf(
-  { id, endpointId, updatedAt: at }: WebhookConfiguration,
+  { id, endpointId, ordered, updatedAt: at }: WebhookConfiguration,
   before: WebhookConfiguration,
 ): ChangedSettings {
-  return { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId };
+  // What waits for its key waits no longer.
+  const isFreed = before.ordered === 'key' && ordered !== 'key';
+  return { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId || isFreed };
 }
 
 export function readWebhook(row: Row): Webhook {

@@ -1,6 +1,6 @@
 /** The steps from earlier versions of schema.sql. A test keeps those files, and compares a migrated database with a new one. */
 import { readAsset } from '../../../kernel/assets.ts';
-import { tablesOf } from '../../shared/schema-parts.ts';
+import { statementOf, tablesOf } from '../../shared/schema-parts.ts';
 
 export type Migration = {
   /** `PRAGMA user_version` before and after. `migrate` sets it, not the step. */
@@ -62,8 +62,17 @@ const RECEIVERS = (schema: string): string => `
       'next_authentication_at request_headers verification allowed_requests_per_minute',
   })}
   ${rebuilt(schema, 'event_type', { defaults: 'source search_paths' })}
-  ${rebuilt(schema, 'webhook', { defaults: 'format batch thin retry_delays_seconds signature' })}
+  ${rebuilt(schema, 'webhook', {
+    values: { ordered: "CASE ordered WHEN 1 THEN 'webhook' ELSE 'none' END" },
+    defaults: 'format batch thin retry_delays_seconds signature',
+  })}
   ${tablesOf(schema, ['event_term', 'event_term_progress'])}`;
+
+/** Order by key. An event without a key, and a batch that nobody looked at for its key, have none. */
+const ORDER_BY_KEY = (schema: string): string => `
+  ALTER TABLE event ADD COLUMN ordering_key TEXT;
+  ${statementOf(schema, 'CREATE INDEX event_of_key')}
+  ${rebuilt(schema, 'batch', { defaults: 'lane' })}`;
 
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -71,7 +80,7 @@ export const MIGRATIONS: readonly Migration[] = [
     to: 2,
     get sql() {
       const schema = readAsset('schema.sql');
-      return RECEIVERS(schema) + APPEND_ONLY(schema);
+      return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
     },
   },
 ];

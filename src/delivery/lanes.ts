@@ -1,0 +1,320 @@
+/**
+ * Order by key (`ordered: "key"`): what the process that sends for a webhook remembers of its keys, and how records are cut into batches so
+ * that no two batches under way have a key in common. No I/O.
+ *
+ * A record whose key is under way or has failed is passed over: it is parked. After a while a parked batch gets a pending row without a due
+ * time, so that neither memory nor the position of the webhook waits for its key. When the batches before it have ended, its key is freed,
+ * and the first row of the key is claimed.
+ */
+import type { Batch, BatchFate, Finished, Labelled, Run, SettledBatch } from '../domain/batch.ts';
+import { BATCH_BYTES } from '../domain/limits.ts';
+import { batchId } from '../kernel/ids.ts';
+import type { KeyedRecord, PendingBatch } from '../store/port/dispatch.ts';
+
+export type Lanes = {
+  /** The keys of claimed batches, each with the first offset of its batch. */
+  readonly busy: Map<string, number>;
+  /** Batches that were passed over and have no row yet, by key and in order. */
+  readonly parked: Map<string, Batch[]>;
+  parkedBatches: number;
+  /** Those of them whose keys wait for a row: they get rows immediately. */
+  readonly blocked: Set<Batch>;
+  /** Keys whose first waiting batch may be claimed. */
+  readonly freed: Set<string>;
+  /** Rows are examined from the key after this one on; null: all were. */
+  sweep: string | null;
+  /** Whether rows may be there that were not looked at for their keys, and such rows that are to be written. */
+  isUnlabelled: boolean;
+  labels: readonly Labelled[];
+  isLabelling: boolean;
+  /** New records wait for the end of a batch. */
+  isWaiting: boolean;
+  /** Whether keys may have rows. `rows` grows with each that is added. */
+  hasRows: boolean;
+  rows: number;
+  /** Keys that ceased to be busy during the claim in progress: what it read of them may be out of date. */
+  readonly released: Set<string>;
+};
+
+export function createLanes(): Lanes {
+  return {
+    busy: new Map(),
+    parked: new Map(),
+    parkedBatches: 0,
+    blocked: new Set(),
+    freed: new Set(),
+    sweep: null,
+    isUnlabelled: true,
+    labels: [],
+    isLabelling: false,
+    isWaiting: false,
+    hasRows: true,
+    rows: 0,
+    released: new Set(),
+  };
+}
+
+/** Something of the webhook was changed from outside: all its rows are looked at again. */
+export function examineAgain(lanes: Lanes): void {
+  Object.assign(lanes, { isUnlabelled: true });
+  rowsAdded(lanes);
+  for (const key of lanes.parked.keys()) lanes.freed.add(key);
+}
+
+export function rowsAdded(lanes: Lanes): void {
+  lanes.hasRows = true;
+  lanes.rows += 1;
+}
+
+/** The keys of a batch, each once. */
+export function keysOf({ keys, lane }: Batch): readonly string[] {
+  if (keys === undefined) return lane == null || lane === '' ? [] : [lane];
+  return [...new Set(keys.filter((key) => key !== null))];
+}
+
+export function occupy({ busy }: Lanes, batches: readonly Batch[]): void {
+  for (const batch of batches) for (const key of keysOf(batch)) busy.set(key, batch.firstOffset);
+}
+
+export function park(lanes: Lanes, { batch, isBlocked }: Parked): void {
+  const lane = batch.lane ?? '';
+  const waiting = lanes.parked.get(lane) ?? [];
+  lanes.parked.set(lane, waiting);
+  // Records that returned to the log may come before others of their key.
+  const later = waiting.findIndex(({ firstOffset }) => firstOffset > batch.firstOffset);
+  waiting.splice(later === -1 ? waiting.length : later, 0, batch);
+  lanes.parkedBatches += 1;
+  if (isBlocked) lanes.blocked.add(batch);
+}
+
+/** The batch has a row now, or is claimed. */
+export function unpark(lanes: Lanes, batch: Batch): void {
+  const lane = batch.lane ?? '';
+  const waiting = lanes.parked.get(lane) ?? [];
+  const at = waiting.indexOf(batch);
+  if (at === -1) return;
+  waiting.splice(at, 1);
+  if (waiting.length === 0) lanes.parked.delete(lane);
+  lanes.parkedBatches -= 1;
+  lanes.blocked.delete(batch);
+}
+
+/** The batch is no longer under way. `isOver`: nothing of it is left to be sent. */
+function release(lanes: Lanes, batch: Batch, isOver: boolean): void {
+  for (const key of keysOf(batch)) {
+    if (lanes.busy.get(key) === batch.firstOffset) lanes.busy.delete(key);
+    lanes.released.add(key);
+    if (isOver && (lanes.hasRows || lanes.parked.has(key))) lanes.freed.add(key);
+  }
+}
+
+/** Outcomes are written: what waited for batches of which nothing is left may go. `settled` has an entry for each outcome. */
+export function endInLanes(lanes: Lanes, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
+  for (const [at, { job, result }] of finished.entries()) {
+    if (job.batch === null) continue;
+    const { fate = null, runs } = settled[at] ?? {};
+    const isPending =
+      runs !== undefined || fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
+    if (isPending) {
+      rowsAdded(lanes);
+      // What waits for it in memory waits for long now.
+      for (const key of keysOf(job.batch)) for (const parked of lanes.parked.get(key) ?? []) lanes.blocked.add(parked);
+    }
+    release(lanes, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
+  }
+}
+
+/** Whether something waits for the end of the batch, so that its outcome is written immediately. */
+export function isAwaited(lanes: Lanes, batch: Batch): boolean {
+  return lanes.isWaiting || batch.isStored || keysOf(batch).some((key) => lanes.parked.has(key));
+}
+
+/** Whether anything waits that does not depend on the log. */
+export function hasLaneWork({ isUnlabelled, sweep, freed, labels }: Lanes): boolean {
+  return labels.length === 0 && (isUnlabelled || sweep !== null || freed.size > 0);
+}
+
+/** `isBlocked`: the key waits for a row, however long that takes. */
+export type Parked = { readonly batch: Batch; readonly isBlocked: boolean };
+
+/** Whether a record at an offset of the key may go now: not while the key is `busy` for a short time, or `blocked`. */
+export type KeyState = 'free' | 'busy' | 'blocked';
+
+export type Bounds = {
+  readonly webhookNumber: number;
+  readonly maxRecords: number;
+  readonly maxBatches: number;
+  readonly recordsAllowed: number;
+  /** Batches that may be parked. */
+  readonly maxParked: number;
+};
+
+export type LaneCut = {
+  readonly batches: readonly Batch[];
+  readonly parked: readonly Parked[];
+  /** The last record that is in one of them. */
+  readonly through: number | null;
+  /** Why it ended before the end of the records. */
+  readonly stopped: 'room' | 'busy' | 'parked' | null;
+};
+
+type Growing = { first: number; last: number; bytes: number; createdAt: number; keys: (string | null)[] };
+
+/**
+ * Cuts records into batches without a common key. With several records a batch, the first record of a busy key ends the cut: passing it
+ * over would leave ever smaller batches, because the records of a batch are consecutive. With one record a batch it is passed over.
+ */
+export function cutLanes(
+  records: readonly KeyedRecord[],
+  stateOf: (key: string, offset: number) => KeyState,
+  bounds: Bounds,
+): LaneCut {
+  const { webhookNumber, maxRecords, maxBatches, recordsAllowed, maxParked } = bounds;
+  const batches: Growing[] = [];
+  const parked: { run: Growing; isBlocked: boolean }[] = [];
+  /** Keys of the batches of this cut, and keys that were passed over. */
+  const taken = new Map<string, Growing>();
+  const passed = new Map<string, boolean>();
+  let current: Growing | null = null;
+  let through: number | null = null;
+  let allowed = recordsAllowed;
+  let stopped: LaneCut['stopped'] = null;
+  for (const record of records) {
+    const { offset, bytes, createdAt, key } = record;
+    const open: Growing | null = current !== null && fits(current, record, maxRecords) ? current : null;
+    const isPassed = key !== null && passed.has(key);
+    const own = key === null ? undefined : taken.get(key);
+    const state =
+      key === null || (own !== undefined && own === open) ? 'free' : own !== undefined ? 'busy' : stateOf(key, offset);
+    if (key !== null && (isPassed || state !== 'free')) {
+      if (!isPassed && state === 'busy' && maxRecords > 1) {
+        stopped = 'busy';
+        break;
+      }
+      const isBlocked = passed.get(key) ?? state === 'blocked';
+      const before = parked.at(-1)?.run;
+      if (before !== undefined && before.keys[0] === key && fits(before, record, maxRecords)) grow(before, record);
+      else if (parked.length >= maxParked) {
+        stopped = 'parked';
+        break;
+      } else parked.push({ run: { first: offset, last: offset, bytes, createdAt, keys: [key] }, isBlocked });
+      passed.set(key, isBlocked);
+      current = null;
+      through = offset;
+      continue;
+    }
+    if (allowed <= 0 || (open === null && batches.length >= maxBatches)) {
+      stopped = 'room';
+      break;
+    }
+    allowed -= 1;
+    through = offset;
+    if (open === null) {
+      current = { first: offset, last: offset, bytes, createdAt, keys: [key] };
+      batches.push(current);
+    } else grow(open, record);
+    if (key !== null && current !== null) taken.set(key, current);
+  }
+  return {
+    batches: batches.map((cut) => batchOf(webhookNumber, cut)),
+    parked: parked.map(({ run, isBlocked }) => ({ batch: batchOf(webhookNumber, run), isBlocked })),
+    through,
+    stopped,
+  };
+}
+
+function fits(batch: Growing, { offset, bytes }: KeyedRecord, maxRecords: number): boolean {
+  return offset === batch.last + 1 && batch.keys.length < maxRecords && batch.bytes + bytes <= BATCH_BYTES;
+}
+
+function grow(batch: Growing, { offset, bytes, key }: KeyedRecord): void {
+  batch.last = offset;
+  batch.bytes += bytes;
+  batch.keys.push(key);
+}
+
+function batchOf(webhookNumber: number, { first, last, bytes, createdAt, keys }: Growing): Batch {
+  const id = batchId({ createdAt, webhookNumber, first, last });
+  const plain = {
+    webhookNumber,
+    id,
+    firstOffset: first,
+    lastOffset: last,
+    bytes,
+    attemptNumber: 1,
+    contentRefusals: 0,
+  };
+  return { ...plain, isStored: false, lane: laneOf(keys), keys };
+}
+
+function laneOf(keys: readonly (string | null)[]): string | null {
+  const [first = null] = keys;
+  return keys.every((key) => key === first) ? (first ?? '') : null;
+}
+
+/**
+ * Consecutive records of one key each. The first run of a key is due at `dueAt`; the later ones wait for it. Runs without a key wait for
+ * nothing.
+ */
+export function runsOf(
+  { firstOffset, keys }: { readonly firstOffset: number; readonly keys: readonly (string | null)[] },
+  dueAt: number | null,
+  newId: () => string,
+): Run[] {
+  const runs: { first: number; last: number; id: string; lane: string; dueAt: number | null }[] = [];
+  const seen = new Set<string>();
+  for (const [at, key] of keys.entries()) {
+    const lane = key ?? '';
+    const offset = firstOffset + at;
+    const before = runs.at(-1);
+    if (before?.lane === lane) {
+      before.last = offset;
+      continue;
+    }
+    runs.push({ first: offset, last: offset, id: newId(), lane, dueAt: seen.has(lane) ? null : dueAt });
+    if (lane !== '') seen.add(lane);
+  }
+  return runs;
+}
+
+/** The keys of a row that was not looked at. Rows with keys wait until the first row of each key is claimed. */
+export function labelled(
+  { batch, dueAt }: PendingBatch,
+  keys: readonly (string | null)[],
+  newId: () => string,
+): Labelled {
+  const runs = runsOf({ firstOffset: batch.firstOffset, keys }, dueAt, newId);
+  return { batch, runs: runs.map((run) => ({ ...run, dueAt: run.lane === '' ? dueAt : null })) };
+}
+
+/**
+ * An outcome with order by key. A failed batch of several keys leaves a row for each run of them, so that each key waits for its own
+ * records alone. A batch without a row that is given back leaves none: its records return to the log.
+ */
+export function inLanes(settled: SettledBatch, newId: () => string): SettledBatch {
+  const { batch, fate, attempt, bytes } = settled;
+  if (batch === null || fate === null) return settled;
+  const { firstOffset, lastOffset, lane, keys, isStored } = batch;
+  if (isReturned(batch, fate)) return { batch: null, fate: null, attempt, ...(bytes !== undefined && { bytes }) };
+  if (fate.kind === 'halve') {
+    if (lane == null)
+      return keys === undefined ? settled : { ...settled, runs: runsOf({ firstOffset, keys }, fate.at, newId) };
+    const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
+    const [left, right] = fate.halfIds;
+    const dueAt = lane === '' ? fate.at : null;
+    const runs = [
+      { first: firstOffset, last: middle, id: left, lane, dueAt: fate.at },
+      { first: middle + 1, last: lastOffset, id: right, lane, dueAt },
+    ];
+    return { ...settled, runs };
+  }
+  if (fate.kind !== 'retry' || isStored || keys === undefined) return settled;
+  const runs = lane == null ? runsOf({ firstOffset, keys }, fate.at, newId) : null;
+  const own = [{ first: firstOffset, last: lastOffset, id: batch.id, lane: lane ?? '', dueAt: fate.at }];
+  return { ...settled, runs: runs ?? own };
+}
+
+/** Whether the records of the batch return to the log: it has no row, and nothing says more of it than the log does. */
+export function isReturned({ keys, isStored }: Batch, fate: BatchFate | null): boolean {
+  return fate?.kind === 'release' && keys !== undefined && !isStored;
+}
