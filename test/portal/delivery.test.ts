@@ -89,7 +89,7 @@ describe('a delivery', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await log.nextAttempt(shop.webhook.id);
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
-    const { page } = await openAs('operator', `/deliveries/${waiting?.id}`);
+    const { page, open } = await openAs('operator', `/deliveries/${waiting?.id}`);
     await page.getByText('Attempt 1 of 20 failed.').waitFor();
     await page.getByText(/The next attempt is in \d/).waitFor();
     await page.locator('.moment-title', { hasText: 'Next attempt' }).waitFor();
@@ -102,6 +102,11 @@ describe('a delivery', () => {
     await page.locator('.moment-title', { hasText: /^Tried before its time by \S/ }).waitFor();
     await stopWebhook(admin, shop.webhook);
     await page.getByText('It waits because its webhook is stopped.').waitFor();
+    await services.publish({ type: OTHER, data: {} }, ACTOR);
+    await open('/deliveries');
+    await page.getByText('webhook stopped').first().waitFor();
+    const cut = `[...document.querySelectorAll('#results .quiet')].filter((text) => text.scrollWidth > text.clientWidth).length`;
+    assert.equal(await page.evaluate(cut), 0);
   });
 });
 
