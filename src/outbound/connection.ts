@@ -5,7 +5,7 @@ import type { ConnectSteps } from './connect.ts';
 import { lacksCertificate } from './tls.ts';
 
 /** What happens on a connection during an exchange. */
-export type ConnectionListener = {
+type ConnectionListener = {
   /** The connection is open: the request can be written. Called once, before the others. */
   readonly onOpen: (socket: TLSSocket) => void;
   readonly onData: (bytes: Buffer<ArrayBuffer>) => void;
