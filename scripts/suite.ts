@@ -1,7 +1,7 @@
 /**
  * Runs the tests (see `--help`). Several test files share a process, because starting one and loading the modules takes longer than most
- * files' tests. As many processes run at a time as keep the processors busy, the longest first (scripts/suite/jobs.ts). In which tier a file
- * repeats on PostgreSQL is said in the file (test/support/repeats.ts).
+ * files' tests. As many processes run at a time as keep the processors busy, the longest first (scripts/suite/jobs.ts). Each file says in
+ * which tier it repeats on PostgreSQL (test/support/repeats.ts).
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {

@@ -31,7 +31,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'cli/postgres.test.ts': 15,
   'cli/serve.test.ts': 20,
   'customers/page-isolation.test.ts': 15,
-  'delivery/lease-model.test.ts': 15,
+  'delivery/lease-model.slow.test.ts': 15,
   'delivery/rate-limit.slow.test.ts': 30,
   'docs/commands.test.ts': 40,
   'docs/kubernetes.slow.test.ts': 32,

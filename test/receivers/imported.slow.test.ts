@@ -46,7 +46,9 @@ for (const { name, args, secret, customer, exportOf, prefix } of SENDERS)
     const sent = body.toString();
     const named = Object.fromEntries(Object.entries(headers).filter(([header]) => header.startsWith(prefix)));
     assert.equal(Object.keys(named).length, 3);
-    assert.deepEqual(new Webhook(secret).verify(sent, named), DATA);
+    // Throws unless the signature is right. Not all versions return the payload.
+    new Webhook(secret).verify(sent, named);
+    assert.deepEqual(JSON.parse(sent), DATA);
     assert.throws(() => new Webhook(secret).verify(`${sent} `, named), /[Nn]o matching signature/);
     assert.throws(() => new Webhook(`whsec_${OUTPOST_SECRET.slice(6)}`).verify(sent, named), /[Nn]o matching/);
   });

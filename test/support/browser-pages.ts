@@ -37,7 +37,7 @@ let browser: Promise<Browser> | null = null;
 after(async () => (await browser)?.close());
 
 /** The browser of this process. */
-export function openBrowser(): Promise<Browser> {
+function openBrowser(): Promise<Browser> {
   browser ??= launchChromium();
   return browser;
 }

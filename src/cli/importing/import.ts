@@ -83,10 +83,12 @@ function importCommand({
     json: true,
     run: async (invocation) => {
       const options = optionsOf(invocation);
-      const name = invocation.operand('file');
-      const given = await readJsonFile(invocation, name, EXPORT_BYTES);
-      const plan = planOf(name, () => read(given, options));
-      return withData(invocation, (composed) => runImport(invocation, plan, composed));
+      return withData(invocation, async (composed) => {
+        const name = invocation.operand('file');
+        const given = await readJsonFile(invocation, name, EXPORT_BYTES);
+        const plan = planOf(name, () => read(given, options));
+        return runImport(invocation, plan, composed);
+      });
     },
   };
 }
