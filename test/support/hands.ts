@@ -1,7 +1,7 @@
 /** The mouse and the keyboard of somebody who works in the portal, with a count of what they do. */
 import type { Locator, Page } from 'playwright-core';
 
-export type Work = { readonly clicks: number; readonly keys: number; readonly seconds: number };
+type Effort = { readonly clicks: number; readonly keys: number; readonly seconds: number };
 
 export type Hands = {
   readonly page: Page;
@@ -15,12 +15,12 @@ export type Hands = {
   /** Opens the search with Ctrl K, types, and clicks what was found. */
   find(text: string, found: RegExp): Promise<void>;
   /** What was done so far. */
-  done(): Work;
+  done(): Effort;
 };
 
 /**
- * The seconds of a practised user by the keystroke-level model (Card, Moran, Newell 1980): 1.35 s to decide on a step, 1.1 s to point, 0.2 s
- * for a click, 0.28 s for a key. The model leaves out reading.
+ * The seconds of a practised user by the keystroke-level model (Card, Moran, Newell 1980): 1.35 s to decide on a step, 1.1 s to point,
+ * 0.2 s for a click, 0.28 s for a key. The model leaves out reading.
  */
 const SECONDS = { step: 1.35, click: 1.3, key: 0.28 };
 

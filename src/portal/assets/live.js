@@ -67,7 +67,7 @@
   const nameOf = (list) =>
     (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.getAttribute('aria-label');
   const isFirstScreen = (list) => list.getBoundingClientRect().top + scrollY < innerHeight;
-  // A frame is as high as its content, and the page around it scrolls: a list is scrolled if its head alone is out of sight.
+  // A frame is as high as its content, and the page around it scrolls: a list is scrolled if its head is out of sight, but not the list.
   const inSight = new WeakSet();
   const headOf = (list) => list.querySelector('thead, .tail > :first-child') ?? list;
   const sight = new IntersectionObserver((entries) => {

@@ -99,7 +99,7 @@ export function actorsSeen(
     : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
 }
 
-/** Links and tokens have no name, and their ids say nothing: the customer stands beside the object. */
+/** Links and tokens have no name, and their ids say nothing: the customer is beside the object. */
 function withoutIds(linkOf: (reference: string) => ResourceLink): (reference: string) => ResourceLink {
   return (actor) => {
     const name = NAMELESS[split(actor)[0] ?? ''];
