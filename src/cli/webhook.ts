@@ -23,6 +23,7 @@ import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
+import { keyOrderCommands } from './key-order.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
@@ -93,6 +94,10 @@ export const webhookCommands: CommandGroup = [
         description: 'A custom header, such as "x-tenant: 17"',
       },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
+      'ordered-by-key': {
+        field: 'ordered',
+        description: 'Send events of one ordering key one after another; a failing one delays its key alone',
+      },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
       signature: {
         value: '<github|stripe|shopify|slack>',
@@ -128,7 +133,7 @@ export const webhookCommands: CommandGroup = [
           thin: invocation.given('thin') ? true : undefined,
           encryptionKeyName: invocation.text('key'),
           customHeaders: headers.length === 0 ? undefined : headers,
-          ordered: invocation.given('ordered') ? true : undefined,
+          ordered: invocation.given('ordered-by-key') ? 'key' : invocation.given('ordered') ? true : undefined,
           standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
           signature: preset === undefined ? undefined : { preset },
         }),
@@ -225,6 +230,7 @@ export const webhookCommands: CommandGroup = [
         many: true,
         description: 'dead or delivered (default: dead; with a range, both)',
       },
+      'ordering-key': { value: '<text>', description: 'Only events with this ordering key' },
     },
     run: async (composed, { operand, text, texts }) => {
       const states = texts('state');
@@ -232,11 +238,13 @@ export const webhookCommands: CommandGroup = [
         since: text('since'),
         until: text('until'),
         states: states.length === 0 ? undefined : states,
+        orderingKey: text('ordering-key'),
       });
       const id = await recordId(WEBHOOK, composed, operand('webhook'));
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
+  ...keyOrderCommands(ID, async (composed, named) => recordId(WEBHOOK, composed, named)),
   ...recordsCommands(),
   deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
