@@ -15,7 +15,7 @@ import type { Store } from '../store/port/store.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
-import { isAwaited } from './lanes.ts';
+import { isAwaited } from './key-queues.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -37,7 +37,8 @@ import { hasLaneWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import { createWebhookLogs, hasWork, noteSettled, positionToWrite, type WebhookLog } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
+import { createWebhookLogs, hasWork, noteSettled, positionToWrite } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -265,7 +266,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const ofLog = logs.get(job.webhookNumber);
     const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     const isUrgent =
-      isSequentialNow || (job.batch !== null && ofLog?.lanes != null && isAwaited(ofLog.lanes, job.batch));
+      isSequentialNow || (job.batch !== null && ofLog?.queues != null && isAwaited(ofLog.queues, job.batch));
     runNext();
     outcomes.add({ job, result }, isUrgent);
     if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());

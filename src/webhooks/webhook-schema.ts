@@ -138,7 +138,7 @@ export const webhookInput = z
     ordered: order.default(false).meta({
       description:
         'True: one batch at a time, a failing one delays the following ones. `key`: events of one `orderingKey` in order, a failing ' +
-        'one delays its key alone.',
+        'one delays only its key.',
     }),
     maxBatchRecords: z
       .int()

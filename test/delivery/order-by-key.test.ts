@@ -76,7 +76,7 @@ describe('order by key', () => {
   });
 
   for (const maxBatchRecords of [1, 5])
-    it(`holds back the records of a failing key alone, with batches of ${maxBatchRecords}`, async (t) => {
+    it(`holds back only the records of a failing key, with batches of ${maxBatchRecords}`, async (t) => {
       const d = await openDispatching(t);
       const { at } = await d.connect({ webhook: { ...BY_KEY, maxBatchRecords } });
       let isFailing = true;
@@ -172,7 +172,7 @@ describe('order by key', () => {
     assert.deepEqual(await d.rows("SELECT 1 FROM batch WHERE state = 'pending'"), []);
   });
 
-  it('names the keys that wait, gives up what waits for one, and sends its records again', async (t) => {
+  it('names the keys that wait, gives up the records of one, and sends its records again', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: BY_KEY });
     let isFailing = true;
@@ -201,7 +201,7 @@ describe('order by key', () => {
     assert.deepEqual(await d.rows('SELECT pending_records FROM webhook_position'), [{ pending_records: 0 }]);
     isFailing = false;
     await publish(d, ['order-17', 'order-18']);
-    await until('what came later', async () => isDrained(d));
+    await until('the later records', async () => isDrained(d));
     const replay = { orderingKey: 'order-17', states: ['dead', 'delivered'] as const };
     assert.equal(await d.deliveries.countReplay(webhook.id, { ...replay, states: [...replay.states] }), 5);
     const before = at.deliveries.length;

@@ -160,8 +160,8 @@ export type Replay = ReplayRange & {
 };
 
 /**
- * A pending record, by its offset. With `ordered` the pending records before it, with `key` those of its key, are sent first, so they become
- * due too.
+ * A pending record, by its offset. With `ordered` the pending records before it are sent first, with `key` those of its key, so they
+ * become due too.
  */
 export type TryNow = {
   readonly webhookNumber: number;
