@@ -21,10 +21,9 @@ import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type ClaimedWork, selectInLanes } from './claim-by-key.ts';
 import { OAUTH_TIMEOUT_MS, POLL_MS, UNCLAIMABLE_PAUSE_MS, WAITING_READ_MAX } from './limits.ts';
-import { takeOrder } from './parked.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
 import type { WebhookLog } from './webhook-log.ts';
-import type { WebhookLogs } from './webhook-logs.ts';
+import { takeOrder, type WebhookLogs } from './webhook-logs.ts';
 
 type Dependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;

@@ -3,8 +3,6 @@
  * Also other records that were claimed and not sent.
  */
 import type { Batch, OffsetRange } from '../domain/batch.ts';
-import type { WebhookOrder } from '../domain/webhook.ts';
-import { createLanes } from './key-queues.ts';
 import { SLOW_ATTEMPT_MS } from './limits.ts';
 import type { WebhookLog } from './webhook-log.ts';
 
@@ -56,18 +54,4 @@ export function returnParked(log: WebhookLog): void {
   );
   log.queues = null;
   log.order = null;
-}
-
-/**
- * Claims under another order begin. False: not yet, because batches of unknown keys are in progress, or batches that ignored keys.
- */
-export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
-  if (log.order === order) return true;
-  const isByKey = order === 'key' || log.order === 'key';
-  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
-  if (isByKey && isBusy) return false;
-  returnParked(log);
-  log.order = order;
-  log.queues = order === 'key' ? createLanes() : null;
-  return true;
 }

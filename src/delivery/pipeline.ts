@@ -186,7 +186,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
   const close = async (webhookNumber: number): Promise<void> => {
     const ofLog = logs.get(webhookNumber);
-    if (ofLog !== undefined) returnParked(ofLog);
+    if (ofLog !== undefined && ofLog.queues !== null) returnParked(ofLog);
     const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
     if (isUnwritten) await writePosition(webhookNumber);
     logs.close(webhookNumber);
@@ -221,7 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
       runNext();
-      if (hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
       logs.lookBy(ofLog, claimed.idleUntil);
       if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
       else lookAgain(ofLog, now);
@@ -291,7 +291,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (ofLog !== undefined) {
       noteSettled(logs, ofLog, all, settled, now);
       if (settled.hasLanes) logs.ready(webhookNumber);
-      if (all.length > 0 && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (all.length > 0 && ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {

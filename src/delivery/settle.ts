@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Labelled, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
-import { isRunnable } from '../domain/webhook-states.ts';
+import { createStateEventLimit, isRunnable, type StateEventLimit } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
@@ -14,7 +14,6 @@ import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { inLanes, isReturned } from './key-queues.ts';
 import { parkedToWrite } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
-import { createStateEventLimit, type StateEventLimit } from './state-events.ts';
 import type { WebhookLog } from './webhook-log.ts';
 import { positionToWrite, slowOf, type WebhookLogs, type Written } from './webhook-logs.ts';
 

@@ -4,8 +4,19 @@
  * epoch milliseconds.
  */
 import type { Batch, BatchFate, Finished, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
+import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
-import { endInLanes, examineAgain, hasLaneWork, occupy, type Parked, park, rowsAdded, unpark } from './key-queues.ts';
+import {
+  createLanes,
+  endInLanes,
+  examineAgain,
+  hasLaneWork,
+  occupy,
+  type Parked,
+  park,
+  rowsAdded,
+  unpark,
+} from './key-queues.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
 import { parkedToWrite, returnParked, returnRecords } from './parked.ts';
 import type { WebhookLog } from './webhook-log.ts';
@@ -203,8 +214,7 @@ export function createWebhookLogs(): WebhookLogs {
         const isStill =
           log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
         if (isStill) moved.delete(webhookNumber);
-        else if (positionToWrite(log, now) !== null || slowOf(log, now).length + parkedToWrite(log, now).length > 0)
-          found.push(webhookNumber);
+        else if (positionToWrite(log, now) !== null || hasRowsToWrite(log, now)) found.push(webhookNumber);
       }
       return found;
     },
@@ -251,6 +261,10 @@ export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   return slow;
 }
 
+function hasRowsToWrite(log: WebhookLog, now: number): boolean {
+  return slowOf(log, now).length > 0 || (log.queues !== null && parkedToWrite(log, now).length > 0);
+}
+
 /** What a settlement wrote of a webhook. */
 export type Written = {
   /** The outcomes as they were written: some batches got rows before, or were lost. */
@@ -282,6 +296,7 @@ export function noteSettled(
     all.flatMap(({ job }) => job.batch ?? []),
   );
   if (log.queues !== null) endInLanes(log.queues, finished, batches);
+  if (returned.length === 0) return;
   returnRecords(
     log,
     returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
@@ -292,6 +307,20 @@ type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve'
 
 function isPending(fate: BatchFate | null): fate is Pending {
   return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
+}
+
+/**
+ * Claims under another order begin. False: not yet, because batches of unknown keys are in progress, or batches that ignored keys.
+ */
+export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
+  if (log.order === order) return true;
+  const isByKey = order === 'key' || log.order === 'key';
+  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
+  if (isByKey && isBusy) return false;
+  if (log.queues !== null) returnParked(log);
+  log.order = order;
+  log.queues = order === 'key' ? createLanes() : null;
+  return true;
 }
 
 /** Whether work waits that no claim has taken. */
