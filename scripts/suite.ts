@@ -1,12 +1,7 @@
 /**
- * `npm test` checks types and style and runs all tests except the slow ones. `--slow` runs only the slow ones: files named
- * `*.slow.test.ts`, which need tools of other languages or take more than about ten seconds. Arguments (test files or folders) select
- * tests, including slow ones. `--coverage` also measures the coverage of src/ and fails below the thresholds.
- *
- * Each file runs on SQLite. Some say that they also run on PostgreSQL, or through PgBouncer, and in which of the two tiers
- * (test/support/repeats.ts). `TEST_DATABASE=postgres` or `TEST_DATABASE=pgbouncer` runs selected ones there.
- *
- * Several test files share a process, because starting one and loading the modules takes longer than most files' tests.
+ * Runs the tests (see `--help`). Several test files share a process, because starting one and loading the modules takes longer than most
+ * files' tests. As many processes run at a time as keep the processors busy, the longest first (scripts/suite/jobs.ts). Each file says in
+ * which tier it repeats on PostgreSQL (test/support/repeats.ts).
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -27,6 +22,7 @@ import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
 import { type Repeat, repeatsOf } from '../test/support/repeats.ts';
+import { grouped, isSlowFile, isWaiting, secondsOf } from './suite/jobs.ts';
 import { readTimes, timesReport } from './suite/times-report.ts';
 import { notOnPostgres, readStatements } from './suite/unproved-statements.ts';
 
@@ -37,14 +33,6 @@ const TEST_TIMEOUT_MS = 180_000;
 const PROCESS_TIMEOUT_MS = 25 * 60_000;
 /** One more than the number of processors, because some tests wait for a browser or another process. */
 const CONCURRENCY = availableParallelism() + 1;
-/** Small enough to keep all processors busy to the end. A file with a browser counts twice. */
-const FILES_PER_PROCESS = 20;
-/** Folders whose tests wait for browsers and other programs, the slowest first. Their processes start before all others. */
-const SLOW_FOLDERS = ['portal', 'docs', 'cli', 'e2e'];
-const BROWSER = 'support/chromium.ts';
-/** A test file that measures its process shares it with no other file. */
-const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
-
 /** Files that each test process loads before the tests: the runner sorts files by their paths. */
 const FIRST = ['scripts/suite/deadline.ts', 'scripts/suite/times.ts', 'scripts/suite/recorder.ts'];
 /** The fast tests store temporary files in memory, where an fsync is free. */
@@ -53,6 +41,19 @@ const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
 /** Reads `TEST_DATABASE`. A test that does not import it, directly or not, does the same in both runs. */
 const KNOWS_DATABASE = 'support/store.ts';
+
+const HELP = `npm test [-- <files and folders>] [-- --slow] [-- --coverage]
+
+Checks types and style, and runs all tests except the slow ones, whose files are named *.slow.test.ts.
+Given files or folders, it runs their tests and nothing else.
+
+  --slow      runs only the slow tests, like npm run test:slow
+  --coverage  also measures the coverage of src/, and fails below ${LINES_PERCENT} % of lines or ${BRANCHES_PERCENT} % of branches
+  --help      shows this text
+
+  TEST_DATABASE=postgres, TEST_DATABASE=pgbouncer  runs the given tests on PostgreSQL, or through PgBouncer
+  CI=1                                             fails where a program is missing, instead of skipping its tests
+`;
 
 type Job = {
   readonly name: string;
@@ -65,9 +66,13 @@ type Result = { readonly name: string; readonly problem: string | null; readonly
 
 const root = resolve(import.meta.dirname, '..');
 const { values: options, positionals } = parseArgs({
-  options: { slow: { type: 'boolean' }, coverage: { type: 'boolean' } },
+  options: { slow: { type: 'boolean' }, coverage: { type: 'boolean' }, help: { type: 'boolean' } },
   allowPositionals: true,
 });
+if (options.help === true) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 const named = positionals.map((path) => resolve(path));
 const isWhole = named.length === 0;
 const tier = options.slow === true ? 'slow' : 'fast';
@@ -84,7 +89,7 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.once(signal, () => {
-    for (const child of running) child.kill(signal);
+    for (const child of running) endAll(child);
     stop(`ended by ${signal}`);
   });
 }
@@ -109,7 +114,9 @@ const repeated = isWhole && server !== null ? repeatJobs({ ...noted, ...server }
 const selected = { ...noted, ...(isPooled ? server : {}) };
 const jobs = [
   ...(isWhole && tier === 'fast' ? checks : []),
-  ...slowestFirst([...grouped(files).map((group) => testJob(group, selected)), ...repeated]),
+  ...[...grouped(files).map((group) => testJob(group, selected)), ...repeated].toSorted(
+    (one, other) => secondsOf(other.files ?? []) - secondsOf(one.files ?? []),
+  ),
 ];
 const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
@@ -174,9 +181,10 @@ function repeatedOn(database: Repeat): string[] {
 /** Runs the jobs concurrently and prints the result of each. Prints the complete output if tests were selected by name. */
 async function runAll(jobs: readonly Job[]): Promise<Result[]> {
   const results: Result[] = [];
-  const waiting = [...jobs];
-  const work = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+  const isBeside = ({ files = [] }: Job): boolean => files.length > 0 && isWaiting(files);
+  const waiting = jobs.filter((job) => !isBeside(job));
+  const work = async (queue: Job[]): Promise<void> => {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       const began = performance.now();
       const result = await run(job);
       results.push(result);
@@ -186,7 +194,10 @@ async function runAll(jobs: readonly Job[]): Promise<Result[]> {
       if (named.length > 0) process.stdout.write(result.output);
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  await Promise.all([
+    ...Array.from({ length: CONCURRENCY }, () => work(waiting)),
+    ...jobs.filter(isBeside).map((job) => work([job])),
+  ]);
   return results;
 }
 
@@ -195,11 +206,13 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
   const child = spawn(process.execPath, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: PROCESS_TIMEOUT_MS,
+    // A process group of its own, so that the programs that its tests started end with it.
+    detached: true,
     // All processes share compiled code.
     env: { TMPDIR: temporary, ...process.env, NODE_COMPILE_CACHE: join(temporary, 'compiled'), ...env },
   });
   running.add(child);
+  const limit = setTimeout(() => endAll(child), PROCESS_TIMEOUT_MS);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -208,10 +221,22 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
   }
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done, fail) => {
     child.once('error', fail).once('close', (...how) => done(how));
+    // What it left running may hold its output open.
+    child.once('exit', () => endAll(child));
   });
+  clearTimeout(limit);
   running.delete(child);
   const problem = signal === null ? (code === 0 ? null : `failed (${code})`) : `ended by ${signal}`;
   return { name, problem, output };
+}
+
+/** Ends a process and the programs that it started. */
+function endAll({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }
 
 function testJob(group: readonly string[], settings: Readonly<Record<string, string>>): Job {
@@ -235,35 +260,6 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
   };
 }
 
-/** Orders jobs so that no long one is left for the end: by their folders, then by the size of their files. */
-function slowestFirst(jobs: readonly Job[]): Job[] {
-  const rank = ([first = '']: readonly string[]): number => {
-    const [folder = ''] = relative(join(root, 'test'), first).split('/');
-    return SLOW_FOLDERS.includes(folder) ? SLOW_FOLDERS.indexOf(folder) : SLOW_FOLDERS.length;
-  };
-  const bytes = (group: readonly string[]): number => group.reduce((sum, file) => sum + statSync(file).size, 0);
-  return jobs
-    .map((job) => ({ job, rank: rank(job.files ?? []), bytes: bytes(job.files ?? []) }))
-    .sort((one, other) => one.rank - other.rank || other.bytes - one.bytes)
-    .map(({ job }) => job);
-}
-
-/** Groups files of one folder, because they load similar modules. */
-function grouped(files: readonly string[]): string[][] {
-  const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
-  const folders = Map.groupBy(
-    files.filter((file) => !isAlone(file)),
-    (file) => dirname(file),
-  );
-  const groups = [...folders.values()].flatMap((inFolder) => {
-    const browsers = inFolder.filter((file) => importedBy(file).has(join(root, 'test', BROWSER)));
-    const count = Math.ceil((inFolder.length + browsers.length) / FILES_PER_PROCESS);
-    const size = Math.ceil(inFolder.length / count);
-    return Array.from({ length: count }, (_, at) => inFolder.slice(at * size, (at + 1) * size));
-  });
-  return [...groups, ...files.filter(isAlone).map((file) => [file])];
-}
-
 /** What did not run because the machine lacks programs, and the packages that have them; empty if nothing was skipped. */
 function skippedNote(): string {
   const without = chosen.length - files.length;
@@ -280,10 +276,6 @@ function testsIn(output: string): number {
 function chosenFiles(): string[] {
   if (named.length > 0) return testFiles(named);
   return testFiles([join(root, 'test')]).filter((file) => isSlowFile(file) === (options.slow === true));
-}
-
-function isSlowFile(file: string): boolean {
-  return file.endsWith('.slow.test.ts');
 }
 
 /** Returns the given files and the test files in the given folders. Fails for a path without tests, which Node reports as passed. */

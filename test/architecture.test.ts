@@ -29,11 +29,14 @@ const ROOMS: Readonly<Record<string, string>> = {
   observe: 'delivery domain housekeeping kernel store',
   services:
     'access config customers data delivery employees events housekeeping kernel observe outbound store webhooks',
+  importing: 'customers domain events kernel outbound store webhooks wire',
   program: 'access customers delivery domain events kernel observe resources services store webhooks',
   http: 'access config customers delivery domain employees events housekeeping kernel observe outbound resources services store webhooks',
   portal:
     'access config customers data delivery domain events http kernel observe resources services store webhooks wire',
-  cli: 'access config customers data delivery domain events kernel observe outbound receiver resources services store webhooks wire',
+  cli:
+    'access config customers data delivery domain events importing kernel observe outbound receiver resources services ' +
+    'store webhooks wire',
 };
 /** The same for the rooms of the store, and for the files beside them. */
 const STORE: Readonly<Record<string, string>> = {

@@ -1,18 +1,23 @@
-/** What the test suite does on a machine that lacks programs (README, "Test"). */
+/** The program that runs the tests: its order, how it ends, and what it does on a machine that lacks programs (README, "Test"). */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { grouped, measuredFiles, secondsOf } from '../scripts/suite/jobs.ts';
+import { temporaryFolder } from './support/store.ts';
 
 const root = join(import.meta.dirname, '..');
 /** Files that need a shell, gpg, Chromium and PostgreSQL. */
-const FILES = ['cli/completion', 'wire/pgp', 'portal/accessibility', 'store/postgres/dialect'];
+const FILES = ['cli/completion', 'wire/pgp', 'portal/webhooks', 'store/postgres/dialect'];
+
+const SUITE = ['--disable-warning=ExperimentalWarning', 'scripts/suite.ts'];
 
 /** Runs the suite with an empty PATH, as on a machine without any of the programs. */
 function runSuite(env: Readonly<Record<string, string>>, files: readonly string[]) {
-  const args = ['--disable-warning=ExperimentalWarning', 'scripts/suite.ts', ...files];
-  return spawnSync(process.execPath, args, {
+  return spawnSync(process.execPath, [...SUITE, ...files], {
     cwd: root,
     encoding: 'utf8',
     env: { HOME: root, PATH: '', TEST_POSTGRES_PROGRAMS: '/nowhere', ...env },
@@ -42,6 +47,62 @@ describe('the test suite on a machine without the programs that tests run', () =
     assert.equal(status, 1);
     assert.match(stdout, /^ℹ skipped 0$/m);
     assert.match(stdout, /spawnSync zsh ENOENT/);
+  });
+});
+
+describe('the processes of the test suite', () => {
+  const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) => join(import.meta.dirname, file));
+  const fast = files.filter((file) => !file.endsWith('.slow.test.ts'));
+
+  it('run every file once', () => {
+    assert.deepEqual(grouped(files).flat().toSorted(), files.toSorted());
+  });
+
+  it('take less than a quarter of what a processor has to do, so that none is left for the end', () => {
+    const all = grouped(fast).map(secondsOf);
+    const quarter = all.reduce((sum, one) => sum + one, 0) / 8;
+    assert.ok(Math.max(...all) < quarter, `${Math.max(...all)} of ${quarter}`);
+  });
+
+  it('are told apart by measured files that exist', () => {
+    const known = new Set(files.map((file) => file.slice(import.meta.dirname.length + 1)));
+    assert.deepEqual(
+      measuredFiles().filter((file) => !known.has(file)),
+      [],
+    );
+  });
+});
+
+describe('the test suite', () => {
+  it('says what it does', () => {
+    const { status, stdout } = runSuite({}, ['--help']);
+    assert.equal(status, 0);
+    assert.match(stdout, /^npm test .*--slow.*--coverage/);
+  });
+
+  it('ends its tests and the programs that they started if it is interrupted', async (t) => {
+    const folder = temporaryFolder(t);
+    const [file, path] = [join(folder, 'hanging.test.ts'), join(folder, 'socket')];
+    writeFileSync(
+      file,
+      `import { spawn } from 'node:child_process';
+       import { it } from 'node:test';
+       it('hangs', () => new Promise(() => {
+         spawn(process.execPath, ['--eval', 'require("net").connect("${path}").resume()'], { stdio: 'inherit' });
+       }));`,
+    );
+    const server = createServer().listen(path);
+    const suite = spawn(process.execPath, [...SUITE, file], { cwd: root, stdio: 'ignore' });
+    const ended = once(suite, 'close');
+    t.after(() => {
+      suite.kill('SIGKILL');
+      server.close();
+    });
+    const [connection] = (await once(server, 'connection')) as [Socket];
+    const closed = once(connection.resume(), 'close');
+    suite.kill('SIGINT');
+    assert.deepEqual(await ended, [1, null]);
+    await closed;
   });
 });
 

@@ -1,7 +1,6 @@
 // Receives Sallyport's webhooks. .NET Core 3.1, .NET 5 or later without packages, behind a proxy that terminates TLS;
-// GnuPG for encrypted deliveries.
+// GnuPG for encrypted deliveries. Signatures v1a need libsodium, such as the package libsodium: .NET has no Ed25519.
 //
-// It does not verify signatures v1a of Standard Webhooks: .NET has no Ed25519.
 // README.md in this folder has the settings and the order of the checks. Write your own Handle.
 using System;
 using System.Collections.Generic;
@@ -11,6 +10,7 @@ using System.IO;
 using System.IO.Compression;
 using System.Linq;
 using System.Net;
+using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
@@ -22,6 +22,7 @@ public static class Receiver
     static readonly string[] Secrets = LinesOf("WEBHOOK_SECRETS");
     static readonly string[] ApiKeys = LinesOf("WEBHOOK_API_KEYS");
     static readonly string[] PgpKeys = LinesOf("WEBHOOK_PGP_KEYS");
+    static readonly string[] PublicKeys = LinesOf("WEBHOOK_PUBLIC_KEYS"); // Ed25519, whpk_ and Base64: for signatures v1a
     const int MaxBytes = 4 * 1024 * 1024; // of a body, as received and once it is decoded
     const int MessagesRemembered = 50_000;
     public static Func<DateTimeOffset> Now = () => DateTimeOffset.UtcNow;
@@ -111,6 +112,45 @@ public static class Receiver
     }
     // verify:end
 
+    [DllImport("libsodium", CallingConvention = CallingConvention.Cdecl)]
+    static extern int sodium_init();
+
+    [DllImport("libsodium", CallingConvention = CallingConvention.Cdecl)]
+    static extern int crypto_sign_verify_detached(byte[] signature, byte[] message, ulong length, byte[] publicKey);
+
+    /// <summary>Checks that one of the keys signed id, time and body (Standard Webhooks, v1a). Needs no secret.</summary>
+    static void VerifyPublic(byte[] body, Dictionary<string, string> headers, string[] publicKeys, DateTimeOffset now)
+    {
+        foreach (var name in new[] { "webhook-id", "webhook-timestamp", "webhook-signature" })
+            Check(headers.ContainsKey(name), 401, "missing_header", $"{name} is missing");
+        var timestamp = headers["webhook-timestamp"];
+        var isTime = Regex.IsMatch(timestamp, @"\A[0-9]{1,12}\z");
+        Check(isTime, 401, "malformed_timestamp", "webhook-timestamp is not digits only");
+        var age = Math.Abs(now.ToUnixTimeSeconds() - long.Parse(timestamp, CultureInfo.InvariantCulture));
+        var isNow = age <= ToleranceSeconds;
+        Check(isNow, 401, "stale_timestamp", $"webhook-timestamp differs by {age} s, {ToleranceSeconds} s allowed");
+        var message = Encoding.UTF8.GetBytes($"{headers["webhook-id"]}.{timestamp}.").Concat(body).ToArray();
+        var given = headers["webhook-signature"].Split(' ').Where(text => text.StartsWith("v1a,", StringComparison.Ordinal))
+            .Select(text => BytesOf(text.Substring(4), 64)).Where(bytes => bytes != null).ToList();
+        var keys = publicKeys.Select(key => BytesOf(Regex.Replace(key, @"\Awhpk_", ""), 32)).Where(bytes => bytes != null);
+        var isSigned = keys.Any(key => given.Any(one => crypto_sign_verify_detached(one, message, (ulong)message.Length, key) == 0));
+        Check(isSigned, 401, "wrong_signature", $"none of the {publicKeys.Length} public keys signed id, time and body");
+    }
+
+    /// <summary>Returns null unless the text is Base64 of this many bytes: libsodium does not know the lengths.</summary>
+    static byte[] BytesOf(string base64, int length)
+    {
+        try
+        {
+            var bytes = Convert.FromBase64String(base64);
+            return bytes.Length == length ? bytes : null;
+        }
+        catch (FormatException)
+        {
+            return null;
+        }
+    }
+
     /// <summary>Returns the answer to a token challenge, or null once a delivery is handled.</summary>
     static string Receive(string method, string target, Dictionary<string, string> headers, long announced, Stream stream)
     {
@@ -123,14 +163,16 @@ public static class Receiver
             // Signs only tokens. Otherwise anybody could have any text signed.
             var isToken = Regex.IsMatch(token, @"\A[A-Za-z0-9_-]{43}\z");
             Check(isToken, 401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url");
+            Check(Secrets.Length > 0, 401, "malformed_challenge", "there is no secret to answer a challenge with");
             return Sign(Secrets[0], $"POST{target}{token}");
         }
-        var contentHash = Verify(target, headers, Secrets, Now());
+        var contentHash = Secrets.Length == 0 ? null : Verify(target, headers, Secrets, Now());
         var (keyName, isZipped) = ReadEncoding(headers);
         // If the length is announced, refuses without waiting for the body.
         var body = announced > MaxBytes ? null : ReadUpTo(MaxBytes + 1, stream);
         Check(body != null && body.Length <= MaxBytes, 413, "too_large", $"the body has more than the {MaxBytes} bytes allowed");
-        CheckHash(body, contentHash);
+        if (contentHash != null) CheckHash(body, contentHash);
+        if (PublicKeys.Length > 0) VerifyPublic(body, headers, PublicKeys, Now());
         if (keyName != null) body = Decrypt(body, keyName);
         if (isZipped) body = Gunzip(body);
         Check(body.Length <= MaxBytes, 413, "too_large", $"the decoded body has more than the {MaxBytes} bytes allowed");
@@ -310,11 +352,13 @@ public static class Receiver
 
     public static void Main()
     {
-        if (Secrets.Length == 0 || ApiKeys.Length == 0)
+        if (Secrets.Length + PublicKeys.Length == 0 || ApiKeys.Length == 0)
         {
             Console.Error.WriteLine("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed");
             Environment.Exit(1);
         }
+        // Throws here if libsodium is missing, and not with the first delivery.
+        if (PublicKeys.Length > 0 && sodium_init() < 0) throw new InvalidOperationException("libsodium cannot be used");
         var host = Environment.GetEnvironmentVariable("HOST") ?? "127.0.0.1";
         var port = Environment.GetEnvironmentVariable("PORT") ?? "8080";
         var listener = new HttpListener();

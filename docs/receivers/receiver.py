@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Receives Sallyport's webhooks. Python 3.9 or later without packages; GnuPG for encrypted deliveries.
 
-It does not verify signatures v1a of Standard Webhooks: the standard library of Python has no Ed25519.
+Only signatures v1a need a package, cryptography: the standard library of Python has no Ed25519.
 README.md in this folder has the settings and the order of the checks. Write your own handle().
 """
 import base64
@@ -21,9 +21,13 @@ from collections import OrderedDict
 from email.utils import formatdate, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRETS, API_KEYS, PGP_KEYS = (
+# The public keys are Ed25519, whpk_ and Base64, and verify signatures v1a.
+SECRETS, API_KEYS, PGP_KEYS, PUBLIC_KEYS = (
     [line for line in os.environ.get(name, "").split("\n") if line]
-    for name in ("WEBHOOK_SECRETS", "WEBHOOK_API_KEYS", "WEBHOOK_PGP_KEYS"))
+    for name in ("WEBHOOK_SECRETS", "WEBHOOK_API_KEYS", "WEBHOOK_PGP_KEYS", "WEBHOOK_PUBLIC_KEYS"))
+if PUBLIC_KEYS:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 TOLERANCE_SECONDS = 300
 MAX_BYTES = 4 * 1024 * 1024  # of a body, as received and once it is decoded
 MESSAGES_REMEMBERED = 50_000
@@ -103,10 +107,35 @@ def check_hash(body, content_hash):
 # verify:end
 
 
+def verify_public(body, headers, public_keys, now):
+    """Checks that one of the keys signed id, time and body (Standard Webhooks, v1a). Needs no secret."""
+    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+        check(name in headers, 401, "missing_header", f"{name} is missing")
+    timestamp = headers["webhook-timestamp"]
+    check(re.fullmatch("[0-9]{1,12}", timestamp), 401, "malformed_timestamp", "webhook-timestamp is not digits only")
+    age = abs(int(now) - int(timestamp))
+    check(age <= TOLERANCE_SECONDS, 401, "stale_timestamp",
+          f"webhook-timestamp differs by {age} s, {TOLERANCE_SECONDS} s allowed")
+    message = f"{headers['webhook-id']}.{timestamp}.".encode() + body
+    given = [text[4:] for text in headers["webhook-signature"].split() if text.startswith("v1a,")]
+    is_signed = any(is_signed_by(key, signature, message) for key in public_keys for signature in given)
+    check(is_signed, 401, "wrong_signature", f"none of the {len(public_keys)} public keys signed id, time and body")
+
+
+def is_signed_by(public_key, signature, message):
+    try:
+        key = base64.b64decode(re.sub("^whpk_", "", public_key), validate=True)
+        Ed25519PublicKey.from_public_bytes(key).verify(base64.b64decode(signature, validate=True), message)
+        return True
+    except (ValueError, InvalidSignature):
+        return False  # no Base64, or no key or signature of Ed25519
+
+
 def answer_challenge(target, token):
     # Signs only tokens. Otherwise anybody could have any text signed.
     check(re.fullmatch("[A-Za-z0-9_-]{43}", token), 401, "malformed_challenge",
           "x-challenge-sha256 is not 43 characters of Base64url")
+    check(SECRETS, 401, "malformed_challenge", "there is no secret to answer a challenge with")
     return sign(SECRETS[0], f"POST{target}{token}")
 
 
@@ -237,13 +266,16 @@ class Receiver(BaseHTTPRequestHandler):
         target = self.requestline.split(" ")[1]  # self.path has lost a second slash at its beginning
         if "x-challenge-sha256" in headers:
             return 200, {"x-challenge-sha256": answer_challenge(target, headers["x-challenge-sha256"])}
-        content_hash = verify(target, headers, SECRETS, time.time())
+        content_hash = verify(target, headers, SECRETS, time.time()) if SECRETS else None
         key_name, is_zipped = read_encoding(headers)
         check(has_length, 411, "length_required", "Content-Length is missing")
         check(length <= MAX_BYTES, 413, "too_large", f"the body has more than the {MAX_BYTES} bytes allowed")
         body, self.unread = self.rfile.read(length), 0
         check(len(body) == length, 400, "body_incomplete", "the connection ended before the body was complete")
-        check_hash(body, content_hash)
+        if content_hash is not None:
+            check_hash(body, content_hash)
+        if PUBLIC_KEYS:
+            verify_public(body, headers, PUBLIC_KEYS, time.time())
         handle_once(read_records(decode(body, key_name, is_zipped)))
         return 204, {}
 
@@ -252,7 +284,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def main():
-    if not SECRETS or not API_KEYS:
+    if not SECRETS + PUBLIC_KEYS or not API_KEYS:
         sys.exit("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed")
     server = ThreadingHTTPServer((os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "8443"))), Receiver)
     if "WEBHOOK_TLS_CERT_FILE" in os.environ:

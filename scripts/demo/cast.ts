@@ -1,4 +1,5 @@
 /** Who is in the story of `npm run demo -- --keep`: event types, customers, their people, endpoints and webhooks. */
+import { applicationReader } from '../../src/access/applications.ts';
 import { userReader } from '../../src/access/users.ts';
 import { customerReader } from '../../src/customers/customers.ts';
 import { type Acting, COMMAND_LINE } from '../../src/domain/acting.ts';
@@ -115,7 +116,7 @@ export async function makeCast(services: Services, receivers: Receivers, now: nu
   const acting: Acting = { actor: `user:${anna.id}`, authority: 'unlimited' };
   await addUser({ userName: 'ben', displayName: 'Ben Okafor', role: 'viewer' }, acting);
   for (const { name, group, description } of EVENT_TYPES) {
-    const body = { name, group, description, sample: dataOf(name, 1042, 129) };
+    const body = { name, group, description, sample: dataOf(name, 1042, 129), searchPaths: ['data.orderId'] };
     await services.eventTypes.create(eventTypeReader.create(body), acting);
   }
   await addWebhook(services, receivers, null, acting, {
@@ -127,11 +128,18 @@ export async function makeCast(services: Services, receivers: Receivers, now: nu
   for (const { name, externalId, metadata, person, webhooks } of customersOf(now)) {
     const { id } = await services.customers.create(customerReader.create({ name, externalId, metadata }), acting);
     await addUser({ customerId: id, role: 'administrator', ...person }, acting);
+    const access = { customerId: id, permissions: SCOPES };
+    const account = await addUser({ userName: 'stock-sync', role: 'service', ...access }, acting);
+    const program = { customerId: id, name: 'Stock sync', userId: account.id, scopes: SCOPES };
+    await services.applications.create(applicationReader.create(program), acting);
     for (const webhook of webhooks) await addWebhook(services, receivers, id, acting, webhook);
     customers.push({ id, name });
   }
   return { administratorId: anna.id, customers };
 }
+
+/** Of a customer's program, which reads what it missed. */
+const SCOPES = ['deliveries:view', 'webhooks:view'];
 
 /** Nothing listens there. */
 const CLOSED = 'https://localhost:9';

@@ -78,6 +78,7 @@ async function answer(request: Request): Promise<Answer> {
     tell({ kind: 'challenge', path: url, token: String(headers[challengeHeader]), answer: opened.answer });
     return { status: 200, headers: { [challengeHeader]: opened.answer } };
   }
+  if (!('delivery' in opened)) return refuse(request, 401, 'neither a challenge nor records');
   const { delivery } = opened;
   const isSigned = delivery.secretIndex !== null;
   if (isSigned === path.isBearer) return refuse(request, 401, 'the authentication is not the configured one');

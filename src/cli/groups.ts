@@ -98,6 +98,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./database/move.ts')).moveCommands,
   },
   {
+    name: 'import',
+    summary: 'Import customers, endpoints and event types of another sender',
+    load: async () => (await import('./importing/import.ts')).importCommands,
+  },
+  {
     name: 'listen',
     summary: 'Receive deliveries in development and show each one',
     load: async () => (await import('./listen.ts')).listenCommands,

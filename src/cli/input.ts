@@ -1,6 +1,6 @@
 /** Input of commands: text from an argument, a file or standard input, JSON, and the options of lists. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
@@ -30,6 +30,21 @@ export async function readSecretText(invocation: Invocation, option: string, giv
 /** The text of a file, or of standard input for `-`. */
 export async function readFileOrInput({ terminal }: Invocation, name: string): Promise<string> {
   return name === '-' ? readStandardInput(terminal) : readFile(name);
+}
+
+/** The JSON value of a file, or of standard input for `-`, of at most `limitBytes`. */
+export async function readJsonFile(
+  { terminal, command }: Invocation,
+  name: string,
+  limitBytes: number,
+): Promise<unknown> {
+  const isInput = name === '-';
+  const text = isInput ? await readStandardInput(terminal, limitBytes) : readFile(name, limitBytes);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`${isInput ? 'standard input' : name} is not JSON${jsonFault(text)}`, command.name);
+  }
 }
 
 /** The value of an option as a JSON object, read by `readText`. Undefined without the option. */
@@ -141,16 +156,20 @@ export function readPageOptions(invocation: Invocation): { readonly limit: numbe
   return { limit, cursor };
 }
 
-function readFile(name: string): string {
+function readFile(name: string, limitBytes = Number.POSITIVE_INFINITY): string {
   try {
-    return readFileSync(name, 'utf8');
+    if (statSync(name).size <= limitBytes) return readFileSync(name, 'utf8');
   } catch (cause) {
     throw new CommandError(`${name} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
   }
+  throw new CommandError(`${name} has more than ${limitBytes} bytes`);
 }
 
-async function readStandardInput(terminal: Invocation['terminal']): Promise<string> {
-  const text = await terminal.read(EVENT_REQUEST_BYTES);
-  if (text === null) throw new CommandError(`standard input has more than ${EVENT_REQUEST_BYTES} bytes`);
+async function readStandardInput(
+  terminal: Invocation['terminal'],
+  limitBytes: number = EVENT_REQUEST_BYTES,
+): Promise<string> {
+  const text = await terminal.read(limitBytes);
+  if (text === null) throw new CommandError(`standard input has more than ${limitBytes} bytes`);
   return text;
 }

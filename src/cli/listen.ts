@@ -24,9 +24,9 @@ export const listenCommands: CommandGroup = [
       'sallyport listen --register --event order.created',
       'sallyport listen --secret @secret.txt --forward http://localhost:3000/webhooks',
     ],
-    explanation: `An HTTPS receiver at every path, with its own self-signed certificate. It answers token challenges, verifies, decrypts and
-unzips deliveries, shows each request, and answers 204. It refuses invalid requests and shows the reason; --status, --reset,
---fail-first, --delay and --forward affect valid deliveries only.
+    explanation: `An HTTPS receiver at every path, with its own self-signed certificate. It answers token challenges and the handshake of
+CloudEvents, verifies, decrypts and unzips deliveries in every format, shows each request, and answers 204. It refuses invalid
+requests and shows the reason; --status, --reset, --fail-first, --delay and --forward affect valid deliveries only.
 With --register, no other set-up is needed: the running server trusts the certificate while this command runs, and the webhook is
 stopped at its end. With --json, each line is one object: first the address, then each request with its reply.`,
     options: {
@@ -41,6 +41,17 @@ stopped at its end. With --json, each line is one object: first the address, the
       'pgp-allow-unprotected': {
         description: 'Accept PGP messages without integrity protection, with a warning',
       },
+      'public-key': {
+        value: '<whpk_…>',
+        many: true,
+        description: 'The public key of an endpoint that signs with Ed25519; during a rotation, both',
+      },
+      signature: {
+        value: '<json|@file|->',
+        description: 'The signature template of the webhook; those of the presets are known',
+      },
+      basic: { value: '<user:password|@file|->', description: 'For an endpoint with Basic authentication' },
+      bearer: { value: '<token|@file|->', description: 'For an endpoint that sends this bearer token' },
       register: { description: 'Register with the server of the data folder: create and start a webhook to here' },
       event: {
         value: '<type>',
@@ -55,7 +66,7 @@ stopped at its end. With --json, each line is one object: first the address, the
       },
       forward: {
         value: '<url>',
-        description: 'Post the decoded JSON there, and reply with the status from there',
+        description: 'Post the decoded body there, and reply with the status from there',
       },
       status: { value: '<number>', integer: true, description: 'Answer deliveries with this status' },
       reset: { description: 'Reset the connection instead of answering deliveries' },
@@ -121,9 +132,8 @@ function readPatterns({ command, given, texts }: Invocation): readonly string[] 
 
 /** The first secret and API key that the receiver accepts. */
 function credentialsOf({ secrets, apiKey }: ListenVerification['verification']): { secret: string; apiKey: string } {
-  const first = (value: string | readonly string[] | undefined): string | undefined =>
-    typeof value === 'string' ? value : value?.[0];
-  return { secret: first(secrets) ?? '', apiKey: first(apiKey) ?? randomBytes(16).toString('hex') };
+  const [first] = [apiKey ?? []].flat();
+  return { secret: secrets[0] ?? '', apiKey: first ?? randomBytes(16).toString('hex') };
 }
 
 type Made = Awaited<ReturnType<typeof readVerification>>['made'];

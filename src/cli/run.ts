@@ -96,7 +96,9 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 function unknownCommand(word: string, names: readonly string[], group = ''): UsageError {
   const others = group === '' ? '' : `. Use one of: ${names.join(', ')}`;
   const synonym = SYNONYMS[word] ?? '';
-  const advice = didYouMean(names.includes(synonym) ? synonym : word, names) || others;
+  // An option before the command is no misspelt command.
+  const near = group === '' && word.startsWith('-') ? ['--help', '--version'] : names;
+  const advice = didYouMean(names.includes(synonym) ? synonym : word, near) || others;
   return new UsageError(`Unknown command ${JSON.stringify(word)}${advice}`, group);
 }
 

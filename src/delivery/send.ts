@@ -19,6 +19,7 @@ import { USER_AGENT } from '../kernel/version.ts';
 import type { Cancellation, Transport } from '../outbound/transport.ts';
 import { asymmetricSignatures, ed25519Key } from '../wire/ed25519.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
+import { STANDARD_SECRET_PREFIX } from '../wire/signature.ts';
 import {
   compileTemplate,
   type SignByTemplate,
@@ -142,10 +143,8 @@ function unlessGivenUp(token: Promise<BearerToken>, cancellation: Cancellation |
   });
 }
 
-function buildMessage(
-  { webhook, endpoint, batchId, now }: Parts,
-  { bytes, headers: content, messageId }: DeliveryBody,
-): Message {
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, made: DeliveryBody): Message {
+  const { bytes, headers: content, messageId } = made;
   const url = urlOf(endpoint);
   const { customHeaders } = webhook;
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, now) : null;
@@ -167,7 +166,7 @@ function buildMessage(
     Object.assign(headers, standard);
   }
   if (webhook.signature !== null) {
-    const message = { body: bytes, at: now, id: `msg_${batchId}`, url };
+    const message = { body: bytes, at: now, id: templateId(batchId, made), url };
     Object.assign(headers, signByTemplate(webhook.signature, endpoint, message).headers);
   }
   return { url, body: bytes, headers, own };
@@ -187,6 +186,18 @@ function keyOf(secret: Secret): KeyObject {
 /** One compiled template for each cached webhook, and one key of text for each cached secret. */
 const TEMPLATES = new WeakMap<SignatureTemplate, SignByTemplate>();
 const TEXT_KEYS = new WeakMap<Secret, KeyObject>();
+const PREFIXED_KEYS = new WeakMap<Secret, KeyObject>();
+const KEY_MAKERS: Readonly<Record<SignatureTemplate['key'], (secret: Secret) => KeyObject>> = {
+  text: (secret) => textKeyOf(secret, TEXT_KEYS, ''),
+  decoded: keyOf,
+  // What `givenSecret` removed is a part of the key for Stripe and Outpost.
+  prefixed: (secret) => textKeyOf(secret, PREFIXED_KEYS, STANDARD_SECRET_PREFIX),
+};
+
+/** `{id}` of templates: the `webhook-id` that the request has, or would have with Standard Webhooks. */
+export function templateId(batchId: string, { messageId }: Pick<DeliveryBody, 'messageId'>): string {
+  return messageId ?? `msg_${batchId}`;
+}
 
 /** Signs a request as the template of its webhook says, at the time of the message. */
 export function signByTemplate(
@@ -197,7 +208,7 @@ export function signByTemplate(
   const sign = TEMPLATES.get(template) ?? compileTemplate(template);
   TEMPLATES.set(template, sign);
   const [active, ...others] = standardWebhookSecrets(endpoint, message.at);
-  const keyFor = template.key === 'decoded' ? keyOf : textKeyOf;
+  const keyFor = KEY_MAKERS[template.key];
   return sign(message, [keyFor(active), ...others.map(keyFor)]);
 }
 
@@ -219,9 +230,9 @@ function asymmetricSignature(
   return asymmetricSignatures({ id, timestamp, body }, keys);
 }
 
-function textKeyOf(secret: Secret): KeyObject {
-  const key = TEXT_KEYS.get(secret) ?? textKey(secret.reveal());
-  TEXT_KEYS.set(secret, key);
+function textKeyOf(secret: Secret, known: WeakMap<Secret, KeyObject>, prefix: string): KeyObject {
+  const key = known.get(secret) ?? textKey(prefix + secret.reveal());
+  known.set(secret, key);
   return key;
 }
 

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { DeliveryTarget } from '../domain/batch.ts';
 import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import type { Webhook } from '../domain/webhook.ts';
+import type { EventFormat } from '../domain/webhook-format.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
@@ -13,7 +14,8 @@ import type { EventVerbs } from '../store/port/events.ts';
 import { signatureOf, type signaturePreviewInput, type signaturePreviewView } from '../webhooks/signature-schema.ts';
 import { templateWarnings } from '../wire/signature-template.ts';
 import { bodyRequest, type DeliveryBody, makeBody } from './body.ts';
-import { signByTemplate, urlOf } from './send.ts';
+import type { FormatOf } from './format.ts';
+import { signByTemplate, templateId, urlOf } from './send.ts';
 import { sampleFor } from './test-delivery.ts';
 
 export type SignaturePreview = z.infer<typeof signaturePreviewView>;
@@ -28,10 +30,11 @@ type Dependencies = {
   readonly store: DispatchVerbs & EventVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly formatOf: FormatOf;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
 };
 
-export function createPreviewSignature({ store, clock, ids, webhooks }: Dependencies): PreviewSignature {
+export function createPreviewSignature({ store, clock, ids, formatOf, webhooks }: Dependencies): PreviewSignature {
   return async (webhookId, input) => {
     const { progress, mode } = await webhooks.get(webhookId);
     if (mode === 'pull') throw new Refusal('invalid_state', 'nothing is signed: the webhook is in mode pull');
@@ -41,9 +44,9 @@ export function createPreviewSignature({ store, clock, ids, webhooks }: Dependen
     if (template === null) throw new Refusal('invalid_state', 'the webhook has no signature: give one to preview');
     const sample = input.eventType == null ? null : sampleFor(target, input.eventType, await store.eventTypes.all());
     const now = clock();
-    const batchId = ids.uuid();
-    const body = await sampleBody(target, sample, ids, now);
-    const message = { body: body.bytes, at: now, id: `msg_${batchId}`, url: urlOf(target.endpoint) };
+    const format = await formatOf(target.webhook);
+    const body = await sampleBody(target, sample, format, ids, now);
+    const message = { body: body.bytes, at: now, id: templateId(ids.uuid(), body), url: urlOf(target.endpoint) };
     const { headers, signed } = signByTemplate(template, target.endpoint, message);
     const bytes = Buffer.concat(signed.map((part) => Buffer.from(part)));
     return {
@@ -60,10 +63,11 @@ export function createPreviewSignature({ store, clock, ids, webhooks }: Dependen
   };
 }
 
-/** The body of a delivery with one record: of the sample, or of a `webhook.test` event. */
+/** The body of a delivery with one record, in the format of the webhook: of the sample, or of a `webhook.test` event. */
 async function sampleBody(
   target: DeliveryTarget,
   sample: ReturnType<typeof sampleFor> | null,
+  format: EventFormat | undefined,
   ids: Ids,
   now: number,
 ): Promise<DeliveryBody> {
@@ -71,8 +75,10 @@ async function sampleBody(
   const own = { type: 'webhook.test', data: { webhookId, webhookName, at: isoInstant(now) } };
   const event = makeEvent({ ...(sample ?? own), audience: OPERATOR_ONLY, actorId: null }, { ids, now });
   const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
-  const request = bodyRequest(target, { sessionId: progress.sessionId ?? ids.uuid(), attemptNumber: 1, now });
-  const body = await makeBody(request, [record]);
+  const attempt = { sessionId: progress.sessionId ?? ids.uuid(), attemptNumber: 1, now };
+  const request = { ...bodyRequest(target, attempt), format };
+  // As in a test: nobody can pass the signed sample off as an event.
+  const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
   if (!body.ok) throw new Refusal('invalid_state', `the sample has no body: ${body.message}`);
   return body;
 }

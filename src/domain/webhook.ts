@@ -48,7 +48,7 @@ export type SignatureTemplate = {
   readonly value: string;
   readonly content: string;
   /** `text`: the UTF-8 bytes of the secret. */
-  readonly key: 'text' | 'decoded';
+  readonly key: 'text' | 'decoded' | 'prefixed';
   /** Separates the pieces of several secrets during a rotation; null: only the active secret signs. */
   readonly repeat: string | null;
   readonly timestampHeader: string | null;

@@ -181,13 +181,16 @@ function sharedRef(status: number, reply: ReplyDescription | undefined): JsonObj
 
 function replyResponse(status: number, reply: ReplyDescription, schemas: SchemaCollection): JsonObject {
   const { description, schema, mediaType = 'application/json', headers = {}, hasNoAddress = false } = reply;
+  const encrypted = reply.mayBeEncrypted === true ? { 'application/octet-stream': media(PGP_MESSAGE) } : {};
   const all = status === 201 && !hasNoAddress ? { Location: 'The address of the new resource.', ...headers } : headers;
   return {
     description,
     ...headersOf(all, true),
-    ...(schema === undefined ? {} : { content: { [mediaType]: media(schemas.add(schema, 'output')) } }),
+    ...(schema === undefined ? {} : { content: { [mediaType]: media(schemas.add(schema, 'output')), ...encrypted } }),
   };
 }
+
+const PGP_MESSAGE: JsonSchema = { type: 'string', format: 'binary', description: 'A PGP message of the JSON.' };
 
 type Refused = Partial<ReplyDescription> & {
   /** The schema of the route's refusals if it is not only the error body. */

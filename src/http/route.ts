@@ -68,6 +68,8 @@ export type ReplyDescription = {
   readonly schema?: z.ZodType;
   /** If the body is not JSON. */
   readonly mediaType?: string;
+  /** With the key of a webhook, the body is a PGP message instead. */
+  readonly mayBeEncrypted?: true;
   /** The headers of every such reply, with descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A 201 for something that has no address of its own, and so no `Location`. */

@@ -212,7 +212,7 @@ type SignatureInput = {
   readonly encoding?: 'hex' | 'base64' | null | undefined;
   readonly value?: string | null | undefined;
   readonly content?: string | null | undefined;
-  readonly key?: 'text' | 'decoded' | null | undefined;
+  readonly key?: 'text' | 'decoded' | 'prefixed' | null | undefined;
   readonly repeat?: string | null | undefined;
   readonly timestampHeader?: string | null | undefined;
   readonly idHeader?: string | null | undefined;

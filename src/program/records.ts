@@ -216,7 +216,7 @@ export type Webhook = Owned & {
     readonly encoding: 'hex' | 'base64';
     readonly value: string;
     readonly content: string;
-    readonly key: 'text' | 'decoded';
+    readonly key: 'text' | 'decoded' | 'prefixed';
     readonly repeat: string | null;
     readonly timestampHeader: string | null;
     readonly idHeader: string | null;

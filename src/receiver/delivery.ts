@@ -1,5 +1,6 @@
 /** A verified delivery. The type of its records follows from the events that the program declares. */
 import type { ReceivedRecord } from '../wire/envelope.ts';
+import type { ReceivedEvent } from '../wire/event-reading.ts';
 
 /**
  * One event. `Events` maps the names of event types to the types of their data. If the webhook subscribes to other types too, their events
@@ -32,4 +33,19 @@ export type Delivery<Events> = {
   readonly headers: Readonly<Record<string, string>>;
   /** The decoded body: JSON in UTF-8. */
   readonly body: Uint8Array;
+};
+
+/** One event of a webhook whose format is not `records`. */
+export type EventOf<Events> = {
+  readonly [Type in keyof Events & string]: Omit<ReceivedEvent, 'eventType' | 'data'> & {
+    readonly eventType: Type;
+    /** Absent if the webhook sends thin bodies: read the event at `url`. */
+    readonly data?: Events[Type];
+  };
+}[keyof Events & string];
+
+/** A delivery in another format than `records`: Standard Webhooks, or CloudEvents in any mode. */
+export type EventDelivery<Events> = Pick<Delivery<Events>, 'sentAt' | 'secretIndex' | 'headers' | 'body'> & {
+  /** All events, including events that were handled before; more than one only in a batch. */
+  readonly events: readonly EventOf<Events>[];
 };

@@ -7,11 +7,11 @@ type Parse = (request: never, payload: never, done: (error: Error | null, body?:
 export type FastifyInstance = {
   removeAllContentTypeParsers(): unknown;
   addContentTypeParser(contentType: string, parse: Parse): unknown;
-  post(
-    path: string,
-    handle: (request: { readonly raw: NodeRequest }, reply: FastifyReply) => Promise<unknown>,
-  ): unknown;
+  post(path: string, handle: Handle): unknown;
+  options(path: string, handle: Handle): unknown;
 };
+
+type Handle = (request: { readonly raw: NodeRequest }, reply: FastifyReply) => Promise<unknown>;
 
 export type FastifyReply = {
   code(status: number): FastifyReply;
@@ -24,12 +24,15 @@ export function fastifyPlugin(receiver: Receives, path: string): (instance: Fast
   return async (instance) => {
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    instance.post(path, async ({ raw }, reply) => {
+    const handle: Handle = async ({ raw }, reply) => {
       const { status, headers, body } = await receiveFrom(receiver, raw);
       return reply
         .code(status)
         .headers({ ...headers })
         .send(body);
-    });
+    };
+    instance.post(path, handle);
+    // The handshake of CloudEvents.
+    instance.options(path, handle);
   };
 }

@@ -4,6 +4,7 @@ import type { Decrypt } from '../wire/payload-decoding.ts';
 import { givenSecret, pathAndQuery } from '../wire/signature.ts';
 import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
+import type { EventFormats } from './events.ts';
 import { RECEIVED_BODY_BYTES } from './limits.ts';
 import type { Refusal } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
@@ -21,6 +22,8 @@ export type VerifyOptions = {
   readonly apiKey?: string | readonly string[];
   /** For endpoints with OAuth, whose deliveries carry a bearer token instead of a signature: says whether the token is valid. */
   readonly bearer?: (token: string) => boolean | Promise<boolean>;
+  /** For endpoints with Basic authentication, in place of a signature: says whether user name and password are right. */
+  readonly basic?: (userName: string, password: string) => boolean | Promise<boolean>;
   /** For encrypted deliveries: `pgpDecryption` of `sallyport-receiver/pgp`, or a function of your own. */
   readonly decrypt?: Decrypt;
   /** Custom headers that must be signed, because the program relies on them. */
@@ -42,19 +45,23 @@ export type VerifyOptions = {
   readonly clock?: () => number;
 } & ({ readonly secrets: string | readonly string[] } | { readonly standardWebhooks: VerifyMessage });
 
+type OnRecords<Events> = (records: readonly RecordOf<Events>[], delivery: Delivery<Events>) => void | Promise<void>;
+
 export type ReceiverOptions<Events> = VerifyOptions & {
   /**
    * Gets the records of a delivery that have not been handled before; at least one. When it returns, or the promise that it returns
    * resolves, the records count as handled. If it throws, the answer is 500 and the delivery is sent again.
    */
-  readonly onRecords: (records: readonly RecordOf<Events>[], delivery: Delivery<Events>) => void | Promise<void>;
+  readonly onRecords?: OnRecords<Events>;
+  /** `eventFormats` of this package, for webhooks with another format than records. Without `onRecords`, records are refused. */
+  readonly events?: EventFormats<Events>;
   /** Remembers which messages were handled (default: the last 50,000, in the memory of this process). */
   readonly seen?: SeenStore;
   /** Called for every refused request. */
   readonly onRefusal?: (refusal: Refusal, request: ReceivedRequest) => void;
   /** Called with what `onRecords` or another function of these options threw (default: `console.error`). Must not throw. */
   readonly onError?: (error: unknown, request: ReceivedRequest) => void;
-};
+} & ({ readonly onRecords: OnRecords<Events> } | { readonly events: EventFormats<Events> });
 
 type AtLeastOne = readonly [string, ...string[]];
 

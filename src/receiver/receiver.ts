@@ -40,14 +40,16 @@ export type Receiver<Events> = Receives & {
 export function createReceiver<Events extends object = Record<string, unknown>>(
   options: ReceiverOptions<Events>,
 ): Receiver<Events> {
-  const { onRecords, onRefusal, seen = memorySeen(MESSAGES_SEEN) } = options;
+  const { onRecords, events, onRefusal, seen = memorySeen(MESSAGES_SEEN) } = options;
   // For programs without types. Without this check, every delivery would be answered with 500.
-  if (typeof onRecords !== 'function') throw new TypeError('onRecords must be a function');
+  if (typeof onRecords !== 'function' && !(onRecords === undefined && events))
+    throw new TypeError('onRecords must be a function, unless there are events');
   // Does not log the request, which contains secrets.
   const { onError = (error: unknown) => console.error(error) } = options;
   const settings = readOptions(options);
+  const formats = { records: onRecords !== undefined, events };
   const handleOnce = createHandleOnce(seen);
-  const verify = (request: ReceivedRequest): Promise<OpenVerdict<Events>> => openRequest(request, settings);
+  const verify = (request: ReceivedRequest): Promise<OpenVerdict<Events>> => openRequest(request, settings, formats);
 
   const receive = async (request: ReceivedRequest): Promise<Answer> => {
     try {
@@ -57,8 +59,14 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
         return answer(statusOf(opened), `${opened.code}: ${opened.description}`, HINTS, opened);
       }
       if ('answer' in opened) return answer(200, null, { [challengeHeader]: opened.answer });
-      const { delivery } = opened;
-      await handleOnce(delivery.records, (fresh) => onRecords(fresh, delivery));
+      if ('handshake' in opened) return answer(200, null, opened.handshake);
+      if ('eventDelivery' in opened) {
+        const { eventDelivery } = opened;
+        await handleOnce(eventDelivery.events, (fresh) => events?.onEvents(fresh, eventDelivery));
+      } else {
+        const { delivery } = opened;
+        await handleOnce(delivery.records, (fresh) => onRecords?.(fresh, delivery));
+      }
       return answer(204, null);
     } catch (error) {
       onError(error, request);

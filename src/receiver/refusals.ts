@@ -1,6 +1,7 @@
 /** Every reason why a receiver refuses a request, and the status that it answers. */
 import type { HeadFailureCode } from '../wire/delivery-verification.ts';
 import type { EnvelopeFailureCode } from '../wire/envelope.ts';
+import type { EventFailureCode } from '../wire/event-reading.ts';
 import type { PayloadFailureCode } from '../wire/payload-decoding.ts';
 import type { MessageFailureCode } from '../wire/standard-webhooks-verification.ts';
 
@@ -9,13 +10,17 @@ export type RefusalCode =
   | MessageFailureCode
   | PayloadFailureCode
   | EnvelopeFailureCode
+  | EventFailureCode
+  | 'unexpected_format'
   | 'wrong_method'
   | 'body_incomplete'
   | 'body_was_parsed'
   | 'wrong_content_hash'
   | 'wrong_api_key'
   | 'malformed_challenge'
-  | 'wrong_token';
+  | 'wrong_token'
+  | 'wrong_password'
+  | 'wrong_origin';
 
 /**
  * `code` is for programs, `description` for people; it has the figures and no secret. `verified` means that the request comes from the

@@ -135,6 +135,6 @@ export function createServices(dependencies: ServiceDependencies): Services {
     readRecords: createReadRecords({ ...dependencies, webhooks, logWatch, formatOf }),
     readEvent: createReadEvent({ ...dependencies, webhooks }),
     previewRequest: createRequestPreview({ ...dependencies, formatOf }),
-    previewSignature: createPreviewSignature({ ...dependencies, webhooks }),
+    previewSignature: createPreviewSignature({ ...dependencies, formatOf, webhooks }),
   };
 }

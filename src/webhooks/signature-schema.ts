@@ -8,6 +8,7 @@ import { isObject } from '../kernel/validation.ts';
 import { contentProblem, SIGNATURE_PRESETS, templateWarnings, valueProblem } from '../wire/signature-template.ts';
 
 const PRESETS = ['github', 'stripe', 'shopify', 'slack'] as const satisfies (keyof typeof SIGNATURE_PRESETS)[];
+const SIGNATURE_KEYS = ['text', 'decoded', 'prefixed'] as const satisfies SignatureTemplate['key'][];
 const TEMPLATE_MAX_LENGTH = 500;
 
 const template = z.string().max(TEMPLATE_MAX_LENGTH);
@@ -42,11 +43,10 @@ export const signatureInput = z.strictObject({
   content: template.nullable().optional().meta({
     description: 'What is signed: `{body}`, `{timestamp}`, `{id}`, `{url}` and `{path}`. Default: `{body}`.',
   }),
-  key: z
-    .enum(['text', 'decoded'])
-    .nullable()
-    .optional()
-    .meta({ description: 'The UTF-8 bytes of the secret, or the secret decoded from Base64. Default: text.' }),
+  key: z.enum(SIGNATURE_KEYS).nullable().optional().meta({
+    description:
+      'The UTF-8 bytes of the secret, the secret decoded from Base64, or the UTF-8 bytes of `whsec_` and the secret. Default: text.',
+  }),
   repeat: z
     .string()
     .regex(/^(?:[,;:|&] ?| )$/, 'must be one of , ; : | & with or without a space after it, or a space')
@@ -68,7 +68,7 @@ export const signatureView = z.object({
   encoding: z.enum(['hex', 'base64']),
   value: z.string(),
   content: z.string(),
-  key: z.enum(['text', 'decoded']),
+  key: z.enum(SIGNATURE_KEYS),
   repeat: z.string().nullable(),
   timestampHeader: z.string().nullable(),
   idHeader: z.string().nullable(),

@@ -18,6 +18,8 @@ export type PayloadDecoding = {
   readonly decrypt?: Decrypt | undefined;
   /** The largest size of the decoded body. */
   readonly maxBytes: number;
+  /** The content type of a body that is not encrypted (default: `application/json`). */
+  readonly contentType?: RegExp | undefined;
 };
 
 export type PayloadFailureCode =
@@ -37,7 +39,7 @@ export type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8A
 /** Reads from the headers how to decode the body, or why it cannot be decoded. Does not need the body. */
 export function readEncoding(
   record: HeaderRecord | HeaderPairs,
-  { decrypt, maxBytes }: PayloadDecoding,
+  { decrypt, maxBytes, contentType = JSON_TYPE }: PayloadDecoding,
 ): EncodingVerdict {
   const headers = lowerCaseHeaders(record);
   const encrypted = headers.get(ENCRYPTED);
@@ -46,10 +48,10 @@ export function readEncoding(
   if (isEncrypted && (encrypted !== 'true' || keyName === undefined)) {
     return reject('contradicting_headers', `${ENCRYPTED} is not true, or x-pgp-key-name is missing`);
   }
-  const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
   const type = headers.get('content-type') ?? '';
-  if (!new RegExp(`^${mediaType}\\s*(;|$)`, 'i').test(type)) {
-    return reject('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
+  if (!(isEncrypted ? BYTES_TYPE : contentType).test(type)) {
+    const wanted = isEncrypted ? 'application/octet-stream' : 'application/json';
+    return reject('unsupported_content_type', `content-type is "${type}", not ${wanted}`);
   }
   const [where, elsewhere] = isEncrypted
     ? ['x-original-encoding', 'content-encoding']
@@ -82,7 +84,10 @@ export function tooLarge(what: string, maxBytes: number): Rejection<'too_large'>
   return reject('too_large', `${what} has more than the ${maxBytes} bytes allowed`);
 }
 
-const ENCRYPTED = 'x-content-encrypted';
+/** The header that marks an encrypted body. */
+export const ENCRYPTED = 'x-content-encrypted';
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const BYTES_TYPE = /^application\/octet-stream\s*(;|$)/i;
 
 /** Decompresses one gzip member (RFC 1952). Of a zip bomb, it produces at most `maxBytes` and the content of one slice. */
 function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | 'broken' | 'too large'> {

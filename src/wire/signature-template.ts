@@ -58,8 +58,15 @@ function split(template: string, allowed: readonly Holder[]): Split {
 export function contentProblem(content: string): string | null {
   const result = split(content, OF_CONTENT);
   if ('problem' in result) return result.problem;
+  if (LIKE_A_DELIVERY.test(content)) return 'reads like a delivery of the service: POST, a path and one more line';
   return result.parts.some((part) => 'holder' in part) ? null : 'must have a place-holder, such as {body}';
 }
+
+/**
+ * What reads as the string to sign of a delivery (contract §5.3), whose third line begins with a hash. The same secret signs both, so such
+ * a content would be a signature for a request that the service never made. Only `{body}` can have line ends of its own.
+ */
+const LIKE_A_DELIVERY = /^POST\n[^\n]*\n(?!\{body\})[^\n]*$/;
 
 /** What is wrong with the value of the header, or null. */
 export function valueProblem(value: string): string | null {

@@ -32,13 +32,16 @@ export function secretKey(secret: string): Uint8Array {
   return decodeStrictBase64(secret) ?? new TextEncoder().encode(secret);
 }
 
+/** What Standard Webhooks writes before a secret. */
+export const STANDARD_SECRET_PREFIX = 'whsec_';
+
 /**
  * Removes the prefix of `whsec_<Base64>` (contract §4) and returns any other text unchanged. Returns null if the prefix is not followed by
  * strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
  */
 export function givenSecret(text: string): string | null {
-  if (!text.startsWith('whsec_')) return text;
-  const secret = text.slice('whsec_'.length);
+  if (!text.startsWith(STANDARD_SECRET_PREFIX)) return text;
+  const secret = text.slice(STANDARD_SECRET_PREFIX.length);
   return decodeStrictBase64(secret) === null ? null : secret;
 }
 

@@ -56,8 +56,7 @@ export function readStandardWebhook(message: MessageHead, byKey?: VerifyByKey): 
   if (id === undefined || timestamp === undefined || given === undefined) {
     return reject('missing_header', `${HEADERS.filter((name) => !headers.has(name)).join(', ')} is missing`);
   }
-  if (!/^msg_[A-Za-z0-9_-]{1,64}$/.test(id))
-    return reject('malformed_id', 'webhook-id is not msg_ followed by an identifier');
+  if (!MESSAGE_ID.test(id)) return reject('malformed_id', 'webhook-id is neither msg_ with an identifier nor a UUID');
   if (!/^\d{1,12}$/.test(timestamp)) return reject('malformed_timestamp', 'webhook-timestamp is not digits only');
   const signedAt = Number(timestamp) * 1000;
   const problem = ageProblem('webhook-timestamp', signedAt, now, toleranceSeconds);
@@ -86,5 +85,8 @@ export function readStandardWebhook(message: MessageHead, byKey?: VerifyByKey): 
   };
   return { ok: true, id, signedAt, verify };
 }
+
+/** Of a batch of records, or the id of the event in the format `standard`. */
+const MESSAGE_ID = /^(msg_[A-Za-z0-9_-]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];

@@ -132,6 +132,7 @@ test('wrong usage ends with 2, an explanation, and a pointer to help', async () 
     [['aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['help', 'aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['--port', '80'], 'Unknown command "--port"', ''],
+    [['--versoin'], 'Unknown command "--versoin". Did you mean "--version"?', ''],
     [['webhook'], `Missing command. Use one of: ${await verbsOf('webhook')}`, ' webhook'],
     [['user', 'praise'], `Unknown command "praise". Use one of: ${await verbsOf('user')}`, ' user'],
     [['user', 'remove'], 'Unknown command "remove". Did you mean "delete"?', ' user'],

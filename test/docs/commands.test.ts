@@ -55,6 +55,8 @@ const JOURNEYS: readonly { readonly prepare?: readonly string[]; readonly pages:
     ],
     prepare: [`sallyport event-type create --name order.created --sample '{"orderId": 42}'`],
   },
+  { pages: ['docs/how-to/move-from-convoy.md'] },
+  { pages: ['docs/how-to/move-from-your-own-sender.md'] },
   {
     pages: ['docs/how-to/rotate-secrets.md'],
     prepare: [
@@ -98,6 +100,8 @@ const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/how-to/back-up-and-restore.md':
     'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
   'docs/how-to/recover-the-database.md': 'test/data/data-folder.test.ts',
+  'docs/how-to/move-from-outpost.md': 'needs the API of Outpost: test/docs/moving.test.ts',
+  'docs/how-to/move-from-svix.md': 'needs the API of Svix: test/docs/moving.test.ts',
   'docs/how-to/run-on-postgresql.md': 'test/cli/postgres.test.ts',
   'docs/how-to/postgresql-in-production.md':
     'test/chaos/cluster.ts, test/cli/postgres.test.ts and test/cli/move.test.ts',
@@ -198,6 +202,7 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
     SALLYPORT_DATA: join(cwd, 'data'),
     SALLYPORT_CA_FILE: join(cwd, 'ca.pem'),
     SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1/128',
+    SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1/128',
   };
   const first = await sallyportJson<FirstCredentials>(['init'], { env: base });
   const { announcement, end } = await serve(t, base.SALLYPORT_DATA, { env: base });

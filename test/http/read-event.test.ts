@@ -73,6 +73,8 @@ describe('an event', () => {
     const headers = { authorization: `Bearer ${await tokenFor(url, credentials)}` };
     const read = await fetch(`${url}/services/api/x/edge/v1/${path}?webhookId=${webhookId}`, { headers });
     assert.equal(read.headers.get('x-pgp-key-name'), 'hr');
+    // This client fails unless the document describes the media type.
+    assert.equal((await admin.get(`${path}?webhookId=${webhookId}`)).status, 200);
     const opened = await decryptBinary(new Uint8Array(await read.arrayBuffer()), privateKey);
     assert.ok(opened.ok);
     assert.deepEqual(JSON.parse(Buffer.from(opened.bytes).toString()).data, { n: 1 });

@@ -105,6 +105,8 @@ describe('the records of a webhook', () => {
     assert.equal(reply.headers.get('content-type'), 'application/octet-stream');
     assert.equal(reply.headers.get('x-content-encrypted'), 'true');
     assert.equal(reply.headers.get('x-pgp-key-name'), 'customer');
+    // This client fails unless the document describes the media type.
+    assert.equal((await admin.get(`webhooks/${id}/records`)).status, 200);
     const opened = await decryptBinary(new Uint8Array(await reply.arrayBuffer()), privateKey);
     assert.ok(opened.ok && Buffer.from(opened.bytes).toString().includes('{"n":7}'));
     await succeeded(admin.patch(`webhooks/${id}`, { encryptionKeyName: null }));

@@ -11,6 +11,7 @@ import { GROUPS } from '../../src/cli/groups.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { testEndToEnd } from '../support/command-circle.ts';
 import { creationOf } from '../support/command-folder.ts';
+import { outpostExport, svixExport } from '../support/exports.ts';
 import { newDatabase } from '../support/postgres.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/service.ts';
@@ -218,6 +219,15 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('endpoint rotate-authentication', endpoint.id, '--authentication', bearer('two'));
   for (const verb of ['rotate-secret', 'rotate-api-key', 'delete']) await run(`endpoint ${verb}`, endpoint.id);
   await run('event-type delete', 'order.placed');
+
+  for (const [sender, exported] of [
+    ['svix', svixExport()],
+    ['outpost', outpostExport()],
+  ] as const) {
+    const exportFile = join(folder, `${sender}.json`);
+    writeFileSync(exportFile, JSON.stringify(exported));
+    await run(`import ${sender}`, exportFile, '--apply');
+  }
 
   await run('audit verify');
   await run('backup', backup, '--with-master-key');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { succeeded } from '../support/client.ts';
-import { startShop } from '../support/customer-frame.ts';
+import { type Shop, startShop } from '../support/customer-frame.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { DRIVEN, type Driven } from '../support/webdriver.ts';
 
@@ -63,6 +63,76 @@ describe('signing in over plain HTTP on this machine', () => {
     });
   }
 });
+
+describe('signing in over HTTPS', () => {
+  for (const [name, start] of Object.entries(DRIVEN)) {
+    it(`works in ${name}`, async (t) => {
+      const { service, portalUrl } = await startShop(t);
+      const browser = await start(t, { isInsecure: true });
+      await signIn(browser, { ...service, url: portalUrl }, '/endpoints');
+      await browser.until(`document.querySelector('h1')?.textContent === 'Endpoints'`);
+    });
+  }
+});
+
+describe('a live list of the customers’ portal', () => {
+  for (const [name, start] of Object.entries(DRIVEN)) {
+    it(`stays where it is while it has the focus in ${name}`, async (t) => {
+      const shop = await startShop(t);
+      const customer = await readingCustomer(shop);
+      const browser = await start(t, { isInsecure: true });
+      await browser.go(await shop.link(customer.id));
+      await browser.go(`${shop.portalUrl}/deliveries`);
+      await holdsStill(browser, customer);
+    });
+  }
+
+  // WebKitGTK keeps no cookies in frames, so the portal is not shown there.
+  it('stays where it is in a frame of another site in Firefox', async (t) => {
+    const shop = await startShop(t);
+    const customer = await readingCustomer(shop);
+    const browser = await DRIVEN.Firefox?.(t, { isInsecure: true });
+    assert.ok(browser !== undefined);
+    await browser.go(shop.serveSample(customer.id));
+    await browser.until(`!['', '320px'].includes(document.querySelector('iframe')?.style.height ?? '')`);
+    await browser.enterFrame();
+    await browser.evaluate(`document.querySelector('a[href="/deliveries"]').click()`);
+    await holdsStill(browser, customer);
+  });
+});
+
+type Reading = { readonly id: string; publish(): Promise<void> };
+
+/** A customer whose webhook is read, so that its deliveries wait. It has three. */
+async function readingCustomer({ service: { admin } }: Shop): Promise<Reading> {
+  const { id } = await succeeded<{ id: string }>(admin.post('customers', { name: 'Acme' }));
+  await succeeded(admin.post('event-types', { name: 'order.created' }));
+  const webhook = { customerId: id, name: 'Orders', mode: 'pull', eventTypes: ['order.created'] };
+  const made = await succeeded<{ id: string }>(admin.post('webhooks', webhook));
+  await succeeded(admin.post(`webhooks/${made.id}/start`));
+  const publish = async (): Promise<void> =>
+    void (await succeeded(admin.post('events', { type: 'order.created', customerId: id, data: {} })));
+  for (let count = 0; count < 3; count += 1) await publish();
+  return { id, publish };
+}
+
+/** The list of deliveries is shown. A new one waits behind the button while the list has the focus, and the button shows it. */
+async function holdsStill(browser: Driven, { publish }: Reading): Promise<void> {
+  const rows = `document.querySelectorAll('.delivery-list tbody tr').length`;
+  await browser.until(`${rows} === 3 && document.querySelector('[data-live-list]') !== null`);
+  await browser.evaluate(`document.querySelector('.delivery-list tbody a').focus()`);
+  const place = `document.querySelector('.delivery-list tbody tr').getBoundingClientRect().top`;
+  const before = await browser.evaluate<number>(place);
+  await publish();
+  const pill = `document.querySelector('[data-live-pill] button')`;
+  await browser.until(`${pill}.textContent === '1 new delivery' && !${pill}.parentElement.hidden`);
+  assert.deepEqual([await browser.evaluate(rows), await browser.evaluate(place)], [3, before]);
+  await browser.evaluate(`${pill}.click()`);
+  await browser.until(`${rows} === 4 && ${pill}.parentElement.hidden`);
+  // Nothing holds it now.
+  await publish();
+  await browser.until(`${rows} === 5`);
+}
 
 async function signIn(
   browser: Driven,

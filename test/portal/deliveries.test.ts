@@ -1,45 +1,16 @@
-/** Deliveries in a real browser: finding them, reading them, and sending them again. */
+/** The list of deliveries in a real browser: finding them, and sending them again. */
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
-import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import { connect, deliveriesOf, makeEventType, stopWebhook } from '../support/journey.ts';
-import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { MARKUP } from '../support/deliver-portal.ts';
+import { deliveriesOf } from '../support/journey.ts';
+import { OTHER, type Sent, sent, TYPE } from '../support/sent-deliveries.ts';
 import { ACTOR } from '../support/services.ts';
 
-const TYPE = 'order.created';
-const OTHER = 'stock.low';
-
-type Sent = DeliverPortal & {
-  readonly shop: { readonly at: ReceivingEndpoint; readonly webhook: WebhookView };
-  readonly dock: { readonly at: ReceivingEndpoint; readonly webhook: WebhookView };
-};
-
-/** Two webhooks: the shop accepted everything, and the dock rejected everything. Each request had one record. */
-async function sent(t: TestContext, orders = 3): Promise<Sent> {
-  const d = await startDeliverPortal(t);
-  const { admin, portal } = d;
-  const { log, services } = portal.service;
-  for (const type of [TYPE, OTHER]) await makeEventType(admin, type);
-  const single = { maxBatchRecords: 1, heartbeatSeconds: 0 };
-  const shop = await connect(d, [TYPE, OTHER], { webhook: { ...single, name: 'Shop' }, endpoint: { name: 'Shop' } });
-  const dock = await connect(d, [TYPE], {
-    webhook: { ...single, name: 'Dock', retry: { policy: 'linear', maxAttempts: 1 } },
-    endpoint: { name: 'Dock' },
-  });
-  dock.at.answer(() => ({ status: 422, headers: { 'x-note': MARKUP }, body: `{"error":"${MARKUP}"}` }));
-  for (let n = 1; n <= orders; n += 1) {
-    const data = { n, note: MARKUP };
-    await services.publish({ type: TYPE, data, subject: n === 1 ? 'anna <b>' : 'berta' }, ACTOR);
-    await log.nextAttempt(shop.webhook.id);
-    await log.nextAttempt(dock.webhook.id);
-  }
-  await services.publish({ type: OTHER, data: { n: 0 } }, ACTOR);
-  await log.nextAttempt(shop.webhook.id);
-  return { ...d, shop, dock };
-}
+/** Wide enough for the offsets. */
+const WIDE = 1700;
 
 /** The rows of the list, a line for each: event, webhook and offset, state. */
 async function listed(page: Page): Promise<string[]> {
@@ -81,7 +52,7 @@ for (const isScriptless of [false, true]) {
       const d = await sent(t);
       const { openAs, shop, dock, admin } = d;
       const all = await expectedRows(d);
-      const { page, open } = await openAs('viewer', '/deliveries', { isScriptless, expecting: [400] });
+      const { page, open } = await openAs('viewer', '/deliveries', { isScriptless, width: WIDE, expecting: [400] });
       assert.deepEqual(await listed(page), all);
       const dead = all.filter((row) => row.includes('dead'));
       const [first] = await deliveriesOf(admin, dock.webhook);
@@ -142,7 +113,7 @@ for (const isScriptless of [false, true]) {
     it('pages from the newest to the oldest delivery without gaps', async (t) => {
       const d = await sent(t);
       const all = await expectedRows(d);
-      const { page } = await d.openAs('viewer', '/deliveries?limit=3', { isScriptless });
+      const { page } = await d.openAs('viewer', '/deliveries?limit=3', { isScriptless, width: WIDE });
       const seen = await listed(page);
       for (let n = 1; n < 3; n += 1) {
         await page.getByRole('link', { name: 'Next page' }).click();
@@ -168,7 +139,7 @@ for (const isScriptless of [false, true]) {
       const { openAs, dock, portal } = await sent(t);
       const { log } = portal.service;
       dock.at.answer(() => ({ status: 204 }));
-      const { page } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
+      const { page } = await openAs('operator', '/deliveries?state=dead', { isScriptless, width: WIDE });
       await page.getByLabel(`Select ${TYPE} #2`).check();
       await page.getByLabel(`Select ${TYPE} #0`).check();
       if (!isScriptless) await page.getByText('2 selected').waitFor();
@@ -271,160 +242,3 @@ for (const isScriptless of [false, true]) {
     });
   });
 }
-
-describe('the panel beside the list', () => {
-  it('shows the chosen delivery: by a click, j and k, a link, and until Esc or Back', async (t) => {
-    const { openAs, dock, portal } = await sent(t);
-    const { page, open, context, isAccessible } = await openAs('operator', '/deliveries?state=dead');
-    const panel = page.getByRole('complementary', { name: 'The chosen delivery' });
-    const shows = (offset: number) => panel.getByText(`Event #${offset} of Dock`).waitFor();
-    const row = (offset: number) => page.getByRole('row').filter({ hasText: `Dock #${offset}` });
-    const hasOpen = (isOpen: boolean) => page.waitForURL((url) => url.searchParams.has('open') === isOpen);
-    await row(1).getByText('dead').click();
-    await shows(1);
-    await hasOpen(true);
-    assert.equal(await row(1).getAttribute('aria-current'), 'true');
-    await isAccessible();
-    await page.keyboard.press('j');
-    await shows(0);
-    await page.keyboard.press('k');
-    await shows(1);
-    await page.keyboard.press('k');
-    await shows(2);
-    await page.goBack();
-    await hasOpen(false);
-    await panel.waitFor({ state: 'hidden' });
-    await row(2).getByRole('link', { name: TYPE }).click();
-    await shows(2);
-    await hasOpen(true);
-    await page.reload();
-    await shows(2);
-    assert.equal(await row(2).getAttribute('aria-current'), 'true');
-    // It is live, and its form comes back to the list.
-    dock.at.answer(() => ({ status: 204 }));
-    await panel.getByRole('button', { name: 'Send again' }).click();
-    await page.getByText('Sending again.').waitFor();
-    await portal.service.log.nextAttempt(dock.webhook.id);
-    await panel.getByText(/^Delivered when it was sent again/).waitFor();
-    await hasOpen(true);
-    await page.keyboard.press('Escape');
-    await panel.waitFor({ state: 'hidden' });
-    await hasOpen(false);
-    const [tab] = await Promise.all([
-      context.waitForEvent('page'),
-      row(1)
-        .getByRole('link', { name: TYPE })
-        .click({ modifiers: ['ControlOrMeta'] }),
-    ]);
-    await tab.getByRole('heading', { level: 1, name: TYPE }).waitFor();
-    await tab.close();
-    await page.setViewportSize({ width: 390, height: 800 });
-    await row(1).getByRole('link', { name: TYPE }).click();
-    await page.waitForURL(/\/deliveries\/[0-9a-f-]+$/);
-    // A link to a delivery that does not exist shows the list.
-    assert.equal(await open('/deliveries?open=none'), 200);
-  });
-});
-
-describe('a delivery', () => {
-  it('shows viewers no actions', async (t) => {
-    const { openAs, dock, admin } = await sent(t, 1);
-    const [delivery] = await deliveriesOf(admin, dock.webhook);
-    const { page, open } = await openAs('viewer', '/deliveries');
-    assert.equal(await page.getByRole('checkbox').count(), 0);
-    assert.equal(await page.getByRole('link', { name: 'Send many again' }).count(), 0);
-    await open(`/deliveries/${delivery?.id}`);
-    await page.getByRole('heading', { name: 'Payload' }).waitFor();
-    assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
-  });
-
-  it('shows neither erased data nor responses to it', async (t) => {
-    const { openAs, dock, admin, portal } = await sent(t, 1);
-    const [delivery] = await deliveriesOf(admin, dock.webhook);
-    await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);
-    const { page } = await openAs('administrator', `/deliveries/${delivery?.id}`);
-    await page.getByText('The data was erased.').waitFor();
-    await page.getByText('The response was erased').waitFor();
-    await page.getByText('Data erased').waitFor();
-    assert.equal((await page.content()).includes('onerror'), false);
-  });
-
-  it('says what it waits for, and is tried now', async (t) => {
-    const { openAs, shop, admin, portal } = await sent(t, 1);
-    const { log, services } = portal.service;
-    shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
-    await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await log.nextAttempt(shop.webhook.id);
-    const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
-    const { page } = await openAs('operator', `/deliveries/${waiting?.id}`);
-    await page.getByText('Attempt 1 of 20 failed.').waitFor();
-    await page.getByText(/The next attempt is in \d/).waitFor();
-    await page.locator('.moment-title', { hasText: 'Next attempt' }).waitFor();
-    assert.match(
-      (await page.getByRole('button', { name: 'Copy as curl' }).getAttribute('data-copy')) ?? '',
-      /^curl --request POST/,
-    );
-    await page.getByRole('button', { name: 'Try now' }).click();
-    await page.getByText('Attempt 2 of 20 failed.').waitFor();
-    await page.locator('.moment-title', { hasText: /^Tried before its time by \S/ }).waitFor();
-    await stopWebhook(admin, shop.webhook);
-    await page.getByText('It waits because its webhook is stopped.').waitFor();
-  });
-});
-
-describe('the live list of attempts', () => {
-  it('shows new attempts by webhook and outcome, and can be paused', async (t) => {
-    const { openAs, shop, dock, portal } = await sent(t, 1);
-    const { log, services } = portal.service;
-    const { page, open } = await openAs('viewer', '/deliveries');
-    await page.getByRole('link', { name: 'Live', exact: true }).click();
-    await page.getByText('Live', { exact: true }).last().waitFor();
-    const rows = page.locator('.tail-row');
-    assert.equal(await rows.count(), 3, 'those before are there');
-    await page.locator('.tail-live.is-live').waitFor();
-    await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await rows.nth(4).waitFor();
-    const texts = await rows.allInnerTexts();
-    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
-    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*record #2/);
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Paused').waitFor();
-    await services.publish({ type: OTHER, data: {} }, ACTOR);
-    await log.line(
-      ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === shop.webhook.id && firstOffset === 3,
-    );
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await page.getByText('record #4').waitFor();
-    await page.getByText('record #3').waitFor();
-    await log.line(
-      ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === dock.webhook.id && firstOffset === 2,
-    );
-
-    await open(`/deliveries/watch?webhook=${dock.webhook.id}`);
-    await page.locator('.tail-live.is-live').waitFor();
-    const before = await rows.count();
-    await services.publish({ type: OTHER, data: {} }, ACTOR);
-    await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await rows.nth(before).waitFor();
-    assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
-    await rows.first().getByRole('link', { name: 'record #3' }).click();
-    await page.waitForURL(/webhook=.*q=%233/);
-
-    await open('/deliveries/watch');
-    await page.getByLabel(/^Outcome/).selectOption('Failed');
-    await page.waitForURL(/outcome=failed/);
-    await page.locator('.tail-live.is-live').waitFor();
-    assert.equal(await rows.count(), 4, 'the dock fails, the shop does not');
-    await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await rows.nth(4).waitFor();
-    for (const text of await rows.allInnerTexts()) assert.match(text, /422[\s\S]*Dock/);
-  });
-
-  it('shows earlier attempts without JavaScript, and says how to see newer ones', async (t) => {
-    const { openAs } = await sent(t, 1);
-    const { page } = await openAs('viewer', '/deliveries/watch', { isScriptless: true, width: 390 });
-    assert.equal(await page.locator('.tail-row').count(), 3);
-    await page.getByText('Reload the page to see newer attempts.').waitFor();
-  });
-});

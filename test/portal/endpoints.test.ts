@@ -47,12 +47,12 @@ describe('the list of endpoints', () => {
       (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
     assert.match(
       await textOf('Shop'),
-      /A new secret signs from .* enabled verified no event sent – none one two three and 1 more/,
+      /A new secret signs from .* enabled verified no event sent none lately none one two three and 1 more/,
     );
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
-      /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no event sent – none five/,
+      /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no event sent none lately none five/,
     );
     assert.match(await textOf('ERP'), /The client certificate expires in 20 days\./);
     await page.getByLabel('Name or address').fill('/ERP');

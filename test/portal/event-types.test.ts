@@ -153,7 +153,7 @@ describe('an event type', () => {
     const [field] = await page
       .locator('main input[type="hidden"]')
       .evaluateAll((all) => all.map((one) => one.getAttribute('name')));
-    const reply = await context.request.post(`/event-types/${id}/delete`, {
+    const reply = await context.request.post(new URL(`/event-types/${id}/delete`, page.url()).href, {
       form: { [String(field)]: String(token) },
       headers: { 'sec-fetch-site': 'same-origin' },
     });

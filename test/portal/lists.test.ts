@@ -69,13 +69,13 @@ describe('a form for an unknown record', () => {
     '/webhooks/none/delete',
   ];
   it('is answered that there is nothing', async (t) => {
-    const { openAs } = await startDeliverPortal(t);
+    const { openAs, portal } = await startDeliverPortal(t);
     const { page, context } = await openAs('administrator', '/endpoints/new');
     const token = page.locator('main form input[type="hidden"]').first();
     const form = { [String(await token.getAttribute('name'))]: await token.inputValue() };
     const headers = { 'sec-fetch-site': 'same-origin' };
     for (const path of paths) {
-      const reply = await context.request.post(path, { form, headers, maxRedirects: 0 });
+      const reply = await context.request.post(portal.url + path, { form, headers, maxRedirects: 0 });
       assert.equal(reply.status(), 404, path);
       assert.match(await reply.text(), /There is nothing here/, path);
     }

@@ -137,7 +137,7 @@ describe('the list of deliveries', () => {
     const { at, sendOne, openAs } = await dock(t);
     at.answer(() => ({ status: 422 }));
     await sendOne();
-    const { page } = await openAs('operator', '/deliveries');
+    const { page } = await openAs('operator', '/deliveries', { width: 1700 });
     await rows(page).filter({ hasText: 'dead' }).getByText('422').waitFor();
     const unchanged = await notReloaded(page);
     await sendOne();

@@ -82,7 +82,7 @@ describe('publishing in the portal', () => {
       .evaluateAll((all) => all.map((one) => [one.getAttribute('name'), (one as unknown as { value: string }).value]));
     await page.getByRole('button', { name: 'Publish the event' }).click();
     await page.getByText('Nobody got it').waitFor();
-    const again = await context.request.post('/publish', {
+    const again = await context.request.post(new URL('/publish', page.url()).href, {
       form: Object.fromEntries(fields) as Record<string, string>,
       headers: { 'sec-fetch-site': 'same-origin' },
     });
@@ -241,7 +241,7 @@ describe('the public catalogue', () => {
     await isAccessible();
     assert.equal(await open('/event-catalogue/order.audited'), 404);
     assert.equal(await open('/event-catalogue/order.none'), 404);
-    const headers = (await page.request.get('/event-catalogue')).headers();
+    const headers = (await page.request.get(new URL('/event-catalogue', page.url()).href)).headers();
     assert.match(headers['content-security-policy'] ?? '', /script-src 'self'/);
   });
 

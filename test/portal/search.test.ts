@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import type { AcceptedView } from '../../src/events/publish.ts';
 import { navigationOf } from '../../src/portal/frame/navigation.ts';
 import { ACTIONS, actionsIn, CREATIONS, creationsIn } from '../../src/portal/search/search-actions.ts';
 import { SEARCH_PER_KIND } from '../../src/portal/search/search-pages.ts';
@@ -61,7 +62,7 @@ describe('the search', () => {
     const { page, open } = await openAs('viewer', '/', { isScriptless: true });
     await page.getByRole('link', { name: 'Search' }).click();
     await page.getByRole('searchbox').first().fill('settings');
-    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.locator('.search-hits').getByRole('link', { name: 'Settings Page' }).click();
     await page.waitForURL(/settings$/);
     await open(`/search?q=${encodeURIComponent(MARKUP)}`);
@@ -85,7 +86,8 @@ describe('the search', () => {
       mine.api.post('endpoints', { name: 'Production', url: 'https://127.0.0.1:1/in' }),
     );
     await succeeded(mine.api.post('webhooks', { name: 'Orders', endpointId: id, eventTypes: ['order.created'] }));
-    await succeeded(admin.post('events', { type: 'order.created', data: { orderId: 4711 }, customerId: mine.id }));
+    const published = { type: 'order.created', data: { orderId: 4711 }, customerId: mine.id };
+    const { events } = await succeeded<AcceptedView>(admin.post('events', { events: [published] }));
     service.advance(60_000);
     const { token } = await newSession(service, 'administrator');
     const viewer = (await newSession(service, 'viewer')).token;
@@ -95,11 +97,17 @@ describe('the search', () => {
       return [...found.matchAll(/<li>\s*<a href="([^"]*)"/g)].map(([, href = '']) => href);
     };
     await until('the value to be kept', async () => (await hits('4711')).length > 0);
-    assert.deepEqual(await hits('4711'), ['/deliveries?q=4711']);
+    assert.deepEqual(await hits('4711'), ['/deliveries?q=4711', `/events/${events[0]?.id}`]);
     assert.deepEqual(await hits('4711', await sessionOf(service, mine, 'user')), ['/deliveries?q=4711']);
     assert.deepEqual(await hits('4711', await sessionOf(service, other, 'user')), []);
     const list = await request(`${service.url}/deliveries?q=4711`, { token: await sessionOf(service, mine, 'user') });
     assert.match(list.text, /order\.created/);
+    // The event has deliveries, but none in this state.
+    const dead = '/deliveries?q=4711+state%3Adead';
+    const none = await request(service.url + dead, { token });
+    assert.match(none.text, new RegExp(`<a [^>]*href="/events/${events[0]?.id}"[^>]*>.*See why`, 's'));
+    const theirs = await request(service.url + dead, { token: await sessionOf(service, mine, 'user') });
+    assert.doesNotMatch(theirs.text, /See why|\/events\//);
 
     const rotate = `/endpoints/${id}/rotate-secret`;
     assert.equal((await hits('rotate secret of Production'))[0], rotate);

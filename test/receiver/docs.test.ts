@@ -16,9 +16,13 @@ describe('docs/receiver-reference.md', () => {
   it('lists exactly the codes of refusals', () => {
     const sources = [
       'src/receiver/refusals.ts',
-      ...['delivery-verification', 'envelope', 'payload-decoding', 'standard-webhooks-verification'].map(
-        (name) => `src/wire/${name}.ts`,
-      ),
+      ...[
+        'delivery-verification',
+        'envelope',
+        'event-reading',
+        'payload-decoding',
+        'standard-webhooks-verification',
+      ].map((name) => `src/wire/${name}.ts`),
     ];
     const unions = sources.flatMap((source) => [
       ...read(source).matchAll(/(?:export )?type \w*(?:Failure|Refusal)Code =([^;]*);/g),

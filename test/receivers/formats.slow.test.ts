@@ -14,7 +14,7 @@ import { pythonWithTools } from '../support/python-tools.ts';
 import { ACTOR, makeEndpoint, makeWebhook } from '../support/services.ts';
 
 const tool = (name: string): string => fileURLToPath(new URL(`../tools/${name}`, import.meta.url));
-const load = (name: string): unknown => createRequire(join(npmModules('receiver-libraries'), 'x'))(name);
+const load = (name: string): unknown => createRequire(join(npmModules('other-receivers'), 'x'))(name);
 const cloudEvents = formatVectors.bodies.filter(({ format }) => format !== 'standard');
 
 type Read = Readonly<Record<string, unknown>>;
@@ -86,9 +86,9 @@ it('the libraries of Svix and Standard Webhooks verify deliveries of the format 
   const sent = body.toString('utf8');
   const named = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')));
   assert.equal(named['webhook-id'], eventId);
-  type Library = { Webhook: new (secret: string) => { verify(body: string, headers: object): unknown } };
+  type Library = { Webhook: new (secret: string) => { verify(body: string, headers: object): void } };
   const { Webhook } = load('svix') as Library;
-  assert.deepEqual(new Webhook(`whsec_${secret}`).verify(sent, named), JSON.parse(sent));
+  new Webhook(`whsec_${secret}`).verify(sent, named);
   assert.throws(() => new Webhook(`whsec_${secret}`).verify(`${sent} `, named), /[Nn]o matching signature/);
   const messages = [sent, `${sent} `].map((text) => ({ secret: `whsec_${secret}`, body: text, headers: named }));
   const input = JSON.stringify(messages);

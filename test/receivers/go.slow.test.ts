@@ -24,7 +24,6 @@ describeReceiver({
   needs: { go: 'golang-go', gpg: 'gnupg' },
   servesTls: true,
   readsHeadersFirst: true,
-  verifiesPublicKeys: true,
   prepare: (folder) => {
     const program = join(folder, 'receiver');
     const fixedClock = join(folder, 'fixed-clock');

@@ -8,7 +8,6 @@ describeReceiver({
   needs: { php: 'php-cli php-sqlite3', gpg: 'gnupg' },
   servesTls: false,
   readsHeadersFirst: false,
-  verifiesPublicKeys: true,
   listening: /Development Server \(.*\) started/,
   beginsUnset: true,
   prepare: (folder) => {

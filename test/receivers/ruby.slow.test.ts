@@ -8,7 +8,6 @@ describeReceiver({
   needs: { ruby: 'ruby ruby-webrick', gpg: 'gnupg' },
   servesTls: true,
   readsHeadersFirst: true,
-  verifiesPublicKeys: true,
   prepare: (folder) => ({
     command: () => ['ruby', '-w', receiverFile('receiver.rb')],
     commandAt: (_port, epochSeconds) => {

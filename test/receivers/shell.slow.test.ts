@@ -24,7 +24,6 @@ const program: ReceiverProgram = {
   needs: { bash: 'bash', openssl: 'openssl', jq: 'jq', socat: 'socat', gpg: 'gnupg', flock: 'util-linux' },
   servesTls: true,
   readsHeadersFirst: true,
-  verifiesPublicKeys: true,
   listening: /listening on AF=/,
   prepare: (folder) => ({
     command: () => [source, 'serve'],

@@ -22,10 +22,10 @@ type StripeLibrary = {
 type OctokitLibrary = { verify(secret: string, body: string, signature: string): Promise<boolean> };
 
 /** A delivery while a rotation announces a new secret: both secrets and what was sent. */
-async function rotated(t: TestContext, preset: string) {
+async function rotated(t: TestContext, signature: Readonly<Record<string, string>>) {
   const journey = await startJourney(t);
   await makeEventType(journey.admin, TYPE);
-  const { at, endpoint } = await connect(journey, [TYPE], { webhook: { signature: { preset } } });
+  const { at, endpoint } = await connect(journey, [TYPE], { webhook: { signature } });
   const rotation = { activateAfterSeconds: 3600, overlapSeconds: 3600 };
   const { secret: next } = await succeeded<{ secret: string }>(
     journey.admin.post(`endpoints/${endpoint.id}/rotate-secret`, rotation),
@@ -35,25 +35,30 @@ async function rotated(t: TestContext, preset: string) {
   return { ...request, secret: at.secret, next };
 }
 
-it('stripe constructs the event with either secret of a rotation, and not from a changed body', async (t) => {
-  const modules = npmModules('signature-libraries');
-  const Stripe = createRequire(join(modules, 'index.js'))(join(modules, 'stripe')) as new (
-    key: string,
-  ) => StripeLibrary;
-  const { webhooks } = new Stripe('sk_test_unused');
-  const { body, headers, secret, next } = await rotated(t, 'stripe');
-  const header = String(headers['stripe-signature']);
-  for (const one of [secret, next])
-    assert.deepEqual(webhooks.constructEvent(body, header, one), JSON.parse(body.toString()));
-  const changed = Buffer.from(body.toString().replace('Zoë', 'Zoe'));
-  assert.throws(() => webhooks.constructEvent(changed, header, secret), /No signatures found matching/);
-  assert.throws(() => webhooks.constructEvent(body, header, 'another'), /No signatures found matching/);
-});
+for (const key of ['text', 'prefixed'])
+  it(`stripe constructs the event with either secret of a rotation as a key of the kind ${key}, and not from a changed body`, async (t) => {
+    const modules = npmModules('other-receivers');
+    const Stripe = createRequire(join(modules, 'index.js'))(join(modules, 'stripe')) as new (
+      key: string,
+    ) => StripeLibrary;
+    const { webhooks } = new Stripe('sk_test_unused');
+    const { body, headers, secret, next } = await rotated(t, { preset: 'stripe', key });
+    const header = String(headers['stripe-signature']);
+    const prefix = key === 'prefixed' ? 'whsec_' : '';
+    for (const one of [prefix + secret, prefix + next])
+      assert.deepEqual(webhooks.constructEvent(body, header, one), JSON.parse(body.toString()));
+    const changed = Buffer.from(body.toString().replace('Zoë', 'Zoe'));
+    assert.throws(() => webhooks.constructEvent(changed, header, prefix + secret), /No signatures found matching/);
+    assert.throws(
+      () => webhooks.constructEvent(body, header, key === 'text' ? `whsec_${secret}` : secret),
+      /No signatures found matching/,
+    );
+  });
 
 it('@octokit/webhooks-methods verifies the active secret, and not a changed body', async (t) => {
-  const index = join(npmModules('signature-libraries'), '@octokit/webhooks-methods/dist-node/index.js');
+  const index = join(npmModules('other-receivers'), '@octokit/webhooks-methods/dist-node/index.js');
   const { verify } = (await import(pathToFileURL(index).href)) as OctokitLibrary;
-  const { body, headers, secret, next } = await rotated(t, 'github');
+  const { body, headers, secret, next } = await rotated(t, { preset: 'github' });
   const signature = String(headers['x-hub-signature-256']);
   assert.equal(await verify(secret, body.toString(), signature), true);
   assert.equal(await verify(next, body.toString(), signature), false);

@@ -1,24 +1,15 @@
-/** The portal in a real browser: one Chromium per process, and visitors with or without a session. */
+/** The portal in a real browser, and visitors with or without a session. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { after, type TestContext } from 'node:test';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { TestContext } from 'node:test';
+import type { BrowserContext, ConsoleMessage, Page, Request } from 'playwright-core';
 import type { PortalRole } from '../../src/domain/user.ts';
+import { takePage } from './browser-pages.ts';
 import { sessionCookie } from './browser-session.ts';
-import { launchChromium } from './chromium.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
 import { onPostgres } from './store.ts';
-
-let browser: Promise<Browser> | null = null;
-after(async () => (await browser)?.close());
-
-/** The browser of this process. */
-function openBrowser(): Promise<Browser> {
-  browser ??= launchChromium();
-  return browser;
-}
 
 export type Portal = {
   readonly service: ServiceInProcess;
@@ -77,40 +68,34 @@ export async function openVisitor(
   url: string,
   { isScriptless = false, width = 1280, host, expecting = [] }: VisitorOptions,
 ): Promise<Visitor> {
-  const options: BrowserContextOptions = {
-    baseURL: host === undefined ? url : url.replace('127.0.0.1', host),
-    javaScriptEnabled: !isScriptless,
-    viewport: { width, height: 900 },
-    locale: 'en-GB',
-    timezoneId: 'Europe/Berlin',
-  };
-  const context = await (await openBrowser()).newContext(options);
-  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const page = await context.newPage();
-  // Long, because the machine may be busy.
-  page.setDefaultTimeout(30_000);
+  const base = host === undefined ? url : url.replace('127.0.0.1', host);
+  const { page, context, giveBack } = await takePage(isScriptless, { width, height: 900 });
   const problems: string[] = [];
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('console', (message) => {
+  const noteError = (error: Error): void => {
+    problems.push(String(error));
+  };
+  const noteMessage = (message: ConsoleMessage): void => {
     const isExpected = expecting.some((what) =>
       message.text().includes(typeof what === 'number' ? `status of ${what}` : what),
     );
     // Violations of the Content-Security-Policy are logged as errors too.
     if (['error', 'warning'].includes(message.type()) && !isExpected) problems.push(message.text());
-  });
-  page.on('requestfailed', (request) => {
+  };
+  const noteFailure = (request: Request): void => {
     const reason = request.failure()?.errorText ?? '';
     if (reason !== 'net::ERR_ABORTED') problems.push(`${request.url()}: ${reason}`);
-  });
+  };
+  page.on('pageerror', noteError).on('console', noteMessage).on('requestfailed', noteFailure);
   cleanUp(t, async () => {
-    await context.close();
+    await giveBack();
+    page.off('pageerror', noteError).off('console', noteMessage).off('requestfailed', noteFailure);
     assert.deepEqual(problems, []);
   });
   return {
     page,
     context,
     problems,
-    open: async (path) => (await page.goto(path))?.status() ?? 0,
+    open: async (path) => (await page.goto(new URL(path, base).href))?.status() ?? 0,
     isAccessible: () => checkAccessibility(page),
   };
 }
@@ -131,9 +116,10 @@ async function checkAccessibility(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     // The themes differ only in colours. axe leaves out the size of targets (WCAG 2.2, 2.5.8) unless it is asked for.
+    // It preloads style sheets only for a rule that does not run.
     const rules =
       colorScheme === 'light' ? ", rules: { 'target-size': { enabled: true } }" : ", runOnly: ['cat.color']";
-    const run = `axe.run({ resultTypes: ['violations']${rules} }).then(({ violations }) => violations)`;
+    const run = `axe.run({ preload: false, resultTypes: ['violations']${rules} }).then(({ violations }) => violations)`;
     const violations = (await page.evaluate(run)) as Violation[];
     const found = violations.map(({ id, help, nodes }) => ({
       theme: colorScheme,

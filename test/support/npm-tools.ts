@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolFolder } from './tool-folder.ts';
 
-/**
- * The folders of test/tools with packages of npm. `receiver-libraries`: cloudevents and svix; `signature-libraries`: stripe and Octokit.
- */
-type Tools = 'openapi-typescript' | 'receiver-libraries' | 'signature-libraries';
+/** The folders of test/tools with packages of npm. `other-receivers`: receivers and their libraries that others wrote. */
+type Tools = 'openapi-typescript' | 'other-receivers';
 
 /** Returns the `node_modules` with these packages. The first call in a checkout installs them. */
 export function npmModules(name: Tools): string {

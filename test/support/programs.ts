@@ -20,8 +20,13 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
 
 /** For the option `skip` of a test: false if the programs are installed, or the reason why it cannot run. */
 export function lacking(...programs: readonly string[]): string | false {
-  const missing = programs.filter((program) => !isInstalled(program));
+  const missing = missingOf(programs);
   return missing.length > 0 && process.env.CI === undefined && describeMissing(missing);
+}
+
+/** Those of the programs that are not installed. */
+export function missingOf(programs: readonly string[]): string[] {
+  return programs.filter((program) => !isInstalled(program));
 }
 
 /** Like `zsh is not installed (apt-get install zsh)`. */
@@ -76,11 +81,17 @@ function isInstalled(program: string): boolean {
 const LOCAL_IMPORT = /\b(?:from|import) '(\.[^']+)'/g;
 const tests = resolve(import.meta.dirname, '..');
 
+/** By path. The files do not change while this process runs. */
+const imports = new Map<string, readonly string[]>();
+
 /** The file first, and all files of test/ that it imports, directly or not. A test may hold a program whose imports are no files here. */
 export function importedBy(file: string, found: Set<string> = new Set()): Set<string> {
   if (found.has(file) || !file.startsWith(join(tests, '/')) || !existsSync(file)) return found;
   found.add(file);
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(LOCAL_IMPORT))
-    importedBy(resolve(dirname(file), path), found);
+  const direct =
+    imports.get(file) ??
+    [...readFileSync(file, 'utf8').matchAll(LOCAL_IMPORT)].map(([, path = '']) => resolve(dirname(file), path));
+  imports.set(file, direct);
+  for (const path of direct) importedBy(path, found);
   return found;
 }

@@ -32,7 +32,7 @@ import { sendRaw } from './receiver-transports.ts';
 import { startService } from './service.ts';
 import { API_KEY, SECRET, signedRequest } from './signed-request.ts';
 import { startTlsFront } from './tls-front.ts';
-import { type RequestVector, requestVectors } from './vectors.ts';
+import { ed25519Vectors, type RequestVector, requestVectors } from './vectors.ts';
 
 const { now, apiKey, privateKeys } = requestVectors;
 /** The programs do not check the headers of Standard Webhooks, for which libraries exist. */
@@ -41,16 +41,15 @@ const VECTORS = requestVectors.requests.filter(
 );
 
 /**
- * Skips a language that is not installed, with the reason. If `CI` is set, this is a failure unless Debian has no package for the language.
- * `furtherTests` are additional tests for this language.
+ * Skips a language that is not installed, with the reason. If `CI` is set, this is a failure. `furtherTests` are additional tests for this
+ * language.
  */
 export function describeReceiver(program: ReceiverProgram, furtherTests: () => void = () => {}): void {
   const { language, needs } = program;
   const missing = missingOf(needs);
-  const packages = missing.flatMap((name) => needs[name] ?? []).join(' ');
-  const problem =
-    missing.length > 0 && `${missing.join(', ')} not installed${packages && `: apt-get install ${packages}`}`;
-  describe(`the receiver in ${language}`, { skip: (!process.env.CI || packages === '') && problem }, () => {
+  const packages = missing.map((name) => needs[name]).join(' ');
+  const problem = missing.length > 0 && `${missing.join(', ')} not installed: apt-get install ${packages}`;
+  describe(`the receiver in ${language}`, { skip: !process.env.CI && problem }, () => {
     let folder: string;
     let ready: ReadyProgram;
     before(() => {
@@ -102,36 +101,56 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       });
     }
 
-    if (program.verifiesPublicKeys) {
-      it('accepts deliveries with the public key only, and refuses every other body, key and time', async (t) => {
-        const at = Date.parse(now);
-        const [first, other] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
-        const publicKeys = [other, first].map((seed = '') => `whpk_${ed25519PublicKey(seed)}`);
-        const running = await startProgram(t, program, (port) => ready.commandAt(port, at / 1000), {
-          HOME: folder,
-          WEBHOOK_PUBLIC_KEYS: publicKeys.join('\n'),
-          WEBHOOK_API_KEYS: API_KEY,
-          WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
-        });
-        const answer = async (changes: Parameters<typeof asymmetricRequest>[1]): Promise<string> => {
-          const { status, body } = await sendRaw(running.port, await asymmetricRequest(at, changes));
+    it('accepts deliveries with the public key only, and refuses every other body, key and time', async (t) => {
+      const at = Date.parse(now);
+      const [first, other] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+      const publicKeys = [other, first].map((seed = '') => `whpk_${ed25519PublicKey(seed)}`);
+      const running = await startProgram(t, program, (port) => ready.commandAt(port, at / 1000), {
+        HOME: folder,
+        WEBHOOK_PUBLIC_KEYS: publicKeys.join('\n'),
+        WEBHOOK_API_KEYS: API_KEY,
+        WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
+      });
+      const answer = async (changes: Parameters<typeof asymmetricRequest>[1]): Promise<string> => {
+        const { status, body } = await sendRaw(running.port, await asymmetricRequest(at, changes));
+        return `${status} ${codeOf(body)}`;
+      };
+      assert.equal(await answer({}), '204 ', running.log());
+      assert.equal(await answer({ signer: other }), '204 ', running.log());
+      assert.equal(await answer({ rotated: true }), '204 ');
+      assert.equal(await answer({ signer: Buffer.alloc(32, 3).toString('base64') }), '401 wrong_signature');
+      assert.equal(await answer({ changed: true }), '401 wrong_signature');
+      assert.equal(await answer({ headers: { 'webhook-signature': 'v1a,AAAA' } }), '401 wrong_signature');
+      assert.equal(await answer({ headers: { 'webhook-id': 'msg_other' } }), '401 wrong_signature');
+      assert.equal(await answer({ secondsOld: 301 }), '401 stale_timestamp');
+      assert.equal(await answer({ secondsOld: -301 }), '401 stale_timestamp');
+      assert.equal(await answer({ headers: { 'webhook-timestamp': '1e9' } }), '401 malformed_timestamp');
+      assert.equal(await answer({ headers: { 'webhook-signature': '' } }), '401 missing_header');
+      assert.equal(await answer({ headers: { 'x-challenge-sha256': 'A'.repeat(43) } }), '401 malformed_challenge');
+      assert.equal((await running.end()).length, 1, 'it is the same message each time');
+    });
+
+    for (const { name, publicKey, id, timestamp, bodyBase64, signature } of ed25519Vectors)
+      it(`verifies the Ed25519 signature of the vector “${name}”`, async (t) => {
+        const [other = ''] = ed25519Vectors.map((one) => one.publicKey).filter((one) => one !== publicKey);
+        const answerWith = async (key: string): Promise<string> => {
+          const running = await startProgram(t, program, (port) => ready.commandAt(port, timestamp), {
+            HOME: folder,
+            WEBHOOK_PUBLIC_KEYS: key,
+            WEBHOOK_API_KEYS: API_KEY,
+            WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
+          });
+          const signed = { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signature };
+          const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json', ...signed };
+          const request = { method: 'POST', path: '/', headers: Object.entries(headers) };
+          const { status, body } = await sendRaw(running.port, { ...request, body: Buffer.from(bodyBase64, 'base64') });
+          await running.end();
           return `${status} ${codeOf(body)}`;
         };
-        assert.equal(await answer({}), '204 ', running.log());
-        assert.equal(await answer({ signer: other }), '204 ', running.log());
-        assert.equal(await answer({ rotated: true }), '204 ');
-        assert.equal(await answer({ signer: Buffer.alloc(32, 3).toString('base64') }), '401 wrong_signature');
-        assert.equal(await answer({ changed: true }), '401 wrong_signature');
-        assert.equal(await answer({ headers: { 'webhook-signature': 'v1a,AAAA' } }), '401 wrong_signature');
-        assert.equal(await answer({ headers: { 'webhook-id': 'msg_other' } }), '401 wrong_signature');
-        assert.equal(await answer({ secondsOld: 301 }), '401 stale_timestamp');
-        assert.equal(await answer({ secondsOld: -301 }), '401 stale_timestamp');
-        assert.equal(await answer({ headers: { 'webhook-timestamp': '1e9' } }), '401 malformed_timestamp');
-        assert.equal(await answer({ headers: { 'webhook-signature': '' } }), '401 missing_header');
-        assert.equal(await answer({ headers: { 'x-challenge-sha256': 'A'.repeat(43) } }), '401 malformed_challenge');
-        assert.equal((await running.end()).length, 1, 'it is the same message each time');
+        // The bodies are verified, and are not deliveries.
+        assert.match(await answerWith(publicKey), /^400 malformed_(json|envelope)$/);
+        assert.equal(await answerWith(other), '401 wrong_signature');
       });
-    }
 
     it('accepts nothing without secrets or without API keys', async (t) => {
       for (const name of ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS']) {

@@ -24,16 +24,14 @@ export type ReadyProgram = {
 
 export type ReceiverProgram = {
   readonly language: string;
-  /** The required program, and its Debian package; null without one. */
-  readonly needs: Readonly<Record<string, string | null>>;
+  /** The required programs, and their Debian packages. */
+  readonly needs: Readonly<Record<string, string>>;
   /** Compiles the program in an empty folder, if it needs that. */
   prepare(folder: string): ReadyProgram;
   /** Whether it serves TLS itself. Otherwise a proxy in front of it must terminate TLS. */
   readonly servesTls: boolean;
   /** Whether its server passes on the headers of a request before the body arrives. */
   readonly readsHeadersFirst: boolean;
-  /** Whether it verifies signatures v1a: the standard library of its language has Ed25519. */
-  readonly verifiesPublicKeys: boolean;
   /** Its server keeps only one value of a repeated header and does not report it. */
   readonly dropsRepeated?: true;
   /** The text that it prints once it listens. If set, the program needs a port as argument. */

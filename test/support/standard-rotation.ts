@@ -1,9 +1,11 @@
 /** Deliveries of a real service before, during and after a rotation, for the official libraries of Standard Webhooks to verify. */
 import type { TestContext } from 'node:test';
+import { asymmetricSignatures, ed25519Key } from '../../src/wire/ed25519.ts';
+import { standardWebhookHeaders } from '../../src/wire/payload.ts';
 import { succeeded } from './client.ts';
 import { connect, makeEventType, publish, startJourney } from './journey.ts';
 
-type StandardMessage = {
+export type StandardMessage = {
   readonly secret: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -66,4 +68,28 @@ export async function deliveriesOfRotation(t: TestContext): Promise<Verified[]> 
       valid: false,
     },
   ];
+}
+
+/** A message that is signed now with Ed25519 only, and the same with the signature of a secret after that. */
+export function deliveriesOfEd25519(): { readonly only: StandardMessage; readonly beside: StandardMessage } {
+  const secret = Buffer.alloc(32, 7).toString('base64');
+  const body = '{"name":"Zoë ☃"}';
+  const bytes = Buffer.from(body);
+  const headers = standardWebhookHeaders({
+    id: 'unused',
+    name: 'msg_1',
+    at: Date.now(),
+    body: bytes,
+    secrets: [secret],
+  });
+  const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '', 'webhook-signature': v1 } = headers;
+  const v1a = asymmetricSignatures({ id, timestamp, body: bytes }, [
+    ed25519Key(Buffer.alloc(32, 8).toString('base64')),
+  ]);
+  const signedBy = (signature: string): StandardMessage => ({
+    secret: `whsec_${secret}`,
+    body,
+    headers: { ...headers, 'webhook-signature': signature },
+  });
+  return { only: signedBy(v1a), beside: signedBy(`${v1a} ${v1}`) };
 }

@@ -44,6 +44,23 @@ const folder = new URL('../vectors/', import.meta.url);
 
 export const signingVectors: SigningVectors = JSON.parse(readFileSync(new URL('signing.json', folder), 'utf8'));
 
+/** A signature with Ed25519 (`v1a`). `privateKey` is the seed, `timestamp` is in epoch seconds. */
+type Ed25519Vector = {
+  readonly name: string;
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly id: string;
+  readonly timestamp: number;
+  readonly bodyBase64: string;
+  readonly signature: string;
+};
+
+const ed25519File: { readonly messages: readonly Ed25519Vector[] } = JSON.parse(
+  readFileSync(new URL('ed25519.json', folder), 'utf8'),
+);
+
+export const { messages: ed25519Vectors } = ed25519File;
+
 /** Reads an armored public key. It is valid at `2026-11-21T05:00:00Z` unless its name says otherwise. */
 export function pgpVector(name: PgpVectorName): string {
   return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');

@@ -18,6 +18,8 @@ export type Driven = {
   evaluate<T>(expression: string): Promise<T>;
   /** Waits until an expression is true, also while pages load. */
   until(expression: string): Promise<void>;
+  /** From now on, expressions are of the document in the page's frame. */
+  enterFrame(): Promise<void>;
 };
 
 export type DriveOptions = {
@@ -31,14 +33,15 @@ export const DRIVEN: Readonly<Record<string, (t: TestContext, options?: DriveOpt
   Firefox: startFirefox,
 };
 
-type Protocol = Pick<Driven, 'go'> & { evaluate(expression: string): Promise<string> };
+type Protocol = Pick<Driven, 'go' | 'enterFrame'> & { evaluate(expression: string): Promise<string> };
 
 const PATIENCE_MS = 60_000;
 
-function driven({ go, evaluate }: Protocol): Driven {
+function driven({ go, enterFrame, evaluate }: Protocol): Driven {
   const jsonOf = async <T>(expression: string): Promise<T> => JSON.parse(await evaluate(expression)) as T;
   return {
     go,
+    enterFrame,
     evaluate: jsonOf,
     until: async (expression) => {
       for (const end = Date.now() + PATIENCE_MS; ; ) {
@@ -80,6 +83,10 @@ async function startWebKit(t: TestContext, { isInsecure = false }: DriveOptions 
   cleanUp(t, () => ask('DELETE', session));
   return driven({
     go: async (url) => void (await ask('POST', `${session}/url`, { url })),
+    enterFrame: async () => {
+      const id = await ask('POST', `${session}/element`, { using: 'css selector', value: 'iframe' });
+      await ask('POST', `${session}/frame`, { id });
+    },
     evaluate: async (expression) => {
       const script = `const done = arguments[0]; Promise.resolve(${expression}).then((value) => done(JSON.stringify(value ?? null)));`;
       return (await ask('POST', `${session}/execute/async`, { script, args: [] })) as string;
@@ -113,10 +120,14 @@ async function startFirefox(t: TestContext, { isInsecure = false }: DriveOptions
     return result as T;
   };
   await ask('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: isInsecure } } });
-  const { contexts } = await ask<{ contexts: { context: string }[] }>('browsingContext.getTree', {});
-  const context = contexts[0]?.context;
+  const [page] = (await ask<{ contexts: BidiContext[] }>('browsingContext.getTree', {})).contexts;
+  let context = page?.context;
   return driven({
     go: async (url) => void (await ask('browsingContext.navigate', { context, url, wait: 'complete' })),
+    enterFrame: async () => {
+      const tree = await ask<{ contexts: BidiContext[] }>('browsingContext.getTree', { root: context });
+      context = tree.contexts[0]?.children[0]?.context;
+    },
     evaluate: async (expression) => {
       const { result, exceptionDetails } = await ask<{ result?: { value: string }; exceptionDetails?: object }>(
         'script.evaluate',
@@ -131,6 +142,8 @@ async function startFirefox(t: TestContext, { isInsecure = false }: DriveOptions
     },
   });
 }
+
+type BidiContext = { readonly context: string; readonly children: readonly BidiContext[] };
 
 type BidiAnswer = {
   readonly id: number;

@@ -1,10 +1,13 @@
-"""Verifies deliveries with the official Python library of Standard Webhooks. Reads a JSON list of {secret, body, headers} and writes a
-JSON list: null if the library accepts the delivery, otherwise its error."""
+"""Verifies deliveries with the official Python library of Standard Webhooks, or with `svix` as argument that of Svix. Reads a JSON list of
+{secret, body, headers} and writes a JSON list: null if the library accepts the delivery, otherwise its error."""
 
 import json
 import sys
 
-from standardwebhooks.webhooks import Webhook
+if sys.argv[1:] == ["svix"]:
+    from svix.webhooks import Webhook
+else:
+    from standardwebhooks.webhooks import Webhook
 
 
 def verify(message):

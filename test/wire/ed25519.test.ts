@@ -1,23 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { asymmetricSignatures, ed25519Key, ed25519PublicKey, publicJwk } from '../../src/wire/ed25519.ts';
 import { publicKeyWebhooks } from '../../src/wire/public-key-verification.ts';
+import { ed25519Vectors } from '../support/vectors.ts';
 import { verifyStandardWebhook } from '../support/verification.ts';
-
-type Vector = {
-  readonly name: string;
-  readonly privateKey: string;
-  readonly publicKey: string;
-  readonly id: string;
-  readonly timestamp: number;
-  readonly bodyBase64: string;
-  readonly signature: string;
-};
-
-const file = new URL('../vectors/ed25519.json', import.meta.url);
-const { messages } = JSON.parse(readFileSync(file, 'utf8')) as { readonly messages: readonly Vector[] };
 
 const seedOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 const publicOf = (seed: string): string => `whpk_${ed25519PublicKey(seed)}`;
@@ -28,7 +15,7 @@ function verify(headers: Readonly<Record<string, string>>, body: Uint8Array, pub
 }
 
 describe('a signature v1a', () => {
-  for (const { name, privateKey, publicKey, id, timestamp, bodyBase64, signature } of messages) {
+  for (const { name, privateKey, publicKey, id, timestamp, bodyBase64, signature } of ed25519Vectors) {
     it(`is that of the vector “${name}”, and is verified with the public key`, async () => {
       const body = Buffer.from(bodyBase64, 'base64');
       assert.equal(`whpk_${ed25519PublicKey(privateKey)}`, publicKey);

@@ -81,6 +81,11 @@ describe('a signature template', () => {
     ['{{body}}', /brace outside/],
     ['{body', /brace outside|must have/],
     ['body}{body}', /brace outside/],
+    ['POST\n/in\n{body}', null],
+    ['POST\n{path}\n{timestamp}\n{body}', null],
+    ['POST{url}{body}{timestamp}', null],
+    ['POST\n{path}\ntreBg{path}Tr4=;Sat, 21 Nov 2026 05:00:00 GMT', /reads like a delivery/],
+    ['POST\n/in\n{timestamp}{body}', /reads like a delivery/],
   ];
   for (const [content, problem] of contents) {
     it(`${problem === null ? 'signs' : 'does not sign'} ${JSON.stringify(content)}`, () => {

@@ -9,7 +9,7 @@ export type AnswerPlan = {
   /** Number of deliveries that fail; null for all. */
   readonly failFirst: number | null;
   readonly delayMs: number;
-  /** Receives the decoded JSON of deliveries that do not fail. */
+  /** Receives the decoded body of deliveries that do not fail. */
   readonly forward: URL | null;
 };
 
@@ -20,34 +20,34 @@ export type ListenAnswer = {
   readonly forwarded: string | null;
 };
 
-/** Answers deliveries as planned. `json`: the decoded body. Never rejects. */
+/** Answers deliveries as planned. `body` is decoded; `headers` describe it. Never rejects. */
 export function createAnswerer({
   failure,
   failFirst,
   delayMs,
   forward,
-}: AnswerPlan): (json: Uint8Array) => Promise<ListenAnswer> {
+}: AnswerPlan): (body: Uint8Array, headers: Readonly<Record<string, string>>) => Promise<ListenAnswer> {
   let failuresLeft = failFirst ?? Number.POSITIVE_INFINITY;
-  return async (json) => {
+  return async (body, headers) => {
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
     if (failure !== null && failuresLeft > 0) {
       failuresLeft -= 1;
       return { status: failure === 'reset' ? failure : failure.status, onPurpose: true, forwarded: null };
     }
     if (forward === null) return { status: 204, onPurpose: false, forwarded: null };
-    return passOn(forward, json);
+    return passOn(forward, body, headers);
   };
 }
 
 /** Replies with the status of the program, so that failures are retried; 502 if it did not answer. */
-async function passOn(url: URL, json: Uint8Array): Promise<ListenAnswer> {
+async function passOn(url: URL, body: Uint8Array, headers: Readonly<Record<string, string>>): Promise<ListenAnswer> {
   const since = performance.now();
   const took = (): string => `in ${Math.round(performance.now() - since)} ms`;
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: new Blob([json as Uint8Array<ArrayBuffer>]),
+      headers,
+      body: new Blob([body as Uint8Array<ArrayBuffer>]),
       redirect: 'manual',
       signal: AbortSignal.timeout(LISTEN_FORWARD_MS),
     });

@@ -2,13 +2,18 @@
 
 import { randomBytes } from 'node:crypto';
 import { PORT_MAX } from '../../config/values.ts';
+import type { SignatureTemplate } from '../../domain/webhook.ts';
+import { validate } from '../../kernel/validation.ts';
 import { ambiguityOf } from '../../outbound/plain-url.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
+import { signatureInput, signatureOf } from '../../webhooks/signature-schema.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
+import { publicKeyWebhooks } from '../../wire/public-key-verification.ts';
 import { givenSecret } from '../../wire/signature.ts';
+import { equalText } from '../../wire/web-hash.ts';
 import type { Invocation } from '../command.ts';
 import { UsageError } from '../errors.ts';
-import { readFileOrInput, readSecretText } from '../input.ts';
+import { readFileOrInput, readJsonObject, readSecretText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
 import { LISTEN_DELAY_MAX_MS } from './limits.ts';
 
@@ -45,9 +50,17 @@ function readForward(invocation: Invocation): URL | null {
   return url;
 }
 
+export type ListenChecks = Omit<VerifyOptions, 'secrets' | 'standardWebhooks'> & {
+  /** Without `whsec_`. */
+  readonly secrets: readonly string[];
+  readonly publicKeys: readonly string[];
+  /** The template of the webhook, beside the presets. */
+  readonly signature: SignatureTemplate | null;
+};
+
 /** `made`: the new secret and API key if no secret was given. */
 export type ListenVerification = {
-  readonly verification: VerifyOptions;
+  readonly verification: ListenChecks;
   readonly made: { readonly secret: string; readonly apiKey: string } | null;
 };
 
@@ -55,41 +68,67 @@ export async function readVerification(invocation: Invocation): Promise<ListenVe
   const given: string[] = [];
   for (const secret of invocation.texts('secret')) given.push(await readSecretText(invocation, 'secret', secret));
   const apiKeys = invocation.texts('api-key');
-  const decrypt = await readDecryption(invocation);
-  if (given.some((secret) => givenSecret(secret) === null))
+  const secrets = given.map(givenSecret);
+  if (secrets.includes(null))
     throw new UsageError('--secret begins with whsec_ but is not Base64 after that', invocation.command.name);
   if (given.includes('')) throw new UsageError('--secret is empty', invocation.command.name);
+  const others = { ...(await readOthers(invocation)), ...(await readDecryption(invocation)) };
   if (given.length > 0) {
-    const verification = {
-      secrets: given,
-      ...(apiKeys.length > 0 && { apiKey: apiKeys }),
-      ...(decrypt && { decrypt }),
-    };
+    const verification = { secrets: secrets as string[], ...(apiKeys.length > 0 && { apiKey: apiKeys }), ...others };
     return { verification, made: null };
   }
   const made = { secret: randomBytes(32).toString('base64'), apiKey: apiKeys[0] ?? randomBytes(16).toString('hex') };
   const apiKey = apiKeys.length > 0 ? apiKeys : made.apiKey;
-  return { verification: { secrets: made.secret, apiKey, ...(decrypt && { decrypt }) }, made };
+  return { verification: { secrets: [made.secret], apiKey, ...others }, made };
+}
+
+type Others = Pick<ListenChecks, 'publicKeys' | 'signature' | 'bearer' | 'basic'>;
+
+/** What proves the sender besides the secret: public keys, the template of a signature, a bearer token or a password. */
+async function readOthers(invocation: Invocation): Promise<Others> {
+  const publicKeys = invocation.texts('public-key');
+  try {
+    if (publicKeys.length > 0) publicKeyWebhooks(publicKeys);
+  } catch (error) {
+    throw new UsageError(`--public-key: ${(error as Error).message}`, invocation.command.name);
+  }
+  const template = await readJsonObject(invocation, 'signature');
+  const signature = template === undefined ? null : signatureOf(validate(signatureInput, template));
+  const token = await readSecret(invocation, 'bearer');
+  const pair = await readSecret(invocation, 'basic');
+  if (pair?.includes(':') === false) throw new UsageError('--basic must be <user>:<password>', invocation.command.name);
+  return {
+    publicKeys,
+    signature,
+    ...(token !== undefined && { bearer: (came) => equalText(came, token) }),
+    ...(pair !== undefined && { basic: (user, password) => equalText(`${user}:${password}`, pair) }),
+  };
+}
+
+async function readSecret(invocation: Invocation, name: 'bearer' | 'basic'): Promise<string | undefined> {
+  const given = invocation.text(name);
+  return given === undefined ? undefined : readSecretText(invocation, name, given);
 }
 
 const UNPROTECTED = 'Warning: the PGP message has no integrity protection, so changes to it cannot be detected.\n';
 
 /** The same key for every key name. */
-async function readDecryption(invocation: Invocation): Promise<VerifyOptions['decrypt'] | null> {
+async function readDecryption(invocation: Invocation): Promise<Pick<VerifyOptions, 'decrypt'>> {
   const file = invocation.text('pgp-key');
   const given = invocation.text('pgp-passphrase');
   if (file === undefined) {
     if (invocation.given('pgp-allow-unprotected'))
       throw new UsageError('--pgp-allow-unprotected requires --pgp-key', invocation.command.name);
-    if (given === undefined) return null;
+    if (given === undefined) return {};
     throw new UsageError('--pgp-passphrase requires --pgp-key', invocation.command.name);
   }
   const privateKey = await readFileOrInput(invocation, file);
   const passphrase = given === undefined ? undefined : await readSecretText(invocation, 'pgp-passphrase', given);
   const allowUnprotected = invocation.given('pgp-allow-unprotected');
-  return async (bytes) => {
+  const decrypt: VerifyOptions['decrypt'] = async (bytes) => {
     const decrypted = await decryptBinary(bytes, privateKey, passphrase, { allowUnprotected });
     if (decrypted.ok && !decrypted.isProtected) await invocation.terminal.err(UNPROTECTED);
     return decrypted;
   };
+  return { decrypt };
 }

@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { indentedJson, parseExactly } from '../../kernel/json-text.ts';
 import { escapeControls } from '../output.ts';
 import type { ListenAnswer } from './answer.ts';
-import type { Arrival } from './arrival.ts';
+import { type Arrival, deliveryIn } from './arrival.ts';
 
 /** Characters of a body in the output. */
 const LISTEN_BODY_SHOWN_LENGTH = 65_536;
@@ -15,11 +15,12 @@ export const inColour: Paint = (style, text) => styleText(style, text, { validat
 export const plain: Paint = (_style, text) => text;
 
 /** The text for a request. */
-export function arrivalText({ number, at, method, path, headers, body, found }: Arrival, paint: Paint): string {
+export function arrivalText(arrival: Arrival, paint: Paint): string {
+  const { number, at, method, path, headers, body, found } = arrival;
   const time = new Date(at).toISOString().slice(11, 23);
   const title = `#${number} ${time} ${escapeControls(`${method} ${path}`)}`;
   const shown = headers.map(([name, value]) => `  ${paint('dim', escapeControls(`${name}: ${value}`))}`);
-  return `${[`${paint('bold', title)}  ${whatText(found, paint)}`, ...shown, ...bodyLines(found, body)].join('\n')}\n`;
+  return `${[`${paint('bold', title)}  ${whatText(arrival, paint)}`, ...shown, ...bodyLines(found, body)].join('\n')}\n`;
 }
 
 /** The text for the reply. */
@@ -32,43 +33,59 @@ export function answerText({ number }: Arrival, { status, onPurpose, forwarded }
 
 /** Request and reply as one line of JSON. */
 export function arrivalJson(
-  { number, at, method, path, headers, body, found }: Arrival,
+  { number, at, method, path, headers, body, found, signatures }: Arrival,
   answered: ListenAnswer,
 ): string {
-  const what = 'refusal' in found ? 'refused' : 'answer' in found ? 'challenge' : 'delivery';
-  const bytes = 'delivery' in found ? found.delivery.body : body;
+  const delivery = deliveryIn(found);
   return `${JSON.stringify({
     number,
     at: new Date(at).toISOString(),
     method,
     path,
     headers,
-    what,
+    what: kindOf(found),
     ...('refusal' in found && { code: found.refusal.code, description: found.refusal.description }),
-    ...('delivery' in found && {
-      secretIndex: found.delivery.secretIndex,
-      delivery: parseExactly(decode(bytes) ?? ''),
+    ...(delivery && {
+      secretIndex: delivery.secretIndex,
+      // A thin binary CloudEvent has no body.
+      delivery: delivery.body.length === 0 ? null : parseExactly(decode(delivery.body) ?? ''),
     }),
-    ...(!('delivery' in found) && { body: decode(bytes) }),
+    ...('eventDelivery' in found && { events: found.eventDelivery.events.map(({ data, ...context }) => context) }),
+    ...(signatures.length > 0 && { signatures: signatures.map(({ header }) => header) }),
+    ...(delivery === null && { body: decode(body) }),
     answered,
   })}\n`;
 }
 
-function whatText(found: Arrival['found'], paint: Paint): string {
+function kindOf(found: Arrival['found']): string {
+  if ('refusal' in found) return 'refused';
+  return 'answer' in found ? 'challenge' : 'handshake' in found ? 'handshake' : 'delivery';
+}
+
+function whatText({ found, signatures }: Arrival, paint: Paint): string {
   if ('refusal' in found) {
     const { code, description, verified } = found.refusal;
     return `${paint('red', `✗ ${code}`)}: ${escapeControls(description)}${verified ? ' (the sender is authentic)' : ''}`;
   }
   if ('answer' in found) return `${paint('green', '✓')} token challenge`;
-  const { records, attemptNumber, secretIndex } = found.delivery;
-  const sender = secretIndex === null ? 'bearer token' : `secret ${secretIndex + 1}`;
+  if ('handshake' in found) return `${paint('green', '✓')} handshake of CloudEvents`;
+  const secretIndex = deliveryIn(found)?.secretIndex ?? null;
+  const sender = secretIndex === null ? 'bearer token or password' : `secret ${secretIndex + 1}`;
+  const proofs = [sender, ...signatures.map(({ header }) => header)].join(', ');
+  if ('eventDelivery' in found) {
+    const { events } = found.eventDelivery;
+    const [first] = events;
+    const title = events.length === 1 && first ? escapeControls(first.eventType) : `${events.length} events`;
+    return `${paint('green', '✓')} ${title}, ${proofs}`;
+  }
+  const { records, attemptNumber } = found.delivery;
   const what = records.length === 0 ? 'heartbeat' : `${records.length} ${records.length === 1 ? 'record' : 'records'}`;
-  return `${paint('green', '✓')} ${what}, attempt ${attemptNumber}, ${sender}`;
+  return `${paint('green', '✓')} ${what}, attempt ${attemptNumber}, ${proofs}`;
 }
 
 /** Decoded if possible, and indented if it is JSON. */
 function bodyLines(found: Arrival['found'], body: Uint8Array): string[] {
-  const text = decode('delivery' in found ? found.delivery.body : body);
+  const text = decode(deliveryIn(found)?.body ?? body);
   if (text === null) return [`  <${body.length} bytes>`];
   if (text === '') return [];
   const shown = indented(text);

@@ -87,7 +87,7 @@ export function recordRoutes({ readRecords, readEvent, webhooks, gate, stopping 
         },
       },
       replies: {
-        200: { description: 'The records', schema: recordsView },
+        200: { description: 'The records', schema: recordsView, mayBeEncrypted: true },
         409: {
           description:
             'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
@@ -125,7 +125,7 @@ export function recordRoutes({ readRecords, readEvent, webhooks, gate, stopping 
         webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
       },
       replies: {
-        200: { description: 'The event', schema: eventView },
+        200: { description: 'The event', schema: eventView, mayBeEncrypted: true },
         404: { description: 'No webhook of yours gets such an event, or its data was erased' },
         409: { description: 'It must be encrypted, and there is no key or it has expired' },
         429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },

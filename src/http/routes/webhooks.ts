@@ -219,7 +219,10 @@ export function webhookRoutes({
       promisesNothing: true,
       body: jsonBody(signaturePreviewInput, { optional: true }),
       replies: { 200: { description: 'The signed bytes and the headers', schema: signaturePreviewView } },
-      respond: async (call, id) => okReply(await previewSignature(id, validate(signaturePreviewInput, call.body))),
+      respond: async (call, id) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return okReply(await previewSignature(id, validate(signaturePreviewInput, call.body)));
+      },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
       for: 'both',

@@ -126,11 +126,14 @@ function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User
 function linkView({ role, session }: PageCall): View {
   const content = html`
     ${pageHeader({ title: 'Your session' })}
-    ${definitionList([
-      ['Opened by', 'a portal link'],
-      ['Role', role, ROLES[role]],
-      ['Ends', time(session.expiresAt)],
-    ])}
+    ${section({
+      title: 'Who you are',
+      content: definitionList([
+        ['Opened by', 'a portal link'],
+        ['Role', role, ROLES[role]],
+        ['Ends', time(session.expiresAt)],
+      ]),
+    })}
   `;
   return { title: 'Your session', content };
 }

@@ -67,8 +67,20 @@
   const nameOf = (list) =>
     (list.matches('[aria-label]') ? list : list.querySelector('[aria-label]'))?.getAttribute('aria-label');
   const isFirstScreen = (list) => list.getBoundingClientRect().top + scrollY < innerHeight;
+  // A frame is as high as its content, and the page around it scrolls: a list is scrolled if its head alone is out of sight.
+  const inSight = new WeakSet();
+  const headOf = (list) => list.querySelector('thead, .tail > :first-child') ?? list;
+  const sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) isIntersecting ? inSight.add(target) : inSight.delete(target);
+    reconsider();
+  });
+  const isFramed = parent !== window;
+  htmx.onLoad((root) => {
+    if (isFramed) for (const list of listsIn(root)) for (const part of [list, headOf(list)]) sight.observe(part);
+  });
   const isScrolled = (list) => {
     if (!list.matches('[data-live-list]')) return false;
+    if (isFramed && inSight.has(list) && !inSight.has(headOf(list))) return true;
     if (list.querySelector('.tail')?.scrollTop > 0) return true;
     const barEnd = document.querySelector('.top')?.getBoundingClientRect().bottom ?? 0;
     return isFirstScreen(list) ? scrollY > 4 : list.getBoundingClientRect().top < barEnd;

@@ -43,7 +43,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         path: PATH,
         query,
         nextCursor,
-        filters: [...filters(query), ...owner.fields],
+        filters: filters(query, owner.fields),
         layout: 'audit-list',
         results: auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items) }, query),
       });
@@ -94,16 +94,31 @@ export function actorsSeen(
   linkOf: (reference: string) => ResourceLink,
   brand: PortalTheme | null,
 ): (reference: string) => ResourceLink {
-  return customerId === null ? linkOf : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
+  return customerId === null
+    ? withoutIds(linkOf)
+    : actorsFor(linkOf, brand === null ? 'your provider' : operatorName(brand));
 }
+
+/** Links and tokens have no name, and their ids say nothing: the customer stands beside the object. */
+function withoutIds(linkOf: (reference: string) => ResourceLink): (reference: string) => ResourceLink {
+  return (actor) => {
+    const name = NAMELESS[split(actor)[0] ?? ''];
+    return name === undefined ? linkOf(actor) : { kind: null, href: null, name };
+  };
+}
+
+const NAMELESS: Readonly<Record<string, string>> = {
+  'portal-link': 'a portal link',
+  'portal-token': 'a portal token',
+};
 
 /** The actors as a customer sees them. The people of the operator have no name here. */
 function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string): (reference: string) => ResourceLink {
   const nobody = { kind: null, href: null };
   return (actor) => {
     const [kind = ''] = split(actor);
-    if (kind === 'portal-link') return { ...nobody, name: 'a portal link' };
-    if (kind === 'portal-token') return { ...nobody, name: 'a portal token' };
+    const nameless = NAMELESS[kind];
+    if (nameless !== undefined) return { ...nobody, name: nameless };
     if (actor === 'service') return { ...nobody, name: 'the service itself' };
     return actor === OPERATOR_ACTOR ? { ...nobody, name: operator } : linkOf(actor);
   };
@@ -134,12 +149,13 @@ function row(entry: AuditRecord, links: Links, query: URLSearchParams): Html[] {
   ];
 }
 
-function filters(query: URLSearchParams): Html[] {
+function filters(query: URLSearchParams, ownerFields: readonly Html[]): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   return [
     textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
     selectField(state, { name: 'action', label: 'Action', choices: actionChoices(state.value('action')) }),
     textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:… or webhook' }),
+    ...ownerFields,
     textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
   ];

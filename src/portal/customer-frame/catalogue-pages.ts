@@ -35,7 +35,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
           section({
             title: group ?? (groups.length === 1 ? 'Events' : 'Others'),
             isPlain: true,
-            content: groupTable(group ?? 'Events', types, uses),
+            content: html`<div class="catalogue-group">${groupTable(group ?? 'Events', types, uses)}</div>`,
           }),
         )}
         ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}

@@ -188,7 +188,7 @@ function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
       <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}" aria-hidden="true">
         <p class="brand">${brandMark(theme)}</p>
         <p class="look-current">${icon('webhook')}Webhooks</p>
-        <p><span class="look-link">Orders to the shop</span> <span class="look-button">New webhook</span></p>
+        <p class="look-line"><span class="look-link">Orders to the shop</span><span class="look-button">New webhook</span></p>
       </div>
       <figcaption class="hint">
         ${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}

@@ -87,9 +87,13 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
       },
     }),
     ...removalPages(pages, entity, {
-      text: () =>
-        'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries. A ' +
-        'customer with endpoints, webhooks, applications, keys or users cannot be deleted: suspend it instead.',
+      text: () => 'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries.',
+      held: async ({ id }) => {
+        const has = belongingsText((await dependencies.store.customers.belongings([id])).get(id) ?? NOTHING);
+        return has === null
+          ? null
+          : { title: `It has ${has}, so it stays.`, text: 'Delete these first, or suspend the customer instead.' };
+      },
     }),
   ];
 }
@@ -139,6 +143,20 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
         attempted(`/customers/${id}`, `${name} is suspended.`, () => customers.patch(id, { active: false }, acting)),
     }),
   );
+}
+
+/** `3 endpoints, 2 webhooks and 1 user`; null for none. */
+function belongingsText({ endpoints, webhooks, applications, keys, users }: Belongings): string | null {
+  const counts = [
+    [endpoints, 'endpoint'],
+    [webhooks, 'webhook'],
+    [applications, 'application'],
+    [keys, 'key'],
+    [users, 'user'],
+  ] as const;
+  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
+  const last = parts.pop();
+  return last === undefined ? null : parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
 }
 
 const NOTHING: Belongings = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };

@@ -23,8 +23,8 @@ import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { time } from '../parts/text.ts';
-import { fillForm, number, oneOf, readForm, text, titlesOf } from '../record/field-table.ts';
+import { lengthText, time } from '../parts/text.ts';
+import { type FormField, fillForm, numberOf, oneOf, readForm, select, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
 import { visitorOf } from '../sign-in/sign-in-pages.ts';
 
@@ -52,6 +52,12 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
   });
 }
 
+/** A length of time from a short list. */
+function seconds({ choices, ...options }: { label: string; hint: string; choices: readonly number[] }): FormField {
+  const shown = choices.map((one) => ({ value: String(one), label: lengthText(one * 1000) }));
+  return select({ ...options, isRequired: true, choices: shown }, { read: numberOf });
+}
+
 const LINK_FIELDS = {
   role: oneOf({
     label: 'Role',
@@ -60,21 +66,15 @@ const LINK_FIELDS = {
       { value: 'viewer', label: 'Viewer', hint: 'Sees everything of this customer, changes nothing.' },
     ],
   }),
-  expiresInSeconds: number({
-    label: 'The link is valid for (seconds)',
-    title: 'Life time of the link',
-    isRequired: true,
-    min: PORTAL_LINK_MIN_SECONDS,
-    max: PORTAL_LINK_MAX_SECONDS,
-    hint: `${PORTAL_LINK_MIN_SECONDS} to ${PORTAL_LINK_MAX_SECONDS}. It can be opened once.`,
+  expiresInSeconds: seconds({
+    label: 'The link is valid for',
+    choices: [PORTAL_LINK_MIN_SECONDS, PORTAL_LINK_DEFAULT_SECONDS, 3600, PORTAL_LINK_MAX_SECONDS],
+    hint: 'It can be opened once.',
   }),
-  sessionSeconds: number({
-    label: 'The session lasts (seconds)',
-    title: 'Life time of the session',
-    isRequired: true,
-    min: LINK_SESSION_MIN_SECONDS,
-    max: LINK_SESSION_MAX_SECONDS,
-    hint: `${LINK_SESSION_MIN_SECONDS} to ${LINK_SESSION_MAX_SECONDS}, however much it is used.`,
+  sessionSeconds: seconds({
+    label: 'The session lasts',
+    choices: [LINK_SESSION_MIN_SECONDS, 1800, LINK_SESSION_DEFAULT_SECONDS, 8 * 3600, LINK_SESSION_MAX_SECONDS],
+    hint: 'It ends then, however much it is used.',
   }),
   returnUrl: text({
     label: 'Return URL',

@@ -4,6 +4,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
+import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -171,8 +172,15 @@ function hint({ offsets, one }: Searched): Html | null {
   return notice({ tone: 'info', text });
 }
 
-function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next } }: DeliveryRows): Html {
+function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next, unsent } }: DeliveryRows): Html {
   if (next !== null) return GO_ON;
+  if (unsent !== null) {
+    return emptyState({
+      title: 'Nothing found',
+      text: html`No delivery fits, but an event <code>${unsent.type}</code> does. Its page tells who got it, and why others did not.`,
+      action: linkButton({ href: `${EVENTS_PATH}/${unsent.id}`, label: 'See why' }),
+    });
+  }
   if (terms.length === 0) return brand === null ? NOTHING_YET : NOTHING_YET_FOR_CUSTOMERS;
   if (id === null) return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({

@@ -92,8 +92,8 @@ function row(
       <span class="cell-hint">#${offset}</span>
       ${listed.ownerIn(customerId)}
     `,
-    attempt === null ? html`<span class="quiet">–</span>` : responseCell(attempt),
-    progressOf(delivery, now),
+    attempt === null ? html`<span class="quiet">${progressOf(delivery, now)}</span>` : responseCell(attempt),
+    attempt === null && state === 'pending' ? html`` : progressOf(delivery, now),
     shortTime(createdAt),
   ];
 }
@@ -110,7 +110,11 @@ function responseCell(attempt: LastAttempt): Html {
   const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
   return html`
     ${outcomeBadge(attempt)}
-    ${reason === null || reason === undefined ? null : html`<span class="cell-hint" title="${reason}">${reason}</span>`}
+    ${
+      reason === null || reason === undefined
+        ? null
+        : html`<span class="cell-hint${isStatus ? ' is-status' : ''}" title="${reason}">${reason}</span>`
+    }
   `;
 }
 
@@ -121,15 +125,18 @@ export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
 /** From the publication to the end, or what it waits for; and the attempts if there was more than one. */
 function progressOf(delivery: Delivery, now: number): Html {
   const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
-  const attempts = attemptCount > 1 ? html` <span class="cell-hint">${countOf(attemptCount, 'attempt')}</span>` : null;
+  const attempts =
+    attemptCount > 1
+      ? html` <span class="cell-hint" title="${countOf(attemptCount, 'attempt')}">×${attemptCount}</span>`
+      : null;
   if (state !== 'pending') {
     return settledAt === null
       ? html`<span class="quiet">–</span>`
       : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
   }
-  if (isLeased) return html`attempt ${Math.max(attemptCount, 1)} in progress`;
+  if (isLeased) return html`in progress${attempts}`;
   if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
-  if (webhookMode === 'pull') return html`not acknowledged yet`;
+  if (webhookMode === 'pull') return html`not acknowledged`;
   if (nextAttemptAt === null) return html`not tried yet`;
   return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
 }

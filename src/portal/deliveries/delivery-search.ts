@@ -5,6 +5,7 @@ import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
 import type { DeliveryFilter, DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import type { Asked } from './delivery-filters.ts';
@@ -87,9 +88,11 @@ async function webhooksNamed(
 export type FoundDeliveries = DeliveryPage & {
   readonly attempts: readonly (LastAttempt | null)[];
   readonly ownerIn: (customerId: string | null) => Html | null;
+  /** Nothing was found, but this event has the value or the id of the search. Null for customers: its page tells about others. */
+  readonly unsent: { readonly id: string; readonly type: string } | null;
 };
 
-const NONE: FoundDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null };
+const NONE: FoundDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null, unsent: null };
 
 export async function readDeliveries(
   { services, store }: SharedPageDependencies,
@@ -103,6 +106,15 @@ export async function readDeliveries(
       ? { ...(numbers !== null && { webhookNumbers: numbers }) }
       : { webhookId: one.id, ...(offsets !== null && { offsets }) };
   const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
-  const [attempts, ownerIn] = await Promise.all([store.attempts.lastOf(page.items), ownerNames(store, page.items)]);
-  return { ...page, attempts, ownerIn };
+  const [attempts, ownerIn, unsent] = await Promise.all([
+    store.attempts.lastOf(page.items),
+    ownerNames(store, page.items),
+    page.items.length > 0 || page.next !== null || store.customerId !== null ? null : eventOf(store, filter),
+  ]);
+  return { ...page, attempts, ownerIn, unsent };
+}
+
+async function eventOf(store: SharedPageDependencies['store'], { text, eventId }: DeliverySearch) {
+  if (eventId !== undefined) return store.events.find(eventId);
+  return text === undefined ? null : ((await store.terms.find(text, null, 1))[0] ?? null);
 }

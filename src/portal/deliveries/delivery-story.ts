@@ -95,6 +95,8 @@ function nextStep(
       first${at === null || at <= now ? '' : html`, next at ${time(at)}`}.
     `;
   }
+  if (nextAttemptAt === null && state === 'failing')
+    return html`It waits because its webhook is failing: only one request at a time is sent until one succeeds.`;
   if (nextAttemptAt === null)
     return html`It waits for the records before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;

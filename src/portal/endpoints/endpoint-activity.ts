@@ -58,6 +58,14 @@ export function lastError({ failure }: EndpointActivity, now: number): Html | nu
   `;
 }
 
+/** The recent attempts may all have failed although some of the day succeeded. */
+export function lastDelivery({ deliveredAt, day }: Pick<EndpointActivity, 'deliveredAt' | 'day'>, now: number): Html {
+  if (deliveredAt !== null) return relativeTime(deliveredAt, now);
+  return day.attempts > day.failedAttempts
+    ? html`<span>within a day</span>`
+    : html`<span class="quiet">none lately</span>`;
+}
+
 /** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
 export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
@@ -70,22 +78,22 @@ export function activitySection(customerId: string | null, activity: EndpointAct
     content: figures([
       {
         label: 'Succeeded, last 24 hours',
-        value: rate === null ? '–' : shareText(rate),
+        value: rate === null ? 'none' : shareText(rate),
         tone: rateTone(rate) === 'positive' ? 'neutral' : rateTone(rate),
-        hint: rate === null ? 'No event was sent' : attemptsText(day),
+        hint: rate === null ? 'no event was sent' : attemptsText(day),
       },
       {
         label: 'Last delivery',
-        value: deliveredAt === null ? '–' : relativeTime(deliveredAt, now),
-        hint: deliveredAt === null ? 'None in the recent attempts' : 'accepted by the receiver',
+        value: lastDelivery(activity, now),
+        hint: deliveredAt === null ? undefined : 'accepted by the receiver',
       },
       {
         label: 'Last error',
-        value: failure === null ? '–' : relativeTime(failure.at, now),
+        value: failure === null ? 'none' : relativeTime(failure.at, now),
         tone: isLast ? 'negative' : 'neutral',
         hint:
           failure === null
-            ? 'None in the recent attempts'
+            ? 'in the recent attempts'
             : html`
               ${sentence(failure.errorMessage ?? failure.errorClass)}
               ${' '}

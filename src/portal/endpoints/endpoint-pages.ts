@@ -16,14 +16,14 @@ import { newForm, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
-import { relativeTime, sentence } from '../parts/text.ts';
+import { sentence } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
-import { type EndpointActivity, lastError, readActivity } from './endpoint-activity.ts';
+import { type EndpointActivity, lastDelivery, lastError, readActivity } from './endpoint-activity.ts';
 import { endpointBadges, endpointView, endpointWarnings, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
@@ -298,15 +298,13 @@ function endpointTable(
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
-          <span class="cell-hint">${url}</span>
+          <span class="cell-hint cell-address">${url.replace('https://', '')}</span>
           ${ownerIn(endpoint.customerId)}
           ${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}
         `,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,
         healthCell(activity.day),
-        activity.deliveredAt === null
-          ? html`<span class="quiet">–</span>`
-          : relativeTime(activity.deliveredAt, call.now),
+        lastDelivery(activity, call.now),
         lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
         usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
       ];

@@ -35,7 +35,7 @@ export function guidePages({ pages, store, publicUrl }: SharedPageDependencies):
       const content = html`
         ${pageHeader({ title, lead: 'How a program receives events, with the values of its endpoint filled in.' })}
         ${names.length < 2 ? null : endpointChoice(names, endpoint)}
-        ${endpoint === null ? NO_ENDPOINT : values(endpoint, apiKey, webhooks)}
+        ${endpoint === null ? (store.customerId === null ? NONE_CHOSEN : NO_ENDPOINT) : values(endpoint, apiKey, webhooks)}
         ${programs()}
         <article class="doc">${markdown(lexer(text), resolve)}</article>
       `;
@@ -49,6 +49,18 @@ const NO_ENDPOINT = section({
   content: html`
     <p>You have no endpoint yet. The examples below are of somebody else.</p>
     <p>${linkButton({ href: '/endpoints/new', label: 'Add an endpoint', icon: 'plus' })}</p>
+  `,
+});
+
+/** The operator has the endpoints of all customers. */
+const NONE_CHOSEN = section({
+  title: 'The endpoint',
+  content: html`
+    <p>
+      This guide fills in the values of an endpoint. Open the endpoint, then <em>Receiver set-up</em> and
+      <em>The whole guide</em>. The examples below have placeholders.
+    </p>
+    <p>${linkButton({ href: '/endpoints', label: 'Choose an endpoint', icon: 'endpoint' })}</p>
   `,
 });
 

@@ -194,15 +194,17 @@ function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSam
   return section({ title: 'Sample', lead, content: html`<div class="stack">${own}${latestData}</div>` });
 }
 
-function publishing({ name, builtIn }: EventType): Html {
+function publishing({ name, builtIn, sample }: EventType): Html {
   const arrives = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
+  // In single quotes a shell changes nothing but a single quote.
+  const data = sample === null ? '{…}' : JSON.stringify(sample).replaceAll("'", String.raw`'\''`);
   const ways = codePanels(`Publish ${name}`, [
-    { label: 'Command line', code: `sallyport event publish ${name} '{…}'` },
+    { label: 'Command line', code: `sallyport event publish ${name} '${data}'` },
     {
       label: 'HTTP',
       code:
         `curl https://…/services/api/x/edge/v1/events \\\n  -H 'Authorization: Bearer spt_…' -H 'Content-Type: ` +
-        `application/json' \\\n  -d '{"type": "${name}", "data": {…}, "idempotencyKey": "…"}'`,
+        `application/json' \\\n  -d '{"type": "${name}", "data": ${data}, "idempotencyKey": "…"}'`,
     },
   ]);
   return section({

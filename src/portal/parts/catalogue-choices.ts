@@ -47,17 +47,22 @@ const SHOWN_RULES = 3;
 export function opens({ rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>, scope: string): Html | null {
   const requests = rules
     .filter((rule) => rule.scope === scope)
-    .map(({ methods, path }) => `${methods.join(', ')} ${path}`);
+    .map(({ methods, path }) => html`${methods.join(', ')} ${breakable(path)}`);
   // Paths that check their caller themselves require built-in scopes without a rule.
   if (requests.length === 0 && builtIn) return null;
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
   const more = requests.length - SHOWN_RULES;
   return html`
-    <span class="cell-hint">
+    <span class="cell-hint requests">
       ${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}
       ${more > 0 ? `and ${more} more` : null}
     </span>
   `;
+}
+
+/** A narrow column breaks it between its segments. */
+function breakable(path: string): Html {
+  return html`${path.split('/').map((segment, at) => (at === 0 ? segment : html`/<wbr>${segment}`))}`;
 }
 
 /** The company's own APIs before the built-in ones. */

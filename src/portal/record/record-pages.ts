@@ -224,6 +224,8 @@ export type Removal<Rec> = {
   text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
   /** The resources that use the record. If there are any, the page names them and does not ask. */
   uses?(record: Rec): Promise<Uses | null>;
+  /** Why it cannot be deleted now, shown instead of the question; null if it can. */
+  held?(record: Rec): Promise<{ readonly title: string; readonly text: string | Html } | null>;
   /** Lists the resources that use it, and how to remove the reference. */
   readonly used?: { all(record: Rec): string; readonly remedy: string };
 };
@@ -232,7 +234,7 @@ export type Removal<Rec> = {
 export function removalPages<Rec extends { readonly id: string }, For extends ServedTo>(
   pages: Pages<For>,
   { for: whom, list, noun, nameOf, administration, settings }: Entity<Rec, never, never, For>,
-  { text, uses, used }: Removal<Rec>,
+  { text, uses, used, held }: Removal<Rec>,
 ): PageRoute<For>[] {
   return pages.form(
     `${list.href}/{id}/delete`,
@@ -246,7 +248,9 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
         const crumbs = [list, { href: path, label: nameOf(record) }];
         const using = (await uses?.(record)) ?? null;
         if (using !== null && used !== undefined)
-          return stillUsedView({ title, crumbs, uses: using, all: used.all(record), back: path, remedy: used.remedy });
+          return stillUsedView({ title, crumbs, back: path }, using, { all: used.all(record), remedy: used.remedy });
+        const reason = (await held?.(record)) ?? null;
+        if (reason !== null) return heldView({ title, crumbs, back: path }, reason);
         return confirmPage({
           title,
           crumbs,
@@ -277,30 +281,29 @@ export function usesList({ count, first }: Uses, all: string, owners = NO_OWNERS
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
 }
 
-/** Shown instead of the question if webhooks use the record. */
-function stillUsedView({
-  title,
-  crumbs,
-  uses,
-  all,
-  remedy,
-  back,
-}: {
+type HeldPage = {
   readonly title: string;
   readonly crumbs: NonNullable<PageHeader['crumbs']>;
-  readonly uses: Uses;
-  readonly all: string;
-  readonly remedy: string;
   readonly back: string;
-}): View {
+};
+
+/** Shown instead of the question if webhooks use the record. */
+function stillUsedView(
+  page: HeldPage,
+  uses: Uses,
+  { all, remedy }: { readonly all: string; readonly remedy: string },
+): View {
   const who = uses.count === 1 ? 'A webhook uses it' : `${uses.count} webhooks use it`;
+  return heldView(page, { title: `${who}, so it stays.`, text: html`<p>${remedy}</p>${usesList(uses, all)}` });
+}
+
+function heldView(
+  { title, crumbs, back }: HeldPage,
+  reason: { readonly title: string; readonly text: string | Html },
+): View {
   const content = html`
     ${pageHeader({ title, crumbs })}
-    ${notice({
-      tone: 'caution',
-      title: `${who}, so it stays.`,
-      text: html`<p>${remedy}</p>${usesList(uses, all)}`,
-    })}
+    ${notice({ tone: 'caution', ...reason })}
     <p>${linkButton({ href: back, label: 'Back', icon: 'previous' })}</p>
   `;
   return { title, content };

@@ -5,6 +5,7 @@ import type { OwnedTable } from '../../store/port/customers.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import type { FoundEvent } from '../../store/port/terms.ts';
 import { createLibrary, type FoundSection, type Library } from '../documentation/library.ts';
+import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -28,7 +29,7 @@ const DIALOG = 'dialog';
  * of their data, and the documentation.
  */
 export function searchPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages } = dependencies;
+  const { pages, hasPage } = dependencies;
   const documents = createLibrary();
   return [
     pages.view(PATH, 'both', async ({ query, may, now }) => {
@@ -38,10 +39,12 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       const view = listView({
         title: 'Search',
         lead:
-          'Finds endpoints, webhooks, event types, applications, users, products and keys by name or id, deliveries and events by ' +
-          'id or by values of their data, and pages and actions, such as “rotate secret of Production”.',
+          `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
+          'name or id, deliveries and events by id or by values of their data, and pages and actions, such as “rotate secret of ' +
+          'Production”.',
         path: PATH,
         query,
+        submit: 'Search',
         filters: [textField(newForm({ q: text }), { name: 'q', label: 'Search', type: 'search' })],
         results,
       });
@@ -66,7 +69,8 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     ...placesOf(text, hasPage, may('administrator')),
     ...actions,
     ...found,
-    ...(hasPage('/deliveries') ? eventHits(text, events, now) : []),
+    ...(hasPage('/deliveries') ? deliveriesHit(text, events, now) : []),
+    ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
     ...pages
       .filter(({ title, section }) => isAbout(`${title} ${section.heading}`, text))
       .slice(0, DOCUMENTS_SHOWN)
@@ -92,6 +96,7 @@ async function namedHits({ store, hasPage }: SharedPageDependencies, text: strin
 const WORD_MIN_LENGTH = 3;
 const DOCUMENTS_SHOWN = 3;
 const ACTIONS_SHOWN = 6;
+const EVENTS_SHOWN = 3;
 
 /** Not every part of the documentation that has the words somewhere. */
 function isAbout(heading: string, text: string): boolean {
@@ -120,13 +125,19 @@ function actionHit({ label, page, query = '' }: Action, { kind, id, name }: Foun
 }
 
 /** One hit for the deliveries of all events with the value. */
-function eventHits(text: string, events: readonly FoundEvent[], now: number): Hit[] {
+function deliveriesHit(text: string, events: readonly FoundEvent[], now: number): Hit[] {
   const [newest] = events;
   if (newest === undefined) return [];
   const { type, path, createdAt } = newest;
   const href = `/deliveries?${new URLSearchParams({ q: text })}`;
   const detail = `${path} of ${type}, ${relativeText(createdAt - now)}`;
   return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, kind: 'Delivery', detail }];
+}
+
+/** The page of an event also tells why webhooks did not get it. It has no deliveries if none did. */
+function eventHit({ id, type, path, createdAt }: FoundEvent, now: number): Hit {
+  const detail = `who got it, and why others did not: ${path}, ${relativeText(createdAt - now)}`;
+  return { href: `${EVENTS_PATH}/${id}`, icon: 'event', label: type, kind: 'Event', detail };
 }
 
 function documentHit({ file, title, section }: FoundSection): Hit {

@@ -12,14 +12,15 @@ import { countOf, spanText } from '../parts/text.ts';
 import { type Body, type FieldTable, type FormField, oneOf, text, tick } from '../record/field-table.ts';
 
 const LABELS: Readonly<Record<WebhookFormat, string>> = {
-  records: 'Sallyport’s records',
+  records: 'Records',
   standard: 'Standard Webhooks',
   cloudevents: 'CloudEvents',
   'cloudevents-binary': 'CloudEvents in headers',
 };
 
 const HINTS: Readonly<Record<WebhookFormat, string>> = {
-  records: 'Several events in one body. The receiver’s package, or code in eight languages, reads them.',
+  records:
+    'The usual format: several events in one body. The receiver’s package, or code in eight languages, reads them.',
   standard:
     'A body with type, timestamp and data, and the headers webhook-id, webhook-timestamp and webhook-signature. Not ' +
     'possible with compression or encryption.',
@@ -36,7 +37,7 @@ export function formatFields(): FieldTable {
     thin: tick({
       label: 'Send a URL in place of the data',
       title: 'Data',
-      hint: 'The receiver fetches the event with a token that has the scope records:read. Not with Sallyport’s records.',
+      hint: 'The receiver fetches the event with a token that has the scope records:read. Not with the format Records.',
     }),
   };
 }

@@ -22,6 +22,13 @@ const PRESET_LABELS = {
   slack: 'Slack: X-Slack-Signature',
 } as const;
 
+/** What the signing key is, by `signature.key`. */
+const KEY_NAMES = {
+  text: 'the secret as text',
+  decoded: 'the secret decoded from Base64',
+  prefixed: 'whsec_ and the secret, as text',
+} as const satisfies Record<NonNullable<Webhook['signature']>['key'], string>;
+
 const HOLDERS = '{body}, {timestamp}, {id}, {url} and {path}';
 
 export function signatureFields(): FieldTable {
@@ -53,7 +60,7 @@ export function signatureFields(): FieldTable {
     }),
     'signature.key': select({
       label: 'Signing key',
-      choices: choices(['text', 'the secret as text'], ['decoded', 'the secret decoded from Base64']),
+      choices: choices(...Object.entries(KEY_NAMES)),
     }),
     'signature.repeat': select(
       {
@@ -139,7 +146,7 @@ export function signaturePage({ pages, services }: SharedPageDependencies): Page
           ['Hash and encoding', `${signature.algorithm}, ${signature.encoding}`],
           ['Value', html`<code>${signature.value}</code>`],
           ['Signed content', html`<code>${signature.content}</code>`],
-          ['Key', signature.key === 'decoded' ? 'the secret, decoded from Base64' : 'the secret as text'],
+          ['Key', KEY_NAMES[signature.key]],
         ]),
       })}
       ${section({

@@ -148,6 +148,37 @@ describe('a portal in a frame of the operator’s product', () => {
     }
   });
 
+  it('holds a live list in place while the page around is scrolled past its head', async (t) => {
+    const around = await startSurrounded(t);
+    const { admin } = around.service;
+    const customerId = await customerOf(around);
+    await succeeded(admin.post('event-types', { name: 'order.created' }));
+    const webhook = { customerId, name: 'Orders', mode: 'pull', eventTypes: ['order.created'] };
+    const { id } = await succeeded<{ id: string }>(admin.post('webhooks', webhook));
+    await succeeded(admin.post(`webhooks/${id}/start`));
+    const publish = async (count: number): Promise<void> => {
+      const events = Array.from({ length: count }, () => ({ type: 'order.created', customerId, data: {} }));
+      await succeeded(admin.post('events', { events }));
+    };
+    await publish(30);
+    const framed = await around.surround(await around.link(customerId));
+    const { page, frame } = framed;
+    await frame.getByRole('link', { name: 'Deliveries', exact: true }).click();
+    const rows = frame.locator('.delivery-list tbody tr');
+    await rows.nth(29).waitFor();
+    await page.mouse.move(1, 1);
+    await publish(1);
+    await rows.nth(30).waitFor();
+    await rows.nth(20).scrollIntoViewIfNeeded();
+    assert.ok(((await page.evaluate('scrollY')) as number) > 100);
+    const place = (await rows.nth(20).boundingBox())?.y;
+    await publish(2);
+    await frame.getByText('2 new deliveries').waitFor({ state: 'attached' });
+    assert.deepEqual([await rows.count(), (await rows.nth(20).boundingBox())?.y], [31, place]);
+    await page.evaluate('scrollTo(0, 0)');
+    await rows.nth(32).waitFor();
+  });
+
   it('is shown on no page of another origin, and ignores messages of others', async (t) => {
     const around = await startSurrounded(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://other.example' } });
     const framed = await around.surround(await around.link(await customerOf(around)));

@@ -74,7 +74,7 @@ describe('a customer in its own portal', () => {
       { actor: 'command-line', authority: 'unlimited' },
     );
     assert.deepEqual((await at.next()).records[0]?.data, { orderId: 2 });
-    await page.goto('/');
+    await page.goto(portal.url);
     assert.equal(await page.getByText('From nothing to the first delivered webhook').count(), 0);
   });
 

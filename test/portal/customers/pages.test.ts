@@ -190,9 +190,10 @@ describe('the pages of customers', () => {
     assert.match((await customer.page.getByAltText('Nordia').getAttribute('src')) ?? '', /^data:image\/svg/);
     assert.equal(await customer.page.getByText('Sallyport', { exact: false }).count(), 0);
     const style = (await customer.page.locator('link[href^="/assets/accent/"]').getAttribute('href')) ?? '';
-    const sent = await customer.page.request.get(style);
+    const get = (path: string) => customer.page.request.get(new URL(path, customer.page.url()).href);
+    const sent = await get(style);
     assert.match(sent.headers()['cache-control'] ?? '', /immutable/);
-    assert.equal((await customer.page.request.get(style.replace('ffee00', 'ffee01'))).status(), 404);
+    assert.equal((await get(style.replace('ffee00', 'ffee01'))).status(), 404);
     await customer.isAccessible();
     const { items } = await succeeded<{ items: { action: string; changes: Record<string, { to: string }> }[] }>(
       portal.service.admin.get('audit?action=portal.update'),

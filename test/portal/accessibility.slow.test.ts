@@ -27,7 +27,7 @@ const PARTS = 2;
 
 describe('every page', () => {
   for (let part = 0; part < PARTS; part += 1) {
-    it(`is accessible in both themes, and fits 360 px (part ${part + 1} of ${PARTS})`, async (t) => {
+    it(`is accessible in both themes, and fits 360 and 1024 px (part ${part + 1} of ${PARTS})`, async (t) => {
       const { ca, server } = sharedCertificates();
       const portal = await startPortal(t, { ca });
       const receiver = await startReceiver(t, server, { clock: portal.service.clock });
@@ -39,9 +39,13 @@ describe('every page', () => {
         await page.setViewportSize({ width: 1280, height: 900 });
         assert.equal(await open(target), 200, target);
         await isAccessible();
-        await page.setViewportSize({ width: 360, height: 800 });
-        const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-        assert.equal(wide, 0, `${target} at 360 px`);
+        for (const width of [360, 1024]) {
+          await page.setViewportSize({ width, height: 800 });
+          const wide = await page.evaluate(
+            'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+          );
+          assert.equal(wide, 0, `${target} at ${width} px`);
+        }
       }
     });
   }

@@ -1,0 +1,167 @@
+/** Makes the event types, customers, endpoints and webhooks of a plan that do not exist yet. */
+
+import { type Customers, customerReader } from '../customers/customers.ts';
+import { COMMAND_LINE } from '../domain/acting.ts';
+import { ENDPOINTS_LIMIT_DEFAULT, PAGE_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
+import { type EventTypes, eventTypeReader } from '../events/event-types.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Store } from '../store/port/store.ts';
+import { endpointReader } from '../webhooks/endpoint-schema.ts';
+import type { Endpoints } from '../webhooks/endpoints.ts';
+import { webhookReader } from '../webhooks/webhook-schema.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
+import { nameEnd } from './parts.ts';
+import type { Plan, PlannedCustomer, PlannedEndpoint, PlannedEventType } from './plan.ts';
+
+export type ImportServices = {
+  readonly customers: Customers;
+  readonly eventTypes: EventTypes;
+  readonly endpoints: Endpoints;
+  readonly webhooks: Webhooks;
+};
+
+/** The result for one item of the export. */
+export type ImportRow = {
+  readonly kind: 'event type' | 'customer' | 'endpoint';
+  readonly path: string;
+  readonly name: string;
+  /** The customer of an endpoint. */
+  readonly customer: string | null;
+  readonly result: 'made' | 'there' | 'refused';
+  /** Why it was refused. */
+  readonly reason: string | null;
+  /** What of it was not kept. */
+  readonly lost: readonly string[];
+  /** The webhook of the endpoint was started now. */
+  readonly started: boolean;
+};
+
+type Run = {
+  readonly services: ImportServices;
+  /** Where to look for existing records. */
+  readonly store: Pick<Store, 'customers' | 'endpoints' | 'webhooks' | 'eventTypes'>;
+  /** Start the webhooks that may. */
+  readonly start: boolean;
+  /** Called with each row when it is finished. */
+  onRow(row: ImportRow): void;
+};
+
+/** Another run makes nothing twice. Refusals become rows; any other error ends the run, and the records that it made until then stay. */
+export async function carryOut({ eventTypes, customers }: Plan, run: Run): Promise<void> {
+  for (const planned of eventTypes) run.onRow(await makeEventType(planned, run));
+  for (const planned of customers) await makeCustomer(planned, run);
+}
+
+async function makeEventType(planned: PlannedEventType, { services, store }: Run): Promise<ImportRow> {
+  const { path, name, problem, lost, body } = planned;
+  const row = { kind: 'event type', path, name, customer: null, lost, started: false } as const;
+  if (problem !== null) return { ...row, result: 'refused', reason: problem };
+  return outcome(row, async () => {
+    if ((await store.eventTypes.getByName(String(body.name))) !== null) return 'there';
+    await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE);
+    return 'made';
+  });
+}
+
+async function makeCustomer(planned: PlannedCustomer, run: Run): Promise<void> {
+  const { path, name, externalId, problem, lost, body, endpoints } = planned;
+  const { services, store, onRow } = run;
+  const row = { kind: 'customer', path, name, customer: null, lost, started: false } as const;
+  let id = '';
+  const made: ImportRow =
+    problem !== null
+      ? { ...row, result: 'refused', reason: problem }
+      : await outcome(row, async () => {
+          const there = await store.customers.getByExternalId(externalId);
+          id = there?.id ?? '';
+          if (there !== null) return 'there';
+          const input = customerReader.create({ ...body, limits: limitsFor(endpoints.length) });
+          ({ id } = await services.customers.create(input, COMMAND_LINE));
+          return 'made';
+        });
+  onRow(made);
+  const known = made.result === 'there' && endpoints.length > 0 ? await endpointsOf(store, id) : [];
+  for (const endpoint of endpoints) {
+    if (made.result !== 'refused') onRow(await makeEndpoint(endpoint, { id, name, known }, run));
+    else onRow(refusedWith(endpoint, name));
+  }
+}
+
+/** A customer may have more endpoints there than customers have by default here. */
+function limitsFor(endpoints: number): { readonly endpoints: number | null; readonly webhooks: number | null } {
+  return {
+    endpoints: endpoints > ENDPOINTS_LIMIT_DEFAULT ? endpoints : null,
+    webhooks: endpoints > WEBHOOKS_LIMIT_DEFAULT ? endpoints : null,
+  };
+}
+
+type Known = { readonly id: string; readonly name: string; readonly enabled: boolean };
+type Owner = { readonly id: string; readonly name: string; readonly known: readonly Known[] };
+
+async function endpointsOf({ endpoints }: Run['store'], customerId: string): Promise<readonly Known[]> {
+  const all: Known[] = [];
+  for (let after = ''; ; ) {
+    const page = await endpoints.list(after, PAGE_MAX, { customerId });
+    all.push(...page.map(({ id, name, enabled }) => ({ id, name, enabled })));
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_MAX) return all;
+    after = last.id;
+  }
+}
+
+async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): Promise<ImportRow> {
+  const { path, name, problem, lost, sourceId } = planned;
+  const row = { kind: 'endpoint', path, name, customer: owner.name, lost, started: false } as const;
+  if (problem !== null) return { ...row, result: 'refused', reason: problem };
+  let started = false;
+  const result = await outcome(row, async () => {
+    const { services, store, start } = run;
+    const end = nameEnd(sourceId);
+    const there = owner.known.find((endpoint) => endpoint.name.endsWith(end));
+    const endpoint =
+      there ??
+      (await services.endpoints.create(
+        endpointReader.create({ ...planned.endpoint, customerId: owner.id }),
+        COMMAND_LINE,
+      ));
+    const webhooks = there === undefined ? [] : await store.webhooks.list('', PAGE_MAX, { endpointId: endpoint.id });
+    const found = webhooks.find((one) => one.name.endsWith(end));
+    const webhook =
+      found ??
+      (await services.webhooks.create(
+        webhookReader.create({ ...planned.webhook, customerId: owner.id, endpointId: endpoint.id }),
+        COMMAND_LINE,
+      ));
+    const { state, stateReason } = webhook.progress;
+    if (start && planned.mayStart && endpoint.enabled && state === 'stopped' && stateReason === null) {
+      await services.webhooks.start(webhook.id, COMMAND_LINE);
+      started = true;
+    }
+    return found === undefined ? 'made' : 'there';
+  });
+  return { ...result, started };
+}
+
+function refusedWith({ path, name, lost }: PlannedEndpoint, customer: string): ImportRow {
+  const reason = 'its customer was refused';
+  return { kind: 'endpoint', path, name, customer, lost, started: false, result: 'refused', reason };
+}
+
+async function outcome(
+  row: Omit<ImportRow, 'result' | 'reason'>,
+  make: () => Promise<'made' | 'there'>,
+): Promise<ImportRow> {
+  try {
+    const result = await make();
+    return { ...row, result, reason: null, lost: result === 'there' ? [] : row.lost };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { ...row, result: 'refused', reason: reasonOf(error) };
+  }
+}
+
+/** One line. The values of fields are not in it. */
+function reasonOf({ message, details }: Refusal): string {
+  const problems = (details ?? []).map(({ field, problem }) => `${field} ${problem}`);
+  return problems.length === 0 ? message : problems.join('; ');
+}

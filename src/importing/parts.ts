@@ -1,0 +1,162 @@
+/** What the exports of all senders have in common: names, metadata, headers, secrets and event types. Pure. */
+
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  HEADER_VALUE_MAX_BYTES,
+  REQUEST_HEADERS_MAX,
+  reservedProblem,
+} from '../domain/endpoint-headers.ts';
+import { METADATA_NAME_MAX_LENGTH, METADATA_PAIRS_MAX, METADATA_VALUE_MAX_LENGTH } from '../domain/limits.ts';
+import { EVENT_TYPE_NAME } from '../kernel/schemas.ts';
+import { isObject } from '../kernel/validation.ts';
+import type { Fields, ImportOptions } from './plan.ts';
+
+const NAME_MAX_LENGTH = 200;
+
+/** An id of the other sender that can be in parentheses at the end of a name. */
+const SOURCE_ID = /^[\x21-\x27\x2a-\x7e]{1,100}$/;
+
+/** The end of the names of an endpoint and its webhook that were made of the one with this id. */
+export function nameEnd(sourceId: string): string {
+  return ` (${sourceId})`;
+}
+
+/** What is wrong with the id of an endpoint, or null. */
+export function sourceIdProblem(id: string | null): string | null {
+  if (id === null) return 'has no id';
+  return SOURCE_ID.test(id) ? null : 'has an id that is longer than 100 characters, or has spaces or parentheses';
+}
+
+/** The name of an endpoint and its webhook: a label for people, and the id by which another run finds them. */
+export function endpointName(label: string, sourceId: string): string {
+  const end = nameEnd(sourceId);
+  return `${cleanName(label, 'endpoint', NAME_MAX_LENGTH - end.length)}${end}`;
+}
+
+/** A text as a name: without control characters and without blanks at its ends, at most `max` characters. */
+export function cleanName(text: string, otherwise: string, max: number = NAME_MAX_LENGTH): string {
+  const plain = text.replaceAll(/[\p{Cc}\p{Cf}\p{Z}\s]+/gu, ' ').trim();
+  const cut = [...plain].slice(0, max).join('').trim();
+  return cut === '' ? otherwise : cut;
+}
+
+/** The host of a URL, for a name; empty for another text, which may hold a password. */
+export function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? '';
+}
+
+/** The pairs that a customer can have; the others are named in `lost`. */
+export function metadataOf(value: unknown): { readonly metadata: Fields; readonly lost: readonly string[] } {
+  const pairs = isObject(value) ? Object.entries(value) : [];
+  const fits = ([name, text]: [string, unknown]): boolean =>
+    typeof text === 'string' &&
+    text.length <= METADATA_VALUE_MAX_LENGTH &&
+    name.length <= METADATA_NAME_MAX_LENGTH &&
+    name.trim() !== '' &&
+    !/[\p{Cc}\p{Cf}]/u.test(name);
+  const kept = pairs.filter(fits).slice(0, METADATA_PAIRS_MAX);
+  const dropped = pairs.length - kept.length;
+  return { metadata: Object.fromEntries(kept), lost: dropped === 0 ? [] : [`${dropped} pairs of its metadata`] };
+}
+
+export type EndpointHeaders = {
+  /** `authentication` and `requestHeaders` of the endpoint. */
+  readonly fields: Fields;
+  readonly lost: readonly string[];
+  /** A header that its receiver may check is missing. */
+  readonly isComplete: boolean;
+};
+
+/** The headers that the endpoint's customer has set. Their values are kept as secrets. `hidden`: names without a value in the export. */
+export function headersOf(given: Fields, hidden: readonly string[]): EndpointHeaders {
+  const lost: string[] = [];
+  const seen = new Set<string>();
+  const requestHeaders: { name: string; value: string; secret: true }[] = [];
+  let authentication: Fields | null = null;
+  let isComplete = true;
+  for (const [name, value] of Object.entries(given)) {
+    const lower = name.toLowerCase();
+    const reserved = reservedProblem(name);
+    const isFull = requestHeaders.length === REQUEST_HEADERS_MAX;
+    const problem = seen.has(lower) ? 'it is there twice' : (reserved ?? headerProblem(name, value, isFull));
+    seen.add(lower);
+    if (problem !== null) {
+      lost.push(`the header ${shown(name)}: ${problem}`);
+      // The others are headers that every request has.
+      isComplete &&= reserved !== null;
+    } else if (lower === 'authorization') authentication = { method: 'header', name: 'Authorization', value };
+    else requestHeaders.push({ name, value: String(value), secret: true });
+  }
+  const missing = hidden.filter((name) => !seen.has(name.toLowerCase()));
+  lost.push(...missing.map((name) => `the header ${shown(name)}: its value is not in the export`));
+  return { fields: { authentication, requestHeaders }, lost, isComplete: isComplete && missing.length === 0 };
+}
+
+function headerProblem(name: string, value: unknown, isFull: boolean): string | null {
+  if (!HEADER_NAME.test(name)) return 'its name is not one of HTTP';
+  if (typeof value !== 'string' || value.length > HEADER_VALUE_MAX_BYTES || !HEADER_VALUE.test(value))
+    return 'its value is not visible ASCII';
+  return isFull && name.toLowerCase() !== 'authorization' ? `there are ${REQUEST_HEADERS_MAX} others` : null;
+}
+
+/** A text of the export in a message, without control characters and not too long. */
+export function shown(text: string): string {
+  return cleanName(text, '""', 80);
+}
+
+/** The names of event types here, and the patterns of webhooks. */
+export type TypeNames = {
+  /** The name here, or null if it is not of the form `<category>.<name>`. */
+  nameOf(name: string): string | null;
+  /** The event types of a list, or of `null` all of them. */
+  patternsOf(names: readonly string[] | null): {
+    readonly patterns: readonly string[];
+    readonly problem: string | null;
+    readonly lost: readonly string[];
+  };
+};
+
+/** `known`: the names of the event types in the export. */
+export function typeNames(known: readonly string[], { renamed }: ImportOptions): TypeNames {
+  const nameOf = (name: string): string | null => {
+    const here = renamed.get(name) ?? name;
+    return EVENT_TYPE_NAME.test(here) ? here : null;
+  };
+  const all = known.map(nameOf).filter((name) => name !== null);
+  const categories = [...new Set(all.map((name) => `${name.slice(0, name.indexOf('.'))}.*`))].sort();
+  return {
+    nameOf,
+    patternsOf: (names) => {
+      if (names === null) {
+        const problem =
+          categories.length === 0 ? 'gets every event type, and the export has none with a valid name' : null;
+        // `*` is every event of Sallyport too, and some of those must be encrypted.
+        return { patterns: categories, problem, lost: ['event types of categories that the export lacks'] };
+      }
+      const here = names.map((name) => [name, nameOf(name)] as const);
+      const unnamed = here.flatMap(([name, valid]) =>
+        valid === null ? [`the event type ${shown(name)}: ${RENAME}`] : [],
+      );
+      const patterns = [...new Set(here.flatMap(([, valid]) => valid ?? []))];
+      return {
+        patterns,
+        problem: patterns.length === 0 ? 'gets no event type with a valid name' : null,
+        lost: unnamed,
+      };
+    },
+  };
+}
+
+export const RENAME = 'its name is not <category>.<name> in lower case: give it another with --rename';
+
+/** `https://…` or why the endpoint cannot be made. */
+export function urlProblem(url: string | null): string | null {
+  if (url === null) return 'has no URL';
+  return /^https:/i.test(url) ? null : 'has a URL that does not begin with https:';
+}
+
+/** `schedule` with these waits. */
+export function retryOf({ retryDelaysSeconds }: ImportOptions, otherwise: readonly number[]): Fields {
+  return { policy: 'schedule', delaysSeconds: [...(retryDelaysSeconds ?? otherwise)] };
+}

@@ -1,0 +1,104 @@
+/** What Sallyport makes of an export of another sender: event types, customers, and endpoints with their webhooks. Pure. */
+
+import { refuseField } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
+
+/** Of everything in one export: event types, customers and endpoints. Each is written in its own transaction. */
+const ITEMS_MAX = 20_000;
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One thing of the export. */
+type Planned = {
+  /** Its place in the export, such as `applications[0].endpoints[2]`. */
+  readonly path: string;
+  /** As people know it. */
+  readonly name: string;
+  /** Why it cannot be made; null if its export says nothing against it. */
+  readonly problem: string | null;
+  /** What of it cannot be kept. */
+  readonly lost: readonly string[];
+};
+
+export type PlannedEventType = Planned & { readonly body: Fields };
+
+export type PlannedCustomer = Planned & {
+  readonly externalId: string;
+  readonly body: Fields;
+  readonly endpoints: readonly PlannedEndpoint[];
+};
+
+export type PlannedEndpoint = Planned & {
+  /** Its id at the other sender. The names of its endpoint and webhook end with it, which is how another run finds them. */
+  readonly sourceId: string;
+  /** The body without its customer. */
+  readonly endpoint: Fields;
+  /** The body without its customer and its endpoint. */
+  readonly webhook: Fields;
+  /** Whether its webhook may start: it was enabled, and nothing that its receiver checks is missing. */
+  readonly mayStart: boolean;
+};
+
+export type Plan = { readonly eventTypes: readonly PlannedEventType[]; readonly customers: readonly PlannedCustomer[] };
+
+export type ImportOptions = {
+  /** New names of event types, by their names in the export. */
+  readonly renamed: ReadonlyMap<string, string>;
+  /** What the names of the other sender's headers begin with. Null: its default. */
+  readonly headerPrefix: string | null;
+  /** Where events have their channels: `subject`, or a path such as `data.channels` of a list. */
+  readonly channelsAt: string;
+  /** The waits between attempts. Null: the default of the other sender. */
+  readonly retryDelaysSeconds: readonly number[] | null;
+  /** Leave out the JSON Schemas of event types. */
+  readonly withoutSchemas: boolean;
+};
+
+/** Reads the parts of an export, and counts them. */
+export type ExportReader = {
+  /** A list at `path`: plain, or in an object under one of `wrappers`, as the API returns it. Throws a refusal that names the place. */
+  list(value: unknown, path: string, wrappers: readonly string[]): readonly (readonly [item: unknown, path: string])[];
+};
+
+export function exportReader(): ExportReader {
+  let count = 0;
+  return {
+    list: (value, path, wrappers) => {
+      if (value === undefined || value === null) return [];
+      const wrapper = isObject(value) ? wrappers.find((name) => Array.isArray(value[name])) : undefined;
+      const items = isObject(value) && wrapper !== undefined ? value[wrapper] : value;
+      if (!Array.isArray(items)) {
+        const wrapped = wrappers.length === 0 ? '' : `, or an object with one under ${wrappers.join(' or ')}`;
+        throw refuseField(path, `must be a list${wrapped}`);
+      }
+      count += items.length;
+      if (count > ITEMS_MAX) throw refuseField('the export', `has more than ${ITEMS_MAX} items: import it in parts`);
+      const inner = wrapper === undefined ? path : `${path}.${wrapper}`;
+      return items.map((item: unknown, at) => [item, `${inner}[${at}]`] as const);
+    },
+  };
+}
+
+/** The text of a member, or null if it is absent, empty or no text. */
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** The texts of a list. Items that are no text are left out. */
+export function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+/** Adds to each item that repeats an earlier one with the same key that it does. */
+export function withoutRepeats<Item extends Planned>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  const first = new Map<string, string>();
+  return items.map((item) => {
+    const key = keyOf(item);
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      if (item.problem === null) first.set(key, item.path);
+      return item;
+    }
+    return item.problem === null ? { ...item, problem: `repeats ${earlier}` } : item;
+  });
+}
