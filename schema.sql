@@ -497,7 +497,7 @@ CREATE TABLE batch (
   lease_owner      TEXT,
   settled_at       INTEGER,
   updated_at       INTEGER,  -- the last claim, outcome or replay
-  lane             TEXT,     -- while it waits, with `ordered` `key`: the key of all its records, '' for none; null: not looked at
+  order_key        TEXT,     -- while it waits, with `ordered` `key`: the key of all its records, '' for none; null: not looked at
   PRIMARY KEY (webhook_number, first_offset),
   CHECK (first_offset <= last_offset),
   CHECK (state = 'pending' OR next_attempt_at IS NULL),
@@ -507,7 +507,7 @@ CREATE TABLE batch (
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
 -- By the order of a key.
-CREATE INDEX batch_lane ON batch (webhook_number, lane, first_offset) WHERE state = 'pending';
+CREATE INDEX batch_order_key ON batch (webhook_number, order_key, first_offset) WHERE state = 'pending';
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 

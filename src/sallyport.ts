@@ -36,6 +36,7 @@ export type {
   ErasureInput,
   EventTypeInput,
   FilterPreviewInput,
+  GiveUpInput,
   KeyInput,
   PageQuery,
   PortalLinkInput,
@@ -51,6 +52,7 @@ export type {
   UsagePeriod,
   UserInput,
   UserQuery,
+  WaitingKeysQuery,
   WebhookInput,
   WebhookQuery,
 } from './program/inputs.ts';
@@ -70,6 +72,7 @@ export type {
   Erasure,
   EventType,
   FilterPreview,
+  GivenUp,
   Invitation,
   Key,
   Page,
@@ -82,6 +85,7 @@ export type {
   SignaturePreview,
   Usage,
   User,
+  WaitingKeys,
   Webhook,
 } from './program/records.ts';
 export type { MergePatch } from './resources/input.ts';

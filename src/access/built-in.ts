@@ -62,6 +62,8 @@ const ADMINISTRATION: BuiltInProduct = {
     ...RESOURCES.flatMap(({ rules }) => rules),
     ...administeredRules('event-types', 'webhooks:view', 'webhooks:manage'),
     { methods: ['POST'], path: `${EDGE}/webhooks/{id}/replay`, scope: 'deliveries:replay' },
+    { methods: ['POST'], path: `${EDGE}/webhooks/{id}/give-up`, scope: 'deliveries:replay' },
+    { methods: ['GET'], path: `${EDGE}/webhooks/{id}/waiting-keys`, scope: 'deliveries:view' },
     { methods: ['GET'], path: `${EDGE}/webhooks/{id}/records`, scope: 'records:read' },
     { methods: ['POST'], path: `${EDGE}/webhooks/{id}/acknowledge`, scope: 'records:read' },
     { methods: ['GET'], path: `${EDGE}/events/{id}`, scope: 'records:read' },

@@ -42,6 +42,10 @@ export const eventCommands: CommandGroup = [
       },
       subject: { value: '<text>', description: 'The person whom the event is about' },
       'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
+      'ordering-key': {
+        value: '<text>',
+        description: 'Webhooks with the order by key send events with the same key one after another',
+      },
       'actor-id': { value: '<text>', description: 'The user who caused the event' },
       'idempotency-key': {
         value: '<text>',
@@ -60,6 +64,7 @@ export const eventCommands: CommandGroup = [
           subject: invocation.text('subject'),
           correlationId: invocation.text('correlation-id'),
           actorId: invocation.text('actor-id'),
+          orderingKey: invocation.text('ordering-key'),
           idempotencyKey: invocation.text('idempotency-key'),
         });
         const data = await readJsonText(invocation, '<data>', invocation.operand('data'));

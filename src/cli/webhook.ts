@@ -10,6 +10,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
+import { giveUpInput, waitingKeysInput } from '../webhooks/waiting-keys.ts';
 import {
   REPLAYABLE,
   replayInput,
@@ -93,6 +94,10 @@ export const webhookCommands: CommandGroup = [
         description: 'A custom header, such as "x-tenant: 17"',
       },
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
+      'ordered-by-key': {
+        field: 'ordered',
+        description: 'Send events of one ordering key one after another; a failing one delays only its key',
+      },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
       signature: {
         value: '<github|stripe|shopify|slack>',
@@ -128,7 +133,7 @@ export const webhookCommands: CommandGroup = [
           thin: invocation.given('thin') ? true : undefined,
           encryptionKeyName: invocation.text('key'),
           customHeaders: headers.length === 0 ? undefined : headers,
-          ordered: invocation.given('ordered') ? true : undefined,
+          ordered: invocation.given('ordered-by-key') ? 'key' : invocation.given('ordered') ? true : undefined,
           standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
           signature: preset === undefined ? undefined : { preset },
         }),
@@ -225,6 +230,7 @@ export const webhookCommands: CommandGroup = [
         many: true,
         description: 'dead or delivered (default: dead; with a range, both)',
       },
+      'ordering-key': { value: '<text>', description: 'Only events with this ordering key' },
     },
     run: async (composed, { operand, text, texts }) => {
       const states = texts('state');
@@ -232,11 +238,13 @@ export const webhookCommands: CommandGroup = [
         since: text('since'),
         until: text('until'),
         states: states.length === 0 ? undefined : states,
+        orderingKey: text('ordering-key'),
       });
       const id = await recordId(WEBHOOK, composed, operand('webhook'));
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
+  ...keyOrderCommands(),
   ...recordsCommands(),
   deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
@@ -326,6 +334,41 @@ function recordsCommands(): readonly Command[] {
       run: async (composed, { operand, integer }) => {
         const id = await recordId(WEBHOOK, composed, operand('webhook'));
         return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
+      },
+    }),
+  ];
+}
+
+/** For webhooks with the order by key. */
+function keyOrderCommands(): readonly Command[] {
+  return [
+    recordCommand({
+      name: 'webhook waiting-keys',
+      summary: 'List the ordering keys whose records wait',
+      examples: ['sallyport webhook waiting-keys Orders'],
+      explanation: 'For a webhook with the order by key: the first record of these keys failed or is late.',
+      operands: [ID],
+      options: {
+        after: { value: '<text>', description: 'Begin behind this key' },
+        limit: { value: '<n>', integer: true, description: 'How many at most, up to 200 (default: 50)' },
+      },
+      run: async (composed, { operand, text, integer }) => {
+        const asked = validate(waitingKeysInput, definedFields({ after: text('after'), limit: integer('limit') }));
+        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        return { record: await composed.services.webhooks.keyOrder.waitingKeys(id, asked) };
+      },
+    }),
+    recordCommand({
+      name: 'webhook give-up',
+      summary: 'Give up the waiting records of an ordering key',
+      examples: ['sallyport webhook give-up Orders --ordering-key order-17'],
+      explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
+      operands: [ID],
+      options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
+      run: async (composed, { operand, text }) => {
+        const asked = validate(giveUpInput, definedFields({ orderingKey: text('ordering-key') }));
+        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
       },
     }),
   ];

@@ -19,11 +19,11 @@ import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { selectInLanes, type Work } from './claim-lanes.ts';
+import { type ClaimedWork, selectInLanes } from './claim-by-key.ts';
 import { OAUTH_TIMEOUT_MS, POLL_MS, UNCLAIMABLE_PAUSE_MS, WAITING_READ_MAX } from './limits.ts';
-import { takeOrder } from './parked.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
-import type { WebhookLog, WebhookLogs } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
+import { takeOrder, type WebhookLogs } from './webhook-logs.ts';
 
 type Dependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;
@@ -94,8 +94,8 @@ export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: numb
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
-/** Batches that are under way under another order end first. */
-function anotherOrder(now: number): Work {
+/** Batches of another order end first. */
+function anotherOrder(now: number): ClaimedWork {
   return { batches: [], next: { kind: 'not before', at: now + POLL_MS }, through: null };
 }
 
@@ -104,12 +104,12 @@ async function selectWork(
   target: DeliveryTarget,
   log: WebhookLog,
   room: Room,
-): Promise<Work> {
+): Promise<ClaimedWork> {
   const { batches: most, now } = room;
   if (most === 0) return { batches: [], next: room.next, through: null };
   const { webhook } = target;
-  if (log.lanes !== null)
-    return selectInLanes({ store, newId: ids.uuid }, webhook, log, log.lanes, {
+  if (log.queues !== null)
+    return selectInLanes({ store, newId: ids.uuid }, webhook, log, log.queues, {
       ...room,
       batches: Math.min(most, batchesReadAtOnce(webhook)),
     });
@@ -166,7 +166,7 @@ async function newWork(
   target: DeliveryTarget,
   log: WebhookLog,
   room: Room,
-): Promise<Work> {
+): Promise<ClaimedWork> {
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { webhookNumber } = log;
   const { maxBatchRecords: maxRecords } = target.webhook;

@@ -1,24 +1,22 @@
 /**
- * Batches of a webhook that wait for earlier records of their keys (`lanes.ts`): when they get rows, and how they return to the log. Also
- * other records that were claimed and not sent.
+ * Batches of a webhook that wait for earlier records of their keys (`key-queues.ts`): when they get rows, and how they return to the log.
+ * Also other records that were claimed and not sent.
  */
 import type { Batch, OffsetRange } from '../domain/batch.ts';
-import type { WebhookOrder } from '../domain/webhook.ts';
-import { createLanes } from './lanes.ts';
 import { SLOW_ATTEMPT_MS } from './limits.ts';
-import type { WebhookLog } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
 
 /** Parked batches that get rows now: their keys wait for rows, or they have waited for long. */
 export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
-  const { lanes } = log;
-  if (lanes === null || lanes.parkedBatches === 0) return [];
+  const { queues } = log;
+  if (queues === null || queues.parkedBatches === 0) return [];
   const found: Batch[] = [];
-  for (const [key, batches] of lanes.parked) {
+  for (const [key, batches] of queues.parked) {
     // Nothing of a key gets a row before what precedes it.
-    const isBlocked = batches.some((batch) => lanes.blocked.has(batch));
+    const isBlocked = batches.some((batch) => queues.blocked.has(batch));
     for (const batch of batches) {
       const at = log.held.get(batch.firstOffset)?.at ?? now;
-      if (log.writing.has(batch) || lanes.freed.has(key) || (!isBlocked && at > now - SLOW_ATTEMPT_MS)) break;
+      if (log.writing.has(batch) || queues.freed.has(key) || (!isBlocked && at > now - SLOW_ATTEMPT_MS)) break;
       found.push(batch);
     }
   }
@@ -26,8 +24,8 @@ export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
 }
 
 /** Whether something of the order by key is to be written immediately. */
-export function hasLaneWrites({ lanes }: WebhookLog): boolean {
-  return lanes !== null && (lanes.blocked.size > 0 || lanes.labels.length > 0);
+export function hasLaneWrites({ queues }: WebhookLog): boolean {
+  return queues !== null && (queues.blocked.size > 0 || queues.labels.length > 0);
 }
 
 /** Records that no claim holds any more return to the log, to be claimed again. */
@@ -44,8 +42,8 @@ export function returnRecords(log: WebhookLog, ranges: readonly OffsetRange[]): 
 
 /** Parked batches return to the log: the webhook sends nothing more, or in another order. */
 export function returnParked(log: WebhookLog): void {
-  if (log.lanes === null) return;
-  // Those that get rows stay until these are written.
+  if (log.queues === null) return;
+  // A batch that gets a row stays until the row is written.
   const parked = [...log.held.values()]
     .filter(({ batch, isParked }) => isParked && !log.writing.has(batch))
     .map(({ batch }) => batch);
@@ -54,20 +52,6 @@ export function returnParked(log: WebhookLog): void {
     log,
     parked.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
   );
-  log.lanes = null;
+  log.queues = null;
   log.order = null;
-}
-
-/**
- * Claims under another order begin. False: not yet, because batches are under way whose keys nobody knows, or which knew of no keys.
- */
-export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
-  if (log.order === order) return true;
-  const isByKey = order === 'key' || log.order === 'key';
-  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
-  if (isByKey && isBusy) return false;
-  returnParked(log);
-  log.order = order;
-  log.lanes = order === 'key' ? createLanes() : null;
-  return true;
 }

@@ -15,7 +15,7 @@ import type { Store } from '../store/port/store.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
-import { isAwaited } from './lanes.ts';
+import { isAwaited } from './key-queues.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
   CLAIMED_IN_ALL,
@@ -37,7 +37,8 @@ import { hasLaneWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
-import { createWebhookLogs, hasWork, noteSettled, positionToWrite, type WebhookLog } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
+import { createWebhookLogs, hasWork, noteSettled, positionToWrite } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -185,7 +186,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
   const close = async (webhookNumber: number): Promise<void> => {
     const ofLog = logs.get(webhookNumber);
-    if (ofLog !== undefined) returnParked(ofLog);
+    if (ofLog !== undefined && ofLog.queues !== null) returnParked(ofLog);
     const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
     if (isUnwritten) await writePosition(webhookNumber);
     logs.close(webhookNumber);
@@ -220,7 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
       runNext();
-      if (hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
       logs.lookBy(ofLog, claimed.idleUntil);
       if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
       else lookAgain(ofLog, now);
@@ -265,7 +266,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const ofLog = logs.get(job.webhookNumber);
     const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     const isUrgent =
-      isSequentialNow || (job.batch !== null && ofLog?.lanes != null && isAwaited(ofLog.lanes, job.batch));
+      isSequentialNow || (job.batch !== null && ofLog?.queues != null && isAwaited(ofLog.queues, job.batch));
     runNext();
     outcomes.add({ job, result }, isUrgent);
     if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
@@ -290,7 +291,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (ofLog !== undefined) {
       noteSettled(logs, ofLog, all, settled, now);
       if (settled.hasLanes) logs.ready(webhookNumber);
-      if (all.length > 0 && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (all.length > 0 && ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {

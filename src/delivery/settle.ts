@@ -4,18 +4,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Labelled, SettledBatch } from '../domain/batch.ts';
 import { conclude } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
-import { isRunnable } from '../domain/webhook-states.ts';
+import { createStateEventLimit, isRunnable, type StateEventLimit } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { inLanes, isReturned } from './lanes.ts';
+import { inLanes, isReturned } from './key-queues.ts';
 import { parkedToWrite } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
-import { createStateEventLimit, type StateEventLimit } from './state-events.ts';
-import { positionToWrite, slowOf, type WebhookLog, type WebhookLogs, type Written } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
+import { positionToWrite, slowOf, type WebhookLogs, type Written } from './webhook-logs.ts';
 
 /** Outcomes of one webhook that are written in one transaction. */
 const SETTLED_AT_ONCE_MAX = 256;
@@ -192,8 +192,8 @@ async function writeOnce(
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
   const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
-  const lanes = beginLanes(ofLog, isByKey, now);
-  for (const { firstOffset } of [...slow, ...lanes.parked]) ending.add(firstOffset);
+  const queues = beginLanes(ofLog, isByKey, now);
+  for (const { firstOffset } of [...slow, ...queues.parked]) ending.add(firstOffset);
   for (const { firstOffset } of returned) ending.delete(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
   const position =
@@ -201,14 +201,14 @@ async function writeOnce(
       ? null
       : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
-  const { parked, labelled } = lanes;
+  const { parked, labelled } = queues;
   const outcome = { webhookNumber, owner, batches, slow, parked, labelled, position, now, changes: limited, audit };
   let isWritten = false;
   try {
     await store.settlements.settle({ ...outcome, health: isSame ? null : health });
     isWritten = true;
   } finally {
-    endLanes(logs, ofLog, lanes, isWritten);
+    endLanes(logs, ofLog, queues, isWritten);
   }
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
@@ -229,12 +229,12 @@ function returnedOf({ batch, fate }: SettledBatch): Batch[] {
 type LaneWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
 
 function beginLanes(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): LaneWrites {
-  const lanes = ofLog?.lanes ?? null;
-  if (ofLog === undefined || lanes === null || !isByKey) return { parked: [], labelled: [] };
+  const queues = ofLog?.queues ?? null;
+  if (ofLog === undefined || queues === null || !isByKey) return { parked: [], labelled: [] };
   const parked = parkedToWrite(ofLog, now);
   for (const batch of parked) ofLog.writing.add(batch);
-  const labelled = lanes.isLabelling ? [] : lanes.labels;
-  if (labelled.length > 0) lanes.isLabelling = true;
+  const labelled = queues.isLabelling ? [] : queues.labels;
+  if (labelled.length > 0) queues.isLabelling = true;
   return { parked, labelled };
 }
 
@@ -247,7 +247,7 @@ function endLanes(
 ): void {
   if (ofLog === undefined) return;
   if (parked.length > 0) logs.parkedWritten(ofLog, parked, isWritten);
-  if (labelled.length > 0 && ofLog.lanes !== null) Object.assign(ofLog.lanes, { labels: [], isLabelling: false });
+  if (labelled.length > 0 && ofLog.queues !== null) Object.assign(ofLog.queues, { labels: [], isLabelling: false });
 }
 
 /**

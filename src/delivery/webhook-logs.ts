@@ -3,61 +3,23 @@
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
-import type { Batch, BatchFate, Finished, LogPosition, OffsetRange, Position, SettledBatch } from '../domain/batch.ts';
+import type { Batch, BatchFate, Finished, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import {
+  createLanes,
   endInLanes,
   examineAgain,
   hasLaneWork,
-  type Lanes,
   occupy,
   type Parked,
   park,
   rowsAdded,
   unpark,
-} from './lanes.ts';
+} from './key-queues.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
 import { parkedToWrite, returnParked, returnRecords } from './parked.ts';
-
-/** A claimed batch that is not settled. */
-type Held = {
-  readonly batch: Batch;
-  readonly at: number;
-  isStored: boolean;
-  /** Its row says that the attempt is in progress. */
-  isMarked: boolean;
-  /** It waits for earlier records of its key. */
-  readonly isParked: boolean;
-};
-
-export type WebhookLog = {
-  readonly webhookNumber: number;
-  /** Records from here on are in no batch and not claimed. */
-  next: number;
-  /** The offset that the next published record gets, as far as this process knows. */
-  end: number;
-  /** Stretches before `next` that are in no batch and not claimed. */
-  gaps: readonly OffsetRange[];
-  /** The earliest time at which a batch of the store may be due. */
-  dueAt: number;
-  /** When to look at the webhook, even if nothing happens, and the time of its alarm, which may be earlier. */
-  lookAt: number;
-  alarmAt: number;
-  /** It sends nothing any more, and is forgotten once nothing of it is held. */
-  isClosing: boolean;
-  sentAt: number | null;
-  /** The order in which its batches were claimed; null before the first claim. With order by key, what waits for keys. */
-  order: WebhookOrder | null;
-  lanes: Lanes | null;
-  /** Parked batches whose rows are being written. */
-  readonly writing: Set<Batch>;
-  /** By first offset. */
-  readonly held: Map<number, Held>;
-  /** The position as it was written, and when. */
-  written: Position;
-  writtenAt: number;
-};
+import type { WebhookLog } from './webhook-log.ts';
 
 export type WebhookLogs = {
   get(webhookNumber: number): WebhookLog | undefined;
@@ -131,7 +93,7 @@ export function createWebhookLogs(): WebhookLogs {
         isClosing: false,
         sentAt,
         order: null,
-        lanes: null,
+        queues: null,
         writing: new Set(),
         held: new Map(),
         written: { coveredOffset: covered, sentAt },
@@ -145,7 +107,7 @@ export function createWebhookLogs(): WebhookLogs {
       const sent = laterOf(log.sentAt, sentAt);
       log.sentAt = sent === null ? null : Math.min(sent, now);
       log.isClosing = false;
-      if (log.lanes !== null) examineAgain(log.lanes);
+      if (log.queues !== null) examineAgain(log.queues);
       logs.set(webhookNumber, log);
       ready.add(webhookNumber);
       return log;
@@ -216,32 +178,32 @@ export function createWebhookLogs(): WebhookLogs {
       for (const batch of batches) {
         log.held.set(batch.firstOffset, { batch, at: now, isStored: batch.isStored, isMarked: false, isParked: false });
       }
-      if (log.lanes !== null) occupy(log.lanes, batches);
+      if (log.queues !== null) occupy(log.queues, batches);
       if (batches.length > 0) moved.add(log.webhookNumber);
     },
     park: (log, parked, now) => {
-      if (log.lanes === null || parked.length === 0) return;
+      if (log.queues === null || parked.length === 0) return;
       for (const one of parked) {
         const { batch } = one;
         log.held.set(batch.firstOffset, { batch, at: now, isStored: false, isMarked: false, isParked: true });
-        park(log.lanes, one);
+        park(log.queues, one);
       }
       moved.add(log.webhookNumber);
     },
     parkedWritten: (log, batches, isWritten) => {
-      const { lanes, writing, held } = log;
+      const { queues, writing, held } = log;
       for (const batch of batches) {
         writing.delete(batch);
-        const isKnown = lanes?.parked.get(batch.lane ?? '')?.includes(batch) === true;
+        const isKnown = queues?.parked.get(batch.orderKey ?? '')?.includes(batch) === true;
         if (!isWritten && isKnown) continue;
         if (!isWritten) returnRecords(log, [{ first: batch.firstOffset, last: batch.lastOffset }]);
         if (held.get(batch.firstOffset)?.batch === batch) held.delete(batch.firstOffset);
-        if (lanes === null) continue;
-        unpark(lanes, batch);
+        if (queues === null) continue;
+        unpark(queues, batch);
         // Its key may have been freed in the meantime.
-        if (batch.lane != null) lanes.freed.add(batch.lane);
+        if (batch.orderKey != null) queues.freed.add(batch.orderKey);
       }
-      if (isWritten && lanes !== null && batches.length > 0) rowsAdded(lanes);
+      if (isWritten && queues !== null && batches.length > 0) rowsAdded(queues);
       if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
       if (log.isClosing && held.size === 0) forget(log.webhookNumber);
     },
@@ -252,8 +214,7 @@ export function createWebhookLogs(): WebhookLogs {
         const isStill =
           log === undefined || (log.held.size === 0 && positionToWrite(log, now, { isLast: true }) === null);
         if (isStill) moved.delete(webhookNumber);
-        else if (positionToWrite(log, now) !== null || slowOf(log, now).length + parkedToWrite(log, now).length > 0)
-          found.push(webhookNumber);
+        else if (positionToWrite(log, now) !== null || hasRowsToWrite(log, now)) found.push(webhookNumber);
       }
       return found;
     },
@@ -294,15 +255,19 @@ export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
   for (const { batch, at, isStored, isMarked, isParked } of log.held.values()) {
     if (isMarked || isParked || at > now - SLOW_ATTEMPT_MS) continue;
     // A row has one key. The position waits for the attempt, and a crash repeats it.
-    if (batch.keys !== undefined && batch.lane == null) continue;
+    if (batch.keys !== undefined && batch.orderKey == null) continue;
     slow.push(isStored === batch.isStored ? batch : { ...batch, isStored });
   }
   return slow;
 }
 
+function hasRowsToWrite(log: WebhookLog, now: number): boolean {
+  return slowOf(log, now).length > 0 || (log.queues !== null && parkedToWrite(log, now).length > 0);
+}
+
 /** What a settlement wrote of a webhook. */
 export type Written = {
-  /** The outcomes as they were written: some batches got rows meanwhile, or were lost. */
+  /** The outcomes as they were written: some batches got rows before, or were lost. */
   readonly finished: readonly Finished[];
   readonly batches: readonly SettledBatch[];
   /** Batches of slow attempts that have a row now, and the position that was written. */
@@ -330,7 +295,8 @@ export function noteSettled(
     log,
     all.flatMap(({ job }) => job.batch ?? []),
   );
-  if (log.lanes !== null) endInLanes(log.lanes, finished, batches);
+  if (log.queues !== null) endInLanes(log.queues, finished, batches);
+  if (returned.length === 0) return;
   returnRecords(
     log,
     returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
@@ -343,10 +309,24 @@ function isPending(fate: BatchFate | null): fate is Pending {
   return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }
 
+/**
+ * Claims under another order begin. False: not yet, because batches of unknown keys are in progress, or batches that ignored keys.
+ */
+export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
+  if (log.order === order) return true;
+  const isByKey = order === 'key' || log.order === 'key';
+  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
+  if (isByKey && isBusy) return false;
+  if (log.queues !== null) returnParked(log);
+  log.order = order;
+  log.queues = order === 'key' ? createLanes() : null;
+  return true;
+}
+
 /** Whether work waits that no claim has taken. */
 export function hasWork(log: WebhookLog, now: number): boolean {
   const isInLog = log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
-  return isInLog || (log.lanes !== null && hasLaneWork(log.lanes));
+  return isInLog || (log.queues !== null && hasLaneWork(log.queues));
 }
 
 function laterOf(one: number | null, other: number | null): number | null {

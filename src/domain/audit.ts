@@ -28,7 +28,7 @@ export type AuditAction =
   | 'portal.update'
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
   | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key' | 'rotate-authentication'}`
-  | `webhook.${'start' | 'stop' | 'replay'}`
+  | `webhook.${'start' | 'stop' | 'replay' | 'give-up'}`
   | 'delivery.replay'
   | `event.${'erase' | 'erase-done'}`
   | 'backup.download'

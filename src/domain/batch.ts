@@ -22,7 +22,7 @@ export type Batch = {
   /** It has a row in the store: it failed before, was replayed, or its attempt takes long. Otherwise its outcome makes the row. */
   readonly isStored: boolean;
   /** With `ordered: "key"`: the key of all its records, '' if they have none. Null or absent: of several, or not looked at. */
-  readonly lane?: string | null;
+  readonly orderKey?: string | null;
   /** The keys of its records, in their order; absent if the batch was not cut with `ordered: "key"`. */
   readonly keys?: readonly (string | null)[];
 };
@@ -90,7 +90,7 @@ export type Run = {
   readonly first: number;
   readonly last: number;
   readonly id: string;
-  readonly lane: string;
+  readonly orderKey: string;
   readonly dueAt: number | null;
 };
 

@@ -39,6 +39,7 @@ import {
 } from '../webhooks/endpoint-schema.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
+import { giveUpInput, waitingKeysInput } from '../webhooks/waiting-keys.ts';
 import {
   filterPreviewInput,
   replayInput,
@@ -207,6 +208,9 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       start: async (id) => viewWebhook(await webhooks.start(readId(id), acting)),
       stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
       replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
+      waitingKeys: async (id, query = {}) =>
+        webhooks.keyOrder.waitingKeys(readId(id), validate(waitingKeysInput, query)),
+      giveUp: async (id, input) => webhooks.keyOrder.giveUp(readId(id), validate(giveUpInput, input), acting),
       previewFilter: async (id, input) => webhooks.previewFilter(readId(id), validate(filterPreviewInput, input)),
       previewSignature: async (id, input = {}) => previewSignature(readId(id), validate(signaturePreviewInput, input)),
       readRecords: async (id, query = {}, signal = NEVER_ENDED) => {

@@ -270,7 +270,13 @@ export type ReplayInput = {
   readonly since?: string | undefined;
   readonly until?: string | undefined;
   readonly states?: readonly ('delivered' | 'dead')[] | undefined;
+  readonly orderingKey?: string | undefined;
 };
+
+export type WaitingKeysQuery = { readonly after?: string | undefined; readonly limit?: number | undefined };
+
+/** The key whose waiting records are given up. */
+export type GiveUpInput = { readonly orderingKey: string };
 
 /** A filter, and how many of the latest events it judges. */
 export type FilterPreviewInput = {

@@ -14,6 +14,7 @@ import type {
   ErasureInput,
   EventTypeInput,
   FilterPreviewInput,
+  GiveUpInput,
   KeyInput,
   PageQuery,
   PortalLinkInput,
@@ -29,6 +30,7 @@ import type {
   UsagePeriod,
   UserInput,
   UserQuery,
+  WaitingKeysQuery,
   WebhookInput,
   WebhookQuery,
 } from './inputs.ts';
@@ -45,6 +47,7 @@ import type {
   Erasure,
   EventType,
   FilterPreview,
+  GivenUp,
   Invitation,
   Key,
   Page,
@@ -56,6 +59,7 @@ import type {
   Replayed,
   SignaturePreview,
   User,
+  WaitingKeys,
   Webhook,
 } from './records.ts';
 
@@ -108,6 +112,10 @@ export type Program = {
     stop(id: string): Promise<Webhook>;
     /** Sends records again. */
     replay(id: string, input?: ReplayInput): Promise<Replayed>;
+    /** With `ordered: 'key'`: the keys whose records wait. */
+    waitingKeys(id: string, query?: WaitingKeysQuery): Promise<WaitingKeys>;
+    /** With `ordered: 'key'`: makes the waiting records of a key dead, except one that is being sent. */
+    giveUp(id: string, input: GiveUpInput): Promise<GivenUp>;
     /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
     /** Signs a sample by the template of the webhook, or by another one. Sends nothing. */
     previewSignature(id: string, input?: SignaturePreviewInput): Promise<SignaturePreview>;

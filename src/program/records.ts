@@ -249,6 +249,24 @@ export type SignaturePreview = {
 /** How many records are due again. */
 export type Replayed = { readonly replayed: number };
 
+/** How many records are dead now. */
+export type GivenUp = { readonly givenUp: number };
+
+/** The keys of a webhook whose records wait, in ascending order. `nextAfter`: the `after` of the next page. */
+export type WaitingKeys = {
+  readonly items: readonly {
+    readonly orderingKey: string;
+    readonly waitingRecords: number;
+    readonly firstOffset: number;
+    readonly attemptCount: number;
+    readonly nextAttemptAt: string | null;
+    readonly responseStatus: number | null;
+    readonly errorClass: string | null;
+    readonly error: string | null;
+  }[];
+  readonly nextAfter: string | null;
+};
+
 /** Which of the latest events would pass a filter, newest first. */
 export type FilterPreview = {
   readonly judged: number;

@@ -67,6 +67,7 @@ export const CONFINEMENT = {
   pulls: own('acknowledge', 'ends'),
   deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
   replays: own('count', 'replay', 'tryNow'),
+  waitingKeys: own('list', 'giveUp'),
   attempts: {
     ...own('insert', 'get', 'lastOf', 'ofRecord', 'batch', 'latest', 'latestOf', 'lastOutcomes'),
     ...none('live'),

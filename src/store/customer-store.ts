@@ -211,6 +211,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         await store.replays.tryNow(asked, audited(audit));
       },
     }),
+    waitingKeys: part('waitingKeys', {
+      list: (number, after, limit) => ofNumber(number, [], () => store.waitingKeys.list(number, after, limit)),
+      giveUp: async (asked, audit) => {
+        await requireNumber(asked.webhookNumber);
+        return store.waitingKeys.giveUp(asked, audited(audit));
+      },
+    }),
     attempts: part('attempts', {
       insert: async (attempt) => {
         await requireNumber(attempt.webhookNumber);

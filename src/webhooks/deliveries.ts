@@ -288,6 +288,7 @@ export type AskedReplay = {
     readonly until: string | null;
     readonly states: readonly ReplayableState[];
     readonly cause?: string;
+    readonly orderingKey?: string;
   };
 };
 
@@ -314,10 +315,10 @@ export function isReplayable({
 export async function askedReplay(
   { deliveries }: Pick<Store, 'deliveries'>,
   { progress: { webhookNumber } }: Webhook,
-  { since, until, states: named, cause }: ReplayRequest,
+  { since, until, states: named, cause, orderingKey }: ReplayRequest,
 ): Promise<AskedReplay> {
   // Without a range, replaying delivered records would send the whole log again.
-  const ofCause = cause === undefined ? {} : { cause };
+  const only = { ...(cause !== undefined && { cause }), ...(orderingKey !== undefined && { orderingKey }) };
   const states =
     cause !== undefined
       ? (['dead'] as const)
@@ -328,7 +329,7 @@ export async function askedReplay(
   refuseBackwards(from, to);
   const offsets = await deliveries.offsetsBetween(webhookNumber, { since: from, until: to });
   return {
-    range: offsets === null ? null : { webhookNumber, ...offsets, states, ...ofCause },
-    asked: { since: since ?? null, until: until ?? null, states, ...ofCause },
+    range: offsets === null ? null : { webhookNumber, ...offsets, states, ...only },
+    asked: { since: since ?? null, until: until ?? null, states, ...only },
   };
 }

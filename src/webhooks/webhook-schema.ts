@@ -24,6 +24,7 @@ import {
   instant,
   isoInstant,
   moment,
+  textSchema,
 } from '../kernel/schemas.ts';
 import { mergePatch, validate } from '../kernel/validation.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
@@ -137,7 +138,7 @@ export const webhookInput = z
     ordered: order.default(false).meta({
       description:
         'True: one batch at a time, a failing one delays the following ones. `key`: events of one `orderingKey` in order, a failing ' +
-        'one delays its key alone.',
+        'one delays only its key.',
     }),
     maxBatchRecords: z
       .int()
@@ -174,6 +175,7 @@ export const replayInput = z
       description:
         'If absent: delivered and dead ones of the range that since or until gives; without a range the dead ones.',
     }),
+    orderingKey: textSchema(1, 200).optional().meta({ description: 'Only events with this ordering key.' }),
   })
   .meta({
     id: 'ReplayInput',

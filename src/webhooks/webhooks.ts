@@ -27,6 +27,7 @@ import { isExpired } from './keys.ts';
 import { modeProblems } from './pull-rule.ts';
 import { signatureOf } from './signature-schema.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
+import { createKeyOrder, type KeyOrder } from './waiting-keys.ts';
 import { formatProblems } from './webhook-format-rule.ts';
 import { retrySettings, viewRetry } from './webhook-retry.ts';
 import {
@@ -43,6 +44,7 @@ export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`. Returns how many. */
   replay(id: string, input: ReplayRequest, acting: Acting): Promise<{ readonly replayed: number }>;
+  readonly keyOrder: KeyOrder;
   /** Acknowledges records of a webhook in mode `pull`. */
   readonly acknowledge: Acknowledge;
   /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
@@ -100,6 +102,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
     },
     previewFilter: async (id, input) => previewFilter(store, await get(id), input),
     acknowledge: createAcknowledge(dependencies, get),
+    keyOrder: createKeyOrder(dependencies, get),
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),
     replay: async (id, input, acting) => {

@@ -188,6 +188,12 @@ const VERBS: Verbs = {
       store.replays.tryNow({ webhookNumber: number, offset: 0, ordered: true, now: 1 }, entry),
     ),
   },
+  waitingKeys: {
+    list: ask((store, { number }) => store.waitingKeys.list(number, '', 10)),
+    giveUp: write((store, _, entry, { number }) =>
+      store.waitingKeys.giveUp({ webhookNumber: number, key: 'k', now: 1 }, entry),
+    ),
+  },
   attempts: {
     insert: write((store, _, __, { number }) => store.attempts.insert({ webhookNumber: number } as never)),
     get: ask((store, { attempt }) => store.attempts.get(attempt)),

@@ -5,13 +5,8 @@ import fc from 'fast-check';
 import { claimWork } from '../../src/delivery/claim.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from '../../src/delivery/limits.ts';
 import { LOOK_NOW } from '../../src/delivery/scheduler.ts';
-import {
-  createWebhookLogs,
-  hasWork,
-  positionToWrite,
-  slowOf,
-  type WebhookLog,
-} from '../../src/delivery/webhook-logs.ts';
+import type { WebhookLog } from '../../src/delivery/webhook-log.ts';
+import { createWebhookLogs, hasWork, positionToWrite, slowOf } from '../../src/delivery/webhook-logs.ts';
 import type { Batch, DeliveryTarget, LogPosition, OffsetRange } from '../../src/domain/batch.ts';
 import { type DispatchStore, NEVER } from '../../src/store/port/dispatch.ts';
 import { beyond } from '../../src/store/shared/delivery/dispatch.ts';

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { ReceivedRecord } from '../../src/wire/envelope.ts';
 import { type Dispatching, isDrained, offsets, openDispatching, TYPE, until } from '../support/dispatching.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 
@@ -75,7 +76,7 @@ describe('order by key', () => {
   });
 
   for (const maxBatchRecords of [1, 5])
-    it(`holds back the records of a failing key alone, with batches of ${maxBatchRecords}`, async (t) => {
+    it(`holds back only the records of a failing key, with batches of ${maxBatchRecords}`, async (t) => {
       const d = await openDispatching(t);
       const { at } = await d.connect({ webhook: { ...BY_KEY, maxBatchRecords } });
       let isFailing = true;
@@ -169,5 +170,54 @@ describe('order by key', () => {
     });
     await third.stop();
     assert.deepEqual(await d.rows("SELECT 1 FROM batch WHERE state = 'pending'"), []);
+  });
+
+  it('names the keys that wait, gives up the records of one, and sends its records again', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: BY_KEY });
+    let isFailing = true;
+    at.answer(({ records }) => ({
+      status: isFailing && records.some((record) => keyOf(record) === 'order-17') ? 500 : 200,
+    }));
+    await publish(
+      d,
+      Array.from({ length: 12 }, (_, n) => (n % 3 === 0 ? 'order-17' : `order-${n}`)),
+    );
+    await d.start();
+    const { keyOrder } = d.webhooks;
+    const waiting = () => keyOrder.waitingKeys(webhook.id, { after: '', limit: 10 });
+    await until('the rows of the key', async () => (await waiting()).items[0]?.waitingRecords === 4);
+    const { items, nextAfter } = await waiting();
+    assert.equal(nextAfter, null);
+    assert.deepEqual(
+      items.map(({ orderingKey, firstOffset, responseStatus }) => [orderingKey, firstOffset, responseStatus]),
+      [['order-17', 0, 500]],
+    );
+    assert.ok((items[0]?.attemptCount ?? 0) >= 1);
+    assert.deepEqual((await keyOrder.waitingKeys(webhook.id, { after: 'order-17', limit: 10 })).items, []);
+    await until('the others', async () => (await d.rows("SELECT 1 FROM batch WHERE state = 'delivered'")).length === 8);
+    assert.deepEqual(await keyOrder.giveUp(webhook.id, { orderingKey: 'order-17' }, ACTOR), { givenUp: 4 });
+    assert.deepEqual((await waiting()).items, []);
+    assert.deepEqual(await d.rows('SELECT pending_records FROM webhook_position'), [{ pending_records: 0 }]);
+    isFailing = false;
+    await publish(d, ['order-17', 'order-18']);
+    await until('the later records', async () => isDrained(d));
+    const replay = { orderingKey: 'order-17', states: ['dead', 'delivered'] as const };
+    assert.equal(await d.deliveries.countReplay(webhook.id, { ...replay, states: [...replay.states] }), 5);
+    const before = at.deliveries.length;
+    assert.deepEqual(await d.webhooks.replay(webhook.id, { orderingKey: 'order-17' }, ACTOR), { replayed: 4 });
+    await until('the replay', () => isDrained(d));
+    const again = at.deliveries.slice(before).flatMap(({ records }) => records.map(({ offset }) => offset));
+    assert.deepEqual(again, [0, 3, 6, 9]);
+    const [entry] = await d.store.audit.list(null, 1, { exactAction: 'webhook.give-up' });
+    assert.deepEqual(entry?.changes, { orderingKey: { from: 'order-17', to: null } });
+  });
+
+  it('has no keys that wait if the webhook keeps no order by key', async (t) => {
+    const d = await openDispatching(t);
+    const { webhook } = await d.connect({ webhook: { ordered: true } });
+    const { keyOrder } = d.webhooks;
+    await refused(() => keyOrder.waitingKeys(webhook.id, { after: '', limit: 1 }), { code: 'invalid_state' });
+    await refused(() => keyOrder.giveUp(webhook.id, { orderingKey: 'k' }, ACTOR), { code: 'invalid_state' });
   });
 });

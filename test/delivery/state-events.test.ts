@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { StateChange, WebhookState } from '../../src/domain/webhook.ts';
 import {
   createStateEventLimit,
   STATE_EVENT_WEBHOOKS,
   STATE_EVENTS_PER_MINUTE,
-} from '../../src/delivery/state-events.ts';
-import type { StateChange, WebhookState } from '../../src/domain/webhook.ts';
+} from '../../src/domain/webhook-states.ts';
 import { progressOf } from '../support/attempts.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';

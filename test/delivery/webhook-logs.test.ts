@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from '../../src/delivery/limits.ts';
+import type { WebhookLog } from '../../src/delivery/webhook-log.ts';
 import {
   createWebhookLogs,
   hasWork,
   positionToWrite,
   slowOf,
-  type WebhookLog,
   type WebhookLogs,
 } from '../../src/delivery/webhook-logs.ts';
 import type { LogPosition, OffsetRange } from '../../src/domain/batch.ts';

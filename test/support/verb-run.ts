@@ -267,6 +267,12 @@ async function readDeliveries(
   await store.dispatch.dueBatches(number, now, 10, []);
   await store.dispatch.firstPending(number, []);
   await store.dispatch.waiting(number, 0, 10);
+  await store.dispatch.waitingKeys(number, 0, 10);
+  await store.dispatch.dueInLanes(number, now, 10, []);
+  await store.dispatch.unlabelled(number, 10);
+  await store.dispatch.firstOfLanes(number, ['k']);
+  await store.dispatch.lanesAfter(number, '', 10);
+  await store.waitingKeys.list(number, '', 10);
   await store.dispatch.records(number, 0, 10);
   // As the thread for large bodies reads them.
   await recordReader(database)(number, 0, 10);
@@ -286,6 +292,13 @@ async function readDeliveries(
   await store.replays.replay({ ...range, now, newId: ids.uuid } as never, { ...entry, id: ids.uuid() } as never);
   const pending = { webhookNumber: number, offset: 0, ordered: true, now };
   await store.replays.tryNow(pending, { ...entry, id: ids.uuid() } as never);
+  await store.replays.tryNow({ ...pending, ordered: 'key' }, { ...entry, id: ids.uuid() } as never);
+  await store.replays.count({ ...range, orderingKey: 'k' });
+  await store.replays.replay(
+    { ...range, orderingKey: 'k', now, newId: ids.uuid } as never,
+    { ...entry, id: ids.uuid() } as never,
+  );
+  await store.waitingKeys.giveUp({ webhookNumber: number, key: 'k', now }, { ...entry, id: ids.uuid() } as never);
 }
 
 async function changeAndRemove(s: TestServices, made: Made): Promise<void> {

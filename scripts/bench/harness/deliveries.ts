@@ -46,7 +46,7 @@ export type DeliveringOptions = {
   readonly receiver: Receiver;
   readonly certificates: Certificates;
   readonly batchRecords: number;
-  readonly ordered?: boolean;
+  readonly ordered?: boolean | 'key';
   readonly gzip?: boolean;
   /** A PGP public key, armored. */
   readonly publicKey?: string;
@@ -196,17 +196,19 @@ export function receiverSettings(caFile: string, { ca }: Certificates): Record<s
   return { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1' };
 }
 
-/** Publishes `records` events of 1 KiB with the webhooks' types in turn. `text` returns the content of each. */
+/** Publishes `records` events of 1 KiB with the webhooks' types in turn. `text` returns the content of each, `keyOf` its ordering key. */
 export async function publish(
   { admin }: Service,
   records: number,
   text: (n: number) => string = () => FILLING,
+  keyOf: (n: number) => string | null = () => null,
 ): Promise<void> {
   for (let at = 0; at < records; at += 1000) {
     const count = Math.min(1000, records - at);
     const events = Array.from({ length: count }, (_, n) => ({
       type: eventType((at + n) % ENDPOINTS),
       data: { text: text(at + n) },
+      orderingKey: keyOf(at + n) ?? undefined,
     }));
     await admin.call(202, 'POST', `${EDGE}/events`, { events });
   }

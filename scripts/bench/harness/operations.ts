@@ -33,9 +33,24 @@ export const DURABLE = {
 /** Events a second in the measurement at a low rate. */
 const PACED = 300;
 const READERS = 20;
+/** Ordering keys of `keyed`. */
+const KEYS = 10_000;
 
-/** `steady`: publish and deliver together. `paced`: the same at 300 events a second. `ordered`: one ordered webhook. */
-export const OPERATIONS = ['token', 'guard', 'publish', 'deliver', 'batches', 'steady', 'paced', 'ordered'] as const;
+/**
+ * `steady`: publish and deliver together. `paced`: the same at 300 events a second. `ordered`: one ordered webhook.
+ * `keyed`: as `deliver`, in the order of 10,000 keys.
+ */
+export const OPERATIONS = [
+  'token',
+  'guard',
+  'publish',
+  'deliver',
+  'batches',
+  'steady',
+  'paced',
+  'ordered',
+  'keyed',
+] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** CPU time of one operation in microseconds: of the service by the names of its threads, and of PostgreSQL. */
@@ -87,6 +102,7 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     operations.includes(operation) ? startOne(operation, more) : null;
   const some = await startOne('some', { nodeFlags });
   const ordered = await startIf('ordered', { ordered: true, receiver: receivers.slow });
+  const keyed = await startIf('keyed', { ordered: 'key' });
   const batched = await startIf('batches', { batchRecords: 100 });
   const calls = await prepareCalls(some, publishers);
   const measures: Readonly<Record<Operation, (count: number) => Promise<Measured>>> = {
@@ -98,11 +114,13 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     steady: (count) => some.deliver(count, () => atOnce(count, publishers, calls.publishOne)),
     paced: (count) => some.deliver(count, () => paced(count, calls.publishOne)),
     ordered: (count) => started(ordered).deliver(count),
+    keyed: (count) => started(keyed).deliver(count),
   };
   const prepare: { readonly [Name in Operation]?: (count: number) => Promise<unknown> } = {
     deliver: (count) => publish(some.service, count),
     batches: (count) => publish(started(batched).service, count),
     ordered: (count) => publishInOrder(started(ordered), count),
+    keyed: (count) => publish(started(keyed).service, count, undefined, (n) => `key-${n % KEYS}`),
   };
   const postgresMs = async (): Promise<number> =>
     server === null ? 0 : await cpuMillisOfPostgres(server.url('postgres'));
@@ -119,7 +137,7 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     },
     stop: async () => {
       await calls.close();
-      for (const running of [some, ordered, batched]) await running?.stop();
+      for (const running of [some, ordered, keyed, batched]) await running?.stop();
       server?.stop();
     },
   };

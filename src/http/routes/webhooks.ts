@@ -36,6 +36,7 @@ import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, changeRoutes, okReply, readRoutes, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
+import { keyOrderRoutes } from './key-order.ts';
 
 type Dependencies = {
   readonly services: Pick<SharedServices, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks' | 'previewSignature'>;
@@ -233,5 +234,6 @@ export function webhookRoutes({
         return okReply(await webhooks.replay(id, validate(replayInput, call.body), acting));
       },
     }),
+    ...keyOrderRoutes(webhooks),
   ];
 }

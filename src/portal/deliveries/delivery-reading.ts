@@ -36,7 +36,7 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
   const resends = resendsOf(delivery, found, entries);
   const { attempts, base } = numbered(found, resends);
   // A record that was not tried yet waits for the pending record before the cursor.
-  const isBlocked = delivery.state === 'pending' && delivery.nextAttemptAt === null && ordered;
+  const isBlocked = delivery.state === 'pending' && delivery.nextAttemptAt === null && ordered === true;
   const before = isBlocked ? await store.deliveries.at(progress.webhookNumber, progress.cursorOffset - 1) : null;
   return {
     delivery,

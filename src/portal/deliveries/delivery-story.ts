@@ -16,7 +16,7 @@ export type NamedResend = Omit<Resend, 'actor'> & { readonly by: Html | null };
 export type Standing = {
   readonly delivery: Delivery;
   readonly attempts: readonly AttemptRecord[];
-  readonly webhook: Pick<Webhook, 'maxAttempts' | 'progress'>;
+  readonly webhook: Pick<Webhook, 'maxAttempts' | 'ordered' | 'progress'>;
   /** Attempts before it was last sent again; 0 if it never was. */
   readonly base: number;
   /** The delivery that an ordered webhook tries first; null: none is known. */
@@ -97,7 +97,8 @@ function nextStep(
   }
   if (nextAttemptAt === null && state === 'failing')
     return html`It waits because its webhook is failing: only one request at a time is sent until one succeeds.`;
-  if (nextAttemptAt === null) return html`It waits for the records before it.`;
+  if (nextAttemptAt === null)
+    return html`It waits for the records before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
   return html`The next attempt is ${relativeTime(nextAttemptAt, now)}.`;
 }

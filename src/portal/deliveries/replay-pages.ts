@@ -19,8 +19,15 @@ import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText } from './failure-pages.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
-const NAMES = ['webhook', 'state', 'cause', 'since', 'until'] as const;
-const LABELS = { webhook: 'Webhook', state: 'State', cause: 'Cause', since: 'From', until: 'Until' };
+const NAMES = ['webhook', 'state', 'cause', 'orderingKey', 'since', 'until'] as const;
+const LABELS = {
+  webhook: 'Webhook',
+  state: 'State',
+  cause: 'Cause',
+  orderingKey: 'Ordering key',
+  since: 'From',
+  until: 'Until',
+};
 
 type AskedReplay = {
   readonly webhookId: string;
@@ -89,6 +96,7 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   if (!isUuidV7(webhookId)) throw refuseField('webhook', 'is not the name of one webhook. Choose a suggested name');
   const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
   const cause = which === 'dead' ? readText(fields, 'cause') : null;
+  const orderingKey = readText(fields, 'orderingKey');
   const since = readInstant(fields, 'since');
   const until = readInstant(fields, 'until');
   if (which !== 'dead' && since === null) {
@@ -100,6 +108,7 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
     input: {
       states: which === 'both' ? ['dead', 'delivered'] : [which],
       ...(cause !== null && { cause }),
+      ...(orderingKey !== null && { orderingKey }),
       ...(since !== null && { since: isoInstant(since) }),
       ...(until !== null && { until: isoInstant(until) }),
     },
@@ -115,6 +124,7 @@ function whichSection(state: FormState): Html {
       label: LABELS.cause,
       hint: 'Of dead deliveries: a status such as 503, or an error class such as timeout.',
     }),
+    textField(state, { name: 'orderingKey', label: LABELS.orderingKey, hint: 'Only events with this key.' }),
     textField(state, {
       name: 'since',
       label: 'From (UTC)',

@@ -115,6 +115,10 @@ const FIELDS: FieldTable = {
     label: 'Subject',
     hint: 'Whom the event is about. An erasure finds events by it.',
   }),
+  orderingKey: text({
+    label: 'Ordering key',
+    hint: 'Webhooks with the order by key send events with the same key one after another.',
+  }),
   correlationId: text({ label: 'Correlation id', hint: 'Passed on to receivers. Random if empty.' }),
 };
 

@@ -1,4 +1,6 @@
 /** The actions on the page of a webhook: start, stop, and send a test event. */
+import { validate } from '../../kernel/validation.ts';
+import { giveUpInput } from '../../webhooks/waiting-keys.ts';
 import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
@@ -21,6 +23,19 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
   return [
     switching('start'),
     switching('stop'),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: '/webhooks/{id}/give-up',
+      role: 'operator',
+      respond: async (call) => {
+        const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
+        const done = `The waiting records of the key ${input.orderingKey} are given up.`;
+        return attempted(`/webhooks/${pathId(call)}`, done, () =>
+          webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
+        );
+      },
+    }),
     pages.page({
       for: 'both',
       method: 'POST',

@@ -1,7 +1,7 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
 import { attemptMs } from '../../delivery/claim.ts';
 import { filterText } from '../../domain/filter-text.ts';
-import type { PgpKey, Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { PgpKey, Webhook, WebhookOrder, WebhookState } from '../../domain/webhook.ts';
 import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
@@ -260,10 +260,7 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
   const { customHeaders } = webhook;
   const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
   return [
-    [
-      'Order',
-      webhook.ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests',
-    ],
+    ['Order', orderText(webhook.ordered)],
     ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
     [
       'Rate',
@@ -286,6 +283,11 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
     ],
     ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
   ];
+}
+
+function orderText(ordered: WebhookOrder): string {
+  if (ordered === 'key') return 'events of one ordering key one after another';
+  return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
 }
 
 export function removalSection({ id, mode }: Webhook): Html {

@@ -94,12 +94,32 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
 
 function delivery(): FieldTable {
   return {
-    ordered: tick({
-      label: 'In order',
-      hint:
-        'One batch at a time, in the order of the events. A failing batch blocks the ones behind it until it is ' +
-        'delivered or dead, which may take days. If unticked, up to 8 requests run concurrently.',
-    }),
+    ordered: oneOf(
+      {
+        label: 'Order',
+        choices: [
+          { value: 'none', label: 'None', hint: 'Up to 8 requests run concurrently.' },
+          {
+            value: 'key',
+            label: 'By key',
+            hint:
+              'Events with the same ordering key one after another. A failing event blocks only the events of its key, ' +
+              'until it is delivered or dead.',
+          },
+          {
+            value: 'all',
+            label: 'All events',
+            hint:
+              'One batch at a time. A failing batch blocks the ones behind it until it is delivered or dead, which may ' +
+              'take days.',
+          },
+        ],
+      },
+      {
+        read: (sent, name) => (sent.get(name) === 'key' ? 'key' : sent.get(name) === 'all'),
+        fill: (value, name) => ({ [name]: value === 'key' ? 'key' : value === true ? 'all' : 'none' }),
+      },
+    ),
     batch: tick({
       label: 'Several CloudEvents in one body',
       title: 'Batches',

@@ -13,6 +13,7 @@ import { withOwner } from '../record/owner.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
+import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readActivity, testRegion, testSection } from './webhook-activity.ts';
 import { removalSection, settingsSection, statusRegion, type WebhookFigures, webhookHeader } from './webhook-detail.ts';
 import { failsSince, historySection, incidentsOf } from './webhook-history.ts';
@@ -45,6 +46,8 @@ export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'bo
     }),
   ];
 }
+
+const FIRST_KEYS = { after: '', limit: KEYS_SHOWN };
 
 /** The attempt in the URL, if it is a test of this webhook. */
 async function testOf(
@@ -79,12 +82,13 @@ async function readPage(
   const { store, hasPage, publicUrl } = dependencies;
   const { webhook } = listing;
   const { id, customerId, createdAt, encryptionKeyName } = webhook;
-  const [figures, activity, history, key, eventTypes] = await Promise.all([
+  const [figures, activity, history, key, eventTypes, waitingKeys] = await Promise.all([
     figuresOf(dependencies, listing),
     readActivity(dependencies, call.query, webhook),
     store.stateHistory.ofWebhook(id, STATES_READ),
     encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
     shownTypes(store),
+    webhook.ordered === 'key' ? dependencies.services.webhooks.keyOrder.waitingKeys(id, FIRST_KEYS) : null,
   ]);
   const samples =
     call.may('operator') && webhook.mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;
@@ -93,12 +97,13 @@ async function readPage(
   const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
   const status = { listing, figures: { ...figures, failsSince: failsSince(history) }, hasPage };
   const attempts = activity.attempts.map((attempt) => attempt.id);
-  const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id]);
+  const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id, waitingKeys]);
   const content = (): Html =>
     html`
       ${webhookHeader(call, status)}
       ${testRegion(test)}
       ${statusRegion(call, status)}
+      ${waitingKeysSection(call, id, waitingKeys)}
       ${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}
       ${activitySections(call, webhook, activity)}
       ${samples}

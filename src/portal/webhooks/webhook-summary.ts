@@ -70,12 +70,14 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
     key === '' ? '' : `encrypted with the key ${key}`,
     carriesSeveral(formatOf(sent)) ? batchText(sent.get('maxBatchRecords') ?? '') : ONE_EACH,
     sent.has('thin') ? 'without the data' : '',
-    sent.has('ordered') ? 'in order' : '',
+    ORDERS[sent.get('ordered') ?? ''] ?? '',
     rateText(sent.get('maxRecordsPerSecond') ?? ''),
   ].filter((part) => part !== '');
   const sends = `${name} sends ${events} to ${destination.name}, ${how.join(', ')}.`;
   return `${sends}${isNew ? startText(sent.has('start'), destination) : LATER}`;
 }
+
+const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
 
 const LATER = ' That applies to events that are published from now on.';
 

@@ -149,6 +149,8 @@ export type ReplayRange = {
   readonly states: readonly ReplayableState[];
   /** Only records that were given up for this cause (`FailureGroup`). `states` must be `['dead']`. */
   readonly cause?: string;
+  /** Only records of events with this ordering key. */
+  readonly orderingKey?: string;
 };
 
 export type Replay = ReplayRange & {
@@ -158,8 +160,8 @@ export type Replay = ReplayRange & {
 };
 
 /**
- * A pending record, by its offset. With `ordered` the pending records before it, with `key` those of its key, are sent first, so they become
- * due too.
+ * A pending record, by its offset. With `ordered` the pending records before it are sent first, with `key` those of its key, so they
+ * become due too.
  */
 export type TryNow = {
   readonly webhookNumber: number;
@@ -181,6 +183,30 @@ export type ReplayStore = {
   tryNow(asked: TryNow, audit: AuditEntry): Promise<void>;
 };
 
+/** Batches of a key that are counted. */
+export const WAITING_KEY_BATCHES = 1000;
+
+/** With `ordered` `key`: a key whose records wait, because the first of them failed or is late. */
+export type WaitingKey = {
+  readonly orderingKey: string;
+  /** The first of its records, how often it was tried, and when it is tried next; null: when its turn comes. */
+  readonly firstOffset: number;
+  readonly attemptCount: number;
+  readonly nextAttemptAt: number | null;
+  /** How many of its records wait, the first one included. At most those of `WAITING_KEY_BATCHES` batches are counted. */
+  readonly waitingRecords: number;
+};
+
+export type GivenUpKey = { readonly webhookNumber: number; readonly key: string; readonly now: number };
+
+/** Keys whose records wait (`batch`). */
+export type WaitingKeyStore = {
+  /** Keys behind `after`, in ascending order. */
+  list(webhookNumber: number, after: string, limit: number): Promise<WaitingKey[]>;
+  /** Makes the waiting records of the key dead, except one that is being sent, and returns their number. Works in steps. */
+  giveUp(asked: GivenUpKey, audit: AuditEntry): Promise<number>;
+};
+
 /** A range of offsets, inclusive. */
 export type FoundOffsets = { readonly first: number; readonly last: number };
 
@@ -188,6 +214,7 @@ export type FoundOffsets = { readonly first: number; readonly last: number };
 export type DeliveryVerbs = {
   readonly deliveries: DeliveryStore;
   readonly replays: ReplayStore;
+  readonly waitingKeys: WaitingKeyStore;
   readonly attempts: AttemptStore;
   readonly pulls: PullStore;
 };

@@ -50,7 +50,7 @@ export type DispatchStore = {
   /** Pending batches that were not looked at for their keys, the first ones. */
   unlabelled(webhookNumber: number, limit: number): Promise<readonly PendingBatch[]>;
   /** The first pending batch of each of these keys. */
-  firstOfLanes(webhookNumber: number, lanes: readonly string[]): Promise<readonly PendingBatch[]>;
+  firstOfLanes(webhookNumber: number, orderKeys: readonly string[]): Promise<readonly PendingBatch[]>;
   /** Keys with pending batches behind `after`, in ascending order. */
   lanesAfter(webhookNumber: number, after: string, limit: number): Promise<readonly string[]>;
   readonly records: ReadRecords;

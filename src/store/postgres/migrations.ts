@@ -49,8 +49,8 @@ const RECEIVERS = (schema: string): string => `
 const ORDER_BY_KEY = (schema: string): string => `
   ALTER TABLE event ADD COLUMN ordering_key text COLLATE "C";
   ${statementOf(schema, 'CREATE INDEX event_of_key')}
-  ${altered(schema, 'batch', { added: 'lane' })}
-  ${statementOf(schema, 'CREATE INDEX batch_lane')}`;
+  ${altered(schema, 'batch', { added: 'order_key' })}
+  ${statementOf(schema, 'CREATE INDEX batch_order_key')}`;
 
 /** The same as on SQLite. Nobody holds a webhook. */
 const APPEND_ONLY = (schema: string): string => `

@@ -19,7 +19,7 @@ export const SCHEMA_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   authentication_failure: words('network client at'),
   batch: [
     'webhook_number first_offset last_offset id state attempt_count content_refusals next_attempt_at lease_owner settled_at',
-    'updated_at lane',
+    'updated_at order_key',
   ].flatMap(words),
   customer: words(
     'id name external_id metadata active max_endpoints max_webhooks max_events_per_second created_at updated_at',
@@ -113,9 +113,11 @@ export const UNIQUE_INDEXES: readonly string[] = [
 /** Without them statements are slow. */
 export const OTHER_INDEXES: readonly string[] = [
   'application_customer application_user attempt_record audit_actor audit_at audit_customer audit_id audit_target',
-  'authentication_failure_at authentication_failure_network batch_dead batch_due batch_lane batch_leased batch_pending customer_usage_day',
+  'authentication_failure_at authentication_failure_network batch_dead batch_due batch_leased batch_order_key batch_pending',
+  'customer_usage_day',
   'employee_division erasure_finished erasure_open event_erased event_erased_key event_of_audience event_of_key event_of_type',
-  'event_of_webhook event_subject event_term_event event_term_newest figure_at idempotency_expiry kept_reply_expiry outbox_event passkey_user',
+  'event_of_webhook event_subject event_term_event event_term_newest figure_at idempotency_expiry kept_reply_expiry outbox_event',
+  'passkey_user',
   'portal_link_customer portal_link_expiry',
   'product_updated session_customer session_expiry session_of_user short_lived_expiry subscription_filtered subscription_webhook',
   'webhook_customer webhook_encryption_key webhook_endpoint',

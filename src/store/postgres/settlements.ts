@@ -88,7 +88,7 @@ type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id' | 
   readonly attemptCount: number;
   readonly contentRefusals: number;
   readonly updatedAt: number;
-  readonly lane: string | null;
+  readonly orderKey: string | null;
 };
 const FATES = rowsOf<Fate>('fate', {
   webhookNumber: 'BIGINT',
@@ -104,19 +104,19 @@ const FATES = rowsOf<Fate>('fate', {
   attemptCount: 'BIGINT',
   contentRefusals: 'BIGINT',
   updatedAt: 'BIGINT',
-  lane: 'TEXT',
+  orderKey: 'TEXT',
 });
 const INSERT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    settled_at, updated_at, lane)
+    settled_at, updated_at, order_key)
   SELECT webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at,
-    updated_at, lane
+    updated_at, order_key
   FROM ${FATES.from}`;
 const UPDATE = `
   UPDATE batch AS b
   SET state = fate.state, next_attempt_at = fate.next_attempt_at, lease_owner = NULL, settled_at = fate.settled_at,
     attempt_count = fate.attempt_count, content_refusals = fate.content_refusals, updated_at = fate.updated_at,
-    lane = CASE WHEN fate.state = 'pending' THEN b.lane END
+    order_key = CASE WHEN fate.state = 'pending' THEN b.order_key END
   FROM ${FATES.from}
   WHERE b.webhook_number = fate.webhook_number AND b.first_offset = fate.first_offset AND b.id = fate.id
     AND ${AS_ATTEMPTED('b.', 'fate.attempt_number', 'fate.owner')}`;
@@ -268,29 +268,31 @@ function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate
     attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
     contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
     updatedAt: now,
-    lane: null,
+    orderKey: null,
   };
 }
 
 /** Slow attempts of batches that have a row, or have none. */
 function slowRows({ slow, owner, now }: Settlement, isStored: boolean): Fate[] {
   const wanted = slow.filter((batch) => batch.isStored === isStored);
-  return wanted.map(({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals, lane = null }) => ({
-    webhookNumber,
-    firstOffset,
-    lastOffset,
-    id,
-    attemptNumber,
-    owner,
-    state: 'pending',
-    nextAttemptAt: now,
-    leaseOwner: owner,
-    settledAt: null,
-    attemptCount: attemptNumber,
-    contentRefusals,
-    updatedAt: now,
-    lane,
-  }));
+  return wanted.map(
+    ({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals, orderKey = null }) => ({
+      webhookNumber,
+      firstOffset,
+      lastOffset,
+      id,
+      attemptNumber,
+      owner,
+      state: 'pending',
+      nextAttemptAt: now,
+      leaseOwner: owner,
+      settledAt: null,
+      attemptCount: attemptNumber,
+      contentRefusals,
+      updatedAt: now,
+      orderKey,
+    }),
+  );
 }
 
 function moveOf(settlement: Settlement): Move {

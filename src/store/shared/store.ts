@@ -19,6 +19,7 @@ import { deliveryStore } from './delivery/deliveries.ts';
 import { pullStore } from './delivery/pull.ts';
 import { queueStore } from './delivery/queues.ts';
 import { replayStore } from './delivery/replays.ts';
+import { waitingKeyStore } from './delivery/waiting-keys.ts';
 import { directoryStore, registryStore, useStore } from './directory.ts';
 import { expiryStore } from './expiry.ts';
 import { figureStore } from './figures.ts';
@@ -71,6 +72,7 @@ export function createSharedStore(db: Database, vault: Vault, ids: Ids, access: 
     terms: terms.verbs,
     deliveries: deliveryStore(db, terms),
     replays: replayStore(db),
+    waitingKeys: waitingKeyStore(db),
     attempts: attemptStore(db),
     audit: auditStore(db),
     settings: settingStore(db, vault),

@@ -253,7 +253,7 @@ describe('the state of a delivery', () => {
   ];
   for (const [more, attempts, state, told, base = 0] of cases) {
     it(`is said: ${told.source}`, () => {
-      const webhook = { maxAttempts: 20, progress: progressOf({ state }) };
+      const webhook = { maxAttempts: 20, ordered: false, progress: progressOf({ state }) };
       const shown = { ...delivery, ...more } as Delivery;
       const said = textOf(standing({ delivery: shown, attempts, webhook, base, ahead: null }, NOW));
       assert.match(said, told);
@@ -265,7 +265,7 @@ describe('a delivery behind another one', () => {
   it('names the one that is tried first, and when', () => {
     const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
     const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
-    const webhook = { maxAttempts: 20, progress: progressOf({ state: 'failing' }) };
+    const webhook = { maxAttempts: 20, ordered: true, progress: progressOf({ state: 'failing' }) };
     const shown = standing({ delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
     assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
     assert.match(shown.markup, /href="\/deliveries\/x"/);

@@ -209,7 +209,7 @@ describe('the form of a webhook', () => {
       encryptionKeyName: 'hr',
       'customHeaders.name': ['x-a', '', 'x-b', ''],
       'customHeaders.value': ['1', '', '', ''],
-      ordered: 'on',
+      ordered: 'all',
       standardWebhooks: 'on',
       maxBatchRecords: '10',
       maxRecordsPerSecond: '0.5',

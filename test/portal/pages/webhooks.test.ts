@@ -221,10 +221,11 @@ describe('what a webhook will do', () => {
     ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Events wait until you start it\.$/],
     [
       'endpointId=e&eventTypes=a.b&eventTypes=a.c&eventTypes=a.d&eventTypes=a.e&encryptionKeyName=hr' +
-        '&ordered=on&maxBatchRecords=1&maxRecordsPerSecond=5',
+        '&ordered=all&maxBatchRecords=1&maxRecordsPerSecond=5',
       false,
       /sends a\.b, a\.c and 2 other kinds of events to Shop, encrypted with the key hr, each in a request of its own, in order, at m/,
     ],
+    ['endpointId=e&eventTypes=a.b&ordered=key', false, /up to 100 events in a request, in the order of each key\./],
     [
       'endpointId=e&eventTypes=a.b&format=cloudevents&thin=on',
       false,

@@ -27,7 +27,7 @@ const STOPPED_AMONG = `
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 /** The columns of a `Batch` from `batch`. */
-export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, lane, (
+export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, order_key, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled
@@ -45,37 +45,40 @@ const WAITING_KEYS = `
     SELECT record_offset, data_bytes, event_key FROM outbox
     WHERE webhook_number = @webhookNumber AND record_offset >= @from ORDER BY record_offset LIMIT @limit) AS o
   CROSS JOIN event AS e WHERE e.key = o.event_key ORDER BY o.record_offset`;
-// Index: batch_due, and batch_lane for each that is found.
+// Index: batch_due, and batch_order_key for each that is found.
 const DUE_IN_LANES = `
   SELECT ${BATCH} FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND lane IS NOT NULL
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND order_key IS NOT NULL
     AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
-    AND (lane = '' OR NOT EXISTS (
-      SELECT 1 FROM batch AS b WHERE b.webhook_number = batch.webhook_number AND b.state = 'pending' AND b.lane = batch.lane
+    AND (order_key = '' OR NOT EXISTS (
+      SELECT 1 FROM batch AS b WHERE b.webhook_number = batch.webhook_number AND b.state = 'pending' AND b.order_key = batch.order_key
         AND b.first_offset < batch.first_offset))
   ORDER BY next_attempt_at LIMIT @limit`;
 const NEXT_DUE = `
   SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
-// Index: batch_lane.
+// Index: batch_order_key.
 const UNLABELLED = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND lane IS NULL ORDER BY first_offset LIMIT @limit`;
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key IS NULL ORDER BY first_offset LIMIT @limit`;
 const FIRST_OF_LANES = `
   SELECT ${BATCH}, next_attempt_at AS due_at
   FROM (
     SELECT (
-      SELECT min(b.first_offset) FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.lane = named.value
+      SELECT min(b.first_offset) FROM batch AS b
+      WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.order_key = named.value
     ) AS found_offset
-    FROM texts(@lanes) AS named) AS asked
+    FROM texts(@orderKeys) AS named) AS asked
   CROSS JOIN batch WHERE webhook_number = @webhookNumber AND first_offset = asked.found_offset`;
 // One look-up for each key, however many batches wait for it.
 const LANES_AFTER = `
-  WITH RECURSIVE found (lane) AS (
-    SELECT min(lane) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND lane > @after
+  WITH RECURSIVE found (order_key) AS (
+    SELECT min(order_key) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key > @after
     UNION ALL
-    SELECT (SELECT min(b.lane) FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.lane > found.lane)
-    FROM found WHERE found.lane IS NOT NULL)
-  SELECT lane FROM found WHERE lane IS NOT NULL LIMIT @limit`;
+    SELECT (
+      SELECT min(b.order_key) FROM batch AS b
+      WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.order_key > found.order_key)
+    FROM found WHERE found.order_key IS NOT NULL)
+  SELECT order_key FROM found WHERE order_key IS NOT NULL LIMIT @limit`;
 const BEGIN_SESSION = `
   UPDATE webhook_progress SET session_id = @id, session_at = @at WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 // Index: batch_due, whose first entry of a webhook is its earliest.
@@ -130,12 +133,12 @@ function laneReads(db: Database): Pick<DispatchStore, LaneReads> {
       return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
     },
     unlabelled: async (webhookNumber, limit) => (await db.all(UNLABELLED, { webhookNumber, limit })).map(pending),
-    firstOfLanes: async (webhookNumber, lanes) =>
-      lanes.length === 0
+    firstOfLanes: async (webhookNumber, orderKeys) =>
+      orderKeys.length === 0
         ? []
-        : (await db.all(FIRST_OF_LANES, { webhookNumber, lanes: JSON.stringify(lanes) })).map(pending),
+        : (await db.all(FIRST_OF_LANES, { webhookNumber, orderKeys: JSON.stringify(orderKeys) })).map(pending),
     lanesAfter: async (webhookNumber, after, limit) =>
-      (await db.all(LANES_AFTER, { webhookNumber, after, limit })).map(({ lane }) => String(lane)),
+      (await db.all(LANES_AFTER, { webhookNumber, after, limit })).map((row) => String(row.order_key)),
   };
 }
 

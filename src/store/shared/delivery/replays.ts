@@ -39,6 +39,13 @@ const ERASED = `
       WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1) - @disorder
     AND (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
+// The records of a key in some batches.
+const OF_KEY = `
+  SELECT o.record_offset FROM tuples(@batches) AS b
+  CROSS JOIN outbox AS o CROSS JOIN event AS e
+  WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN CAST(b.value ->> 0 AS BIGINT) AND CAST(b.value ->> 1 AS BIGINT)
+    AND e.key = o.event_key AND e.ordering_key = @key
+  ORDER BY o.record_offset`;
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
 
 /** `batches`: the table; `seen`: the batches that a step examines; `wanted`: the batches to send again; `cause`: null if any will do. */
@@ -86,6 +93,11 @@ export function replayStore(database: Database): ReplayStore {
         const wanted = batches.filter(
           (batch) => states.includes(batch.state) && (cause === undefined || batch.cause === cause),
         );
+        if (range.orderingKey !== undefined) {
+          records += (await offsetsOfKey(database, { ...range, first, last: through }, wanted)).length;
+          first = through + 1;
+          continue;
+        }
         const erased = await erasedOffsets(database, { ...range, first, last: through });
         let at = 0;
         for (const batch of wanted) {
@@ -106,8 +118,9 @@ export function replayStore(database: Database): ReplayStore {
       let entry: AuditEntry | null = audit;
       await runSteps((size) =>
         measured(database, async (db) => {
-          const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
-          for (const part of await partsOf(db, { ...replay, first, last: through })) {
+          const batches = await nextBatches(db, { ...replay, first }, size);
+          const through = endOf(batches, size, last);
+          for (const part of await partsOf(db, { ...replay, first, last: through }, batches)) {
             replayed += await replayStretch(db, { ...replay, ...part }, entry);
             entry = null;
           }
@@ -122,12 +135,33 @@ export function replayStore(database: Database): ReplayStore {
   };
 }
 
-/** The parts of a stretch between erased records. */
-async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
+/** The parts of a stretch between erased records, or with the records of a key. Erased ones have no key. */
+async function partsOf(
+  db: Database,
+  range: ReplayRange,
+  batches: readonly FoundBatch[],
+): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
   const { first, last } = range;
+  if (range.orderingKey !== undefined) {
+    const parts: { first: number; last: number }[] = [];
+    for (const offset of await offsetsOfKey(db, range, batches)) {
+      const before = parts.at(-1);
+      if (before?.last === offset - 1) before.last = offset;
+      else parts.push({ first: offset, last: offset });
+    }
+    return parts;
+  }
   const ends = [first - 1, ...(await erasedOffsets(db, range)), last + 1];
   const parts = ends.slice(1).map((end, at) => ({ first: (ends[at] as number) + 1, last: end - 1 }));
   return parts.filter((part) => part.first <= part.last);
+}
+
+/** In ascending order. */
+async function offsetsOfKey(db: Database, range: ReplayRange, batches: readonly FoundBatch[]): Promise<number[]> {
+  const { webhookNumber, first, last, orderingKey: key = null } = range;
+  const inside = batches.map((batch) => [Math.max(batch.first, first), Math.min(batch.last, last)]);
+  const rows = await db.all(OF_KEY, { webhookNumber, key, batches: JSON.stringify(inside) });
+  return rows.map((row) => Number(row.record_offset));
 }
 
 /** In ascending order. */

@@ -15,8 +15,8 @@ const DUE = `
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 // What waited for its key, after the webhook got another order.
 const FREE = `
-  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = coalesce(next_attempt_at, @now), lane = NULL
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND lane IS NOT NULL
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = coalesce(next_attempt_at, @now), order_key = NULL
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND order_key IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM webhook WHERE number = @webhookNumber AND ordered = 'key')`;
 
 const CHANGED = changedSql('@webhookNumber');

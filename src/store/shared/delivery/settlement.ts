@@ -19,7 +19,7 @@ const TRIED = `webhook_number = @webhookNumber AND first_offset = @firstOffset A
     AND ${AS_ATTEMPTED('', '@attemptNumber', '@owner')}`;
 const SETTLE = `
   UPDATE batch SET state = @state, attempt_count = @attemptNumber, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at,
-    updated_at = @now, lane = NULL WHERE ${TRIED}`;
+    updated_at = @now, order_key = NULL WHERE ${TRIED}`;
 const PEND = `
   UPDATE batch SET next_attempt_at = @at, attempt_count = @attemptCount, lease_owner = NULL, content_refusals = @contentRefusals,
     updated_at = @now WHERE ${TRIED}`;
@@ -29,9 +29,9 @@ const MARK = `
 const TAKE_APART = `DELETE FROM batch WHERE ${TRIED}`;
 const INSERT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner,
-    settled_at, updated_at, lane)
+    settled_at, updated_at, order_key)
   SELECT webhook_number, @firstOffset, @lastOffset, @id, @state, @attemptCount, @contentRefusals, CAST(@nextAttemptAt AS BIGINT),
-    CAST(@leaseOwner AS TEXT), CAST(@settledAt AS BIGINT), @now, CAST(@lane AS TEXT)
+    CAST(@leaseOwner AS TEXT), CAST(@settledAt AS BIGINT), @now, CAST(@orderKey AS TEXT)
   FROM webhook_progress WHERE webhook_number = @webhookNumber`;
 // Most batches are delivered at their first attempt, many at a time. The webhook may have been deleted: its log must not grow again.
 const INSERT_DELIVERED = `
@@ -40,16 +40,17 @@ const INSERT_DELIVERED = `
     @now
   FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
 const INSERT_RUNS = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at, lane)
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at,
+    order_key)
   SELECT p.webhook_number, CAST(run.value ->> 0 AS BIGINT), CAST(run.value ->> 1 AS BIGINT), run.value ->> 2, 'pending', @attemptCount,
     @contentRefusals, CAST(run.value ->> 4 AS BIGINT), @now, run.value ->> 3
   FROM webhook_progress AS p CROSS JOIN tuples(@runs) AS run WHERE p.webhook_number = @webhookNumber`;
 const LABEL = `
-  UPDATE batch SET lane = @lane, next_attempt_at = CAST(@dueAt AS BIGINT)
-  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND lane IS NULL`;
+  UPDATE batch SET order_key = @orderKey, next_attempt_at = CAST(@dueAt AS BIGINT)
+  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND order_key IS NULL`;
 const REPLACE = `
   DELETE FROM batch
-  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND lane IS NULL`;
+  WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND order_key IS NULL`;
 const COUNT_PENDING = `
   UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
 const MOVE = `
@@ -145,7 +146,7 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
       statements.push({ sql: MARK, params: { webhookNumber, firstOffset, id, attemptNumber, owner, now } });
       continue;
     }
-    const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now, lane: batch.lane ?? null };
+    const row = { webhookNumber, firstOffset, lastOffset, id, contentRefusals, now, orderKey: batch.orderKey ?? null };
     const state = {
       state: 'pending',
       attemptCount: attemptNumber,
@@ -160,11 +161,11 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
 
 /** The rows that batches wait in for their keys, and the keys of rows. */
 function laneStatements({ webhookNumber, parked = [], labelled = [], now }: Settlement): Statement[] {
-  const rows = parked.map(({ firstOffset: first, lastOffset: last, id, lane }) => ({
+  const rows = parked.map(({ firstOffset: first, lastOffset: last, id, orderKey }) => ({
     first,
     last,
     id,
-    lane: lane ?? '',
+    orderKey: orderKey ?? '',
   }));
   const waiting = rows.map((run): Run => ({ ...run, dueAt: null }));
   const untried = { webhookNumber, attemptCount: 0, contentRefusals: 0, now };
@@ -175,7 +176,7 @@ function laneStatements({ webhookNumber, parked = [], labelled = [], now }: Sett
       const [run] = runs;
       const row = { webhookNumber, firstOffset, id };
       if (runs.length === 1 && run !== undefined)
-        return [{ sql: LABEL, params: { ...row, lane: run.lane, dueAt: run.dueAt }, expectChanges: 1 }];
+        return [{ sql: LABEL, params: { ...row, orderKey: run.orderKey, dueAt: run.dueAt }, expectChanges: 1 }];
       const tried = { webhookNumber, attemptCount: attemptNumber - 1, contentRefusals, now };
       return [{ sql: REPLACE, params: row, expectChanges: 1 }, insertRuns(runs, tried)];
     }),
@@ -185,7 +186,7 @@ function laneStatements({ webhookNumber, parked = [], labelled = [], now }: Sett
 type Tried = Readonly<Record<'webhookNumber' | 'attemptCount' | 'contentRefusals' | 'now', number>>;
 
 function insertRuns(runs: readonly Run[], tried: Tried): Statement {
-  const rows = runs.map(({ first, last, id, lane, dueAt }) => [first, last, id, lane, dueAt]);
+  const rows = runs.map(({ first, last, id, orderKey, dueAt }) => [first, last, id, orderKey, dueAt]);
   return { sql: INSERT_RUNS, params: { ...tried, runs: JSON.stringify(rows) }, expectChanges: runs.length };
 }
 
@@ -241,7 +242,7 @@ function halvesOf(
   };
   const half = (first: number, last: number, id: string): Statement => ({
     sql: INSERT,
-    params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now, lane: null },
+    params: { ...state, webhookNumber, firstOffset: first, lastOffset: last, id, now, orderKey: null },
     expectChanges: 1,
   });
   return [half(firstOffset, middle, ids[0]), half(middle + 1, lastOffset, ids[1])];
@@ -271,7 +272,7 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
       contentRefusals,
       leaseOwner: null,
       now,
-      lane: null,
+      orderKey: null,
     };
     return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
   }

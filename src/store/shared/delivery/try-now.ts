@@ -1,6 +1,6 @@
 /**
- * Makes a pending record due now (`batch`, `webhook_progress`). An ordered webhook still sends the pending records before it first, and with
- * `ordered` `key` those of its key.
+ * Makes a pending record due now (`batch`, `webhook_progress`). An ordered webhook still sends the pending records before it first, and
+ * with `ordered` `key` those of its key.
  */
 
 import type { AuditEntry } from '../../../domain/audit.ts';
@@ -25,10 +25,10 @@ const DUE = `
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 
-// Index: batch_lane. The others of the key follow one after another.
-const FIRST_OF_LANE = `
-  SELECT min(b.first_offset) AS first FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.lane <> ''
-    AND b.lane = (SELECT own.lane FROM batch AS own WHERE own.webhook_number = @webhookNumber AND own.first_offset = @own)`;
+// Index: batch_order_key. The others of the key follow one after another.
+const FIRST_OF_KEY = `
+  SELECT min(b.first_offset) AS first FROM batch AS b WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.order_key <> ''
+    AND b.order_key = (SELECT own.order_key FROM batch AS own WHERE own.webhook_number = @webhookNumber AND own.first_offset = @own)`;
 
 /**
  * Makes the batch of the record due, and for an ordered webhook every pending batch before it, and has the webhook looked at. Works in
@@ -40,7 +40,7 @@ export async function tryNow(
   audit: AuditEntry,
 ): Promise<void> {
   const of = Number((await database.get(BATCH_OF_RECORD, { webhookNumber, offset }))?.first_offset ?? offset);
-  const first = ordered === 'key' ? await database.get(FIRST_OF_LANE, { webhookNumber, own: of }) : undefined;
+  const first = ordered === 'key' ? await database.get(FIRST_OF_KEY, { webhookNumber, own: of }) : undefined;
   const own = Number(first?.first ?? of);
   let from = ordered === true ? 0 : own;
   let entry: AuditEntry | null = audit;

@@ -1,11 +1,11 @@
 /**
- * Claims the next work of a webhook with order by key (`lanes.ts`): due retries, the first rows of freed keys, then new records. It reads
- * first. Then it chooses without a pause, by what is under way at that moment.
+ * Claims the next work of a webhook with order by key (`key-queues.ts`): due retries, the first rows of freed keys, then new records. It
+ * reads first. Then it chooses without a pause, by the state of each key at that moment.
  */
 import type { Batch, NextLook, Room } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { type DispatchStore, type KeyedRecord, NEVER, type PendingBatch } from '../store/port/dispatch.ts';
-import { cutLanes, type KeyState, type LaneCut, type Lanes, labelled, type Parked, unpark } from './lanes.ts';
+import { cutLanes, type KeyQueues, type KeyState, type LaneCut, labelled, type Parked, unpark } from './key-queues.ts';
 import {
   LABELLED_AT_ONCE,
   LANES_AT_ONCE,
@@ -16,12 +16,12 @@ import {
   WAITING_READ_MAX,
 } from './limits.ts';
 import { LOOK_NOW, recordsOf, WHEN_SETTLED } from './scheduler.ts';
-import type { WebhookLog } from './webhook-logs.ts';
+import type { WebhookLog } from './webhook-log.ts';
 
 /**
  * `through`: the last record that is claimed or passed over; null if the log does not move. `parked`: batches that were passed over.
  */
-export type Work = {
+export type ClaimedWork = {
   readonly batches: readonly Batch[];
   readonly next: NextLook;
   readonly through: number | null;
@@ -48,25 +48,25 @@ export async function selectInLanes(
   { store, newId }: Reading,
   webhook: Webhook,
   log: WebhookLog,
-  lanes: Lanes,
+  queues: KeyQueues,
   room: Room,
-): Promise<Work> {
+): Promise<ClaimedWork> {
   const { now } = room;
-  const later: Work = { batches: [], next: { kind: 'not before', at: now + POLL_MS }, through: null };
-  if (lanes.labels.length > 0 || (await label(store.dispatch, log, lanes, newId))) return later;
-  const rowsBefore = lanes.rows;
-  lanes.released.clear();
-  const found = await read(store.dispatch, webhook, log, lanes, room);
+  const later: ClaimedWork = { batches: [], next: { kind: 'not before', at: now + POLL_MS }, through: null };
+  if (queues.labels.length > 0 || (await label(store.dispatch, log, queues, newId))) return later;
+  const rowsBefore = queues.rows;
+  queues.released.clear();
+  const found = await read(store.dispatch, webhook, log, queues, room);
   // From here on nothing is awaited.
-  if (log.lanes !== lanes) return later;
-  const chosen = createChoice(log, lanes, room);
+  if (log.queues !== queues) return later;
+  const chosen = createChoice(log, queues, room);
   for (const batch of found.due) chosen.due(batch);
   for (const key of found.keys) chosen.first(key, found.rows.get(key));
-  if (found.isSwept) endSweep(lanes, found, rowsBefore);
-  const cut = cutFresh(webhook, log, lanes, room, found, chosen);
+  if (found.isSwept) endSweep(queues, found, rowsBefore);
+  const cut = cutFresh(webhook, log, queues, room, found, chosen);
   const batches = [...chosen.batches(), ...cut.batches];
-  lanes.isWaiting = cut.stopped === 'busy';
-  const next = nextLook(log, lanes, room, { batches, cut, found, waits: chosen.waits() });
+  queues.isWaiting = cut.stopped === 'busy';
+  const next = nextLook(log, queues, room, { batches, cut, found, waits: chosen.waits() });
   return { batches, next, through: cut.through, parked: cut.parked };
 }
 
@@ -74,22 +74,22 @@ export async function selectInLanes(
 async function label(
   dispatch: DispatchStore,
   { webhookNumber }: WebhookLog,
-  lanes: Lanes,
+  queues: KeyQueues,
   newId: () => string,
 ): Promise<boolean> {
-  if (!lanes.isUnlabelled) return false;
+  if (!queues.isUnlabelled) return false;
   // Before the read: it may be set again in the meantime.
-  lanes.isUnlabelled = false;
+  queues.isUnlabelled = false;
   const rows = await dispatch.unlabelled(webhookNumber, LABELLED_AT_ONCE);
   if (rows.length === 0) {
-    lanes.sweep = '';
+    queues.sweep = '';
     return false;
   }
-  lanes.isUnlabelled = true;
+  queues.isUnlabelled = true;
   const keys = await Promise.all(
     rows.map(({ batch }) => dispatch.waitingKeys(webhookNumber, batch.firstOffset, recordsOf({ batch }))),
   );
-  lanes.labels = rows.map((row, n) => labelled(row, keys[n]?.map(({ key }) => key) ?? [], newId));
+  queues.labels = rows.map((row, n) => labelled(row, keys[n]?.map(({ key }) => key) ?? [], newId));
   return true;
 }
 
@@ -97,7 +97,7 @@ async function read(
   dispatch: DispatchStore,
   { maxBatchRecords }: Webhook,
   log: WebhookLog,
-  lanes: Lanes,
+  queues: KeyQueues,
   room: Room,
 ): Promise<Found> {
   const { webhookNumber } = log;
@@ -106,24 +106,24 @@ async function read(
   const wanted = new Set<string>();
   // What lies before the rows goes first.
   if (!isBehind) {
-    for (const key of lanes.freed) {
-      if (lanes.busy.has(key)) lanes.freed.delete(key);
+    for (const key of queues.freed) {
+      if (queues.busy.has(key)) queues.freed.delete(key);
       else if (wanted.size < LANES_AT_ONCE) wanted.add(key);
     }
   }
-  // Rows are left only where a time is due, or a batch is under way: otherwise the last one has gone.
-  const isQuiet = log.dueAt === NEVER && lanes.parkedBatches === 0 && wanted.size === 0;
-  if (lanes.hasRows && isQuiet) lanes.sweep ??= '';
-  const isSwept = !isBehind && lanes.sweep !== null;
-  const swept = isSwept ? await dispatch.lanesAfter(webhookNumber, lanes.sweep ?? '', LANES_AT_ONCE) : [];
-  if (isSwept) lanes.sweep = swept.length < LANES_AT_ONCE ? null : (swept.at(-1) ?? null);
+  // Rows are left only where a time is due, or a batch is in progress: otherwise the last one has gone.
+  const isQuiet = log.dueAt === NEVER && queues.parkedBatches === 0 && wanted.size === 0;
+  if (queues.hasRows && isQuiet) queues.sweep ??= '';
+  const isSwept = !isBehind && queues.sweep !== null;
+  const swept = isSwept ? await dispatch.lanesAfter(webhookNumber, queues.sweep ?? '', LANES_AT_ONCE) : [];
+  if (isSwept) queues.sweep = swept.length < LANES_AT_ONCE ? null : (swept.at(-1) ?? null);
   for (const key of swept) wanted.add(key);
-  const records = await readRecords(dispatch, maxBatchRecords, log, lanes, room);
+  const records = await readRecords(dispatch, maxBatchRecords, log, queues, room);
   const keys = [...wanted];
   const asked = new Set(keys);
-  for (const { key } of records) if (key !== null && !lanes.busy.has(key)) asked.add(key);
-  const rows = lanes.hasRows ? await dispatch.firstOfLanes(webhookNumber, [...asked]) : [];
-  return { due, keys, rows: new Map(rows.map((row) => [row.batch.lane ?? '', row])), isSwept, records };
+  for (const { key } of records) if (key !== null && !queues.busy.has(key)) asked.add(key);
+  const rows = queues.hasRows ? await dispatch.firstOfLanes(webhookNumber, [...asked]) : [];
+  return { due, keys, rows: new Map(rows.map((row) => [row.batch.orderKey ?? '', row])), isSwept, records };
 }
 
 async function readDue(dispatch: DispatchStore, log: WebhookLog, { now, batches }: Room): Promise<readonly Batch[]> {
@@ -140,14 +140,14 @@ async function readRecords(
   dispatch: DispatchStore,
   maxRecords: number,
   log: WebhookLog,
-  lanes: Lanes,
+  queues: KeyQueues,
   room: Room,
 ): Promise<readonly KeyedRecord[]> {
   const [gap] = log.gaps;
   const from = gap?.first ?? log.next;
   const through = gap?.last ?? log.end - 1;
-  if (from > through || room.records <= 0 || lanes.parkedBatches > PARKED_PER_WEBHOOK / 2) return [];
-  const ahead = lanes.hasRows || lanes.parkedBatches > 0 ? PARKED_PER_WEBHOOK : 0;
+  if (from > through || room.records <= 0 || queues.parkedBatches > PARKED_PER_WEBHOOK / 2) return [];
+  const ahead = queues.hasRows || queues.parkedBatches > 0 ? PARKED_PER_WEBHOOK : 0;
   const most = Math.min(Math.max(room.batches * maxRecords, ahead), WAITING_READ_MAX, through - from + 1);
   const records = await dispatch.waitingKeys(log.webhookNumber, from, most);
   const inside = records.filter(({ offset }) => offset <= through);
@@ -157,13 +157,13 @@ async function readRecords(
 }
 
 /** All rows were examined. If there were none, nothing asks for them until one is added. */
-function endSweep(lanes: Lanes, { rows }: Found, rowsBefore: number): void {
-  if (lanes.sweep === null && rows.size === 0 && lanes.rows === rowsBefore) lanes.hasRows = false;
+function endSweep(queues: KeyQueues, { rows }: Found, rowsBefore: number): void {
+  if (queues.sweep === null && rows.size === 0 && queues.rows === rowsBefore) queues.hasRows = false;
 }
 
 type Choice = {
   due(batch: Batch): void;
-  /** Claims what waits first for the key, if nothing of it is under way. */
+  /** Claims the first waiting batch of the key, if the key is free. */
   first(key: string, row: PendingBatch | undefined): void;
   has(key: string): boolean;
   records(): number;
@@ -172,36 +172,37 @@ type Choice = {
   batches(): readonly Batch[];
 };
 
-function createChoice(log: WebhookLog, lanes: Lanes, { now, batches: most, records: allowed }: Room): Choice {
+function createChoice(log: WebhookLog, queues: KeyQueues, { now, batches: most, records: allowed }: Room): Choice {
   const batches: Batch[] = [];
   const keys = new Set<string>();
   let records = 0;
   let isWaiting = false;
   const isFull = (): boolean => batches.length >= most || records >= allowed;
-  const isTaken = (key: string): boolean => keys.has(key) || lanes.busy.has(key) || lanes.released.has(key);
+  const isTaken = (key: string): boolean => keys.has(key) || queues.busy.has(key) || queues.released.has(key);
   const take = (batch: Batch): void => {
     batches.push(batch);
-    if (batch.lane != null && batch.lane !== '') keys.add(batch.lane);
+    if (batch.orderKey != null && batch.orderKey !== '') keys.add(batch.orderKey);
     records += recordsOf({ batch });
   };
   return {
     due: (batch) => {
-      const { lane } = batch;
-      const waits = lane == null || isTaken(lane) || (lane !== '' && (log.gaps[0]?.first ?? NEVER) < batch.firstOffset);
+      const { orderKey } = batch;
+      const waits =
+        orderKey == null || isTaken(orderKey) || (orderKey !== '' && (log.gaps[0]?.first ?? NEVER) < batch.firstOffset);
       if (!isFull() && !waits && !log.held.has(batch.firstOffset)) return take(batch);
       log.dueAt = Math.min(log.dueAt, now);
       isWaiting ||= waits;
     },
     first: (key, row) => {
-      if (isFull()) return void lanes.freed.add(key);
-      if (lanes.released.has(key)) return;
-      lanes.freed.delete(key);
+      if (isFull()) return void queues.freed.add(key);
+      if (queues.released.has(key)) return;
+      queues.freed.delete(key);
       if (isTaken(key)) return;
-      const parked = lanes.parked.get(key)?.[0];
+      const parked = queues.parked.get(key)?.[0];
       if (parked !== undefined && (row === undefined || parked.firstOffset < row.batch.firstOffset)) {
         // Its row is being written. The key is freed again afterwards.
         if (log.writing.has(parked)) return;
-        unpark(lanes, parked);
+        unpark(queues, parked);
         take(parked);
       } else if (row !== undefined && (row.dueAt === null || row.dueAt <= now)) {
         if (!log.held.has(row.batch.firstOffset)) take(row.batch);
@@ -217,7 +218,7 @@ function createChoice(log: WebhookLog, lanes: Lanes, { now, batches: most, recor
 function cutFresh(
   { maxBatchRecords: maxRecords }: Webhook,
   log: WebhookLog,
-  lanes: Lanes,
+  queues: KeyQueues,
   room: Room,
   { records, rows }: Found,
   chosen: Choice,
@@ -225,23 +226,23 @@ function cutFresh(
   const { now } = room;
   const parkedState: KeyState = maxRecords > 1 ? 'blocked' : 'busy';
   const stateOf = (key: string, offset: number): KeyState => {
-    const busyAt = lanes.busy.get(key);
+    const busyAt = queues.busy.get(key);
     if (busyAt !== undefined) return isLong(log.held.get(busyAt)?.at, now) ? 'blocked' : 'busy';
     const row = rows.get(key);
     if (row !== undefined && row.batch.firstOffset < offset) return 'blocked';
-    if ((lanes.parked.get(key)?.[0]?.firstOffset ?? NEVER) < offset) return parkedState;
-    return lanes.released.has(key) || chosen.has(key) ? 'busy' : 'free';
+    if ((queues.parked.get(key)?.[0]?.firstOffset ?? NEVER) < offset) return parkedState;
+    return queues.released.has(key) || chosen.has(key) ? 'busy' : 'free';
   };
   return cutLanes(records, stateOf, {
     webhookNumber: log.webhookNumber,
     maxRecords,
     maxBatches: room.batches - chosen.batches().length,
     recordsAllowed: room.records - chosen.records(),
-    maxParked: PARKED_PER_WEBHOOK - lanes.parkedBatches,
+    maxParked: PARKED_PER_WEBHOOK - queues.parkedBatches,
   });
 }
 
-/** Whether a batch has been under way for so long that others do not wait for it. */
+/** Whether a batch has been in progress for so long that others do not wait for it. */
 function isLong(at: number | undefined, now: number): boolean {
   return at !== undefined && at <= now - SLOW_ATTEMPT_MS;
 }
@@ -253,15 +254,15 @@ type Selected = {
   readonly waits: boolean;
 };
 
-function nextLook(log: WebhookLog, lanes: Lanes, room: Room, { batches, cut, found, waits }: Selected): NextLook {
+function nextLook(log: WebhookLog, queues: KeyQueues, room: Room, { batches, cut, found, waits }: Selected): NextLook {
   const { now } = room;
   if (batches.length >= room.batches) return WHEN_SETTLED;
-  if (lanes.released.size > 0) return LOOK_NOW;
+  if (queues.released.size > 0) return LOOK_NOW;
   const isAtEnd = log.gaps.length === 0 && log.next >= log.end;
-  if (found.records.length === 0 && !isAtEnd && lanes.parkedBatches <= PARKED_PER_WEBHOOK / 2)
+  if (found.records.length === 0 && !isAtEnd && queues.parkedBatches <= PARKED_PER_WEBHOOK / 2)
     return room.records > 0 ? { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS } : LOOK_NOW;
   // The next outcome, or row, is followed by a look in any case.
-  const isWaiting = cut.stopped === 'busy' || cut.stopped === 'parked' || lanes.parkedBatches > PARKED_PER_WEBHOOK / 2;
+  const isWaiting = cut.stopped === 'busy' || cut.stopped === 'parked' || queues.parkedBatches > PARKED_PER_WEBHOOK / 2;
   if (isWaiting) return { kind: 'not before', at: now + SLOW_ATTEMPT_MS };
   return waits ? { kind: 'not before', at: now + POLL_MS } : LOOK_NOW;
 }

@@ -1,13 +1,14 @@
 /**
- * A simulation of order by key: a process with its memory of a webhook, the real claims and settlements, and a store of rows. Claims, outcomes,
- * crashes, replays and changes of the order come in any sequence.
+ * A simulation of order by key: a process with its memory of a webhook, the real claims and settlements, and a store of rows. Claims,
+ * outcomes, crashes, replays and changes of the order come in any sequence.
  */
 import assert from 'node:assert/strict';
 import { claimWork } from '../../src/delivery/claim.ts';
 import { SLOW_ATTEMPT_MS } from '../../src/delivery/limits.ts';
 import { LOOK_NOW } from '../../src/delivery/scheduler.ts';
 import { createSettlementWriter } from '../../src/delivery/settle.ts';
-import { createWebhookLogs, hasWork, noteSettled, type WebhookLog } from '../../src/delivery/webhook-logs.ts';
+import type { WebhookLog } from '../../src/delivery/webhook-log.ts';
+import { createWebhookLogs, hasWork, noteSettled } from '../../src/delivery/webhook-logs.ts';
 import type { Batch, DeliveryTarget, Finished, Job, JobResult, Settlement } from '../../src/domain/batch.ts';
 import type { Webhook, WebhookOrder } from '../../src/domain/webhook.ts';
 import { type DispatchStore, type KeyedRecord, NEVER, type PendingBatch } from '../../src/store/port/dispatch.ts';
@@ -25,7 +26,7 @@ type Row = {
   attemptCount: number;
   contentRefusals: number;
   dueAt: number | null;
-  lane: string | null;
+  orderKey: string | null;
   isLeased: boolean;
 };
 
@@ -48,7 +49,7 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
       attemptNumber: row.attemptCount + 1,
       contentRefusals: row.contentRefusals,
       isStored: true,
-      lane: row.lane,
+      orderKey: row.orderKey,
     });
   const waiting = (row: Row): PendingBatch => ({ batch: batch(row), dueAt: row.dueAt });
   const records = (from: number, limit: number): KeyedRecord[] => {
@@ -57,10 +58,10 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
     return found;
   };
   const due = (now: number, limit: number, held: readonly number[], inLanes: boolean) => {
-    const isFirst = ({ lane, first }: Row): boolean =>
-      !inLanes || lane === '' || !pending().some((other) => other.lane === lane && other.first < first);
+    const isFirst = ({ orderKey, first }: Row): boolean =>
+      !inLanes || orderKey === '' || !pending().some((other) => other.orderKey === orderKey && other.first < first);
     const free = pending().filter(
-      ({ first, dueAt, lane }) => !held.includes(first) && dueAt !== null && (!inLanes || lane !== null),
+      ({ first, dueAt, orderKey }) => !held.includes(first) && dueAt !== null && (!inLanes || orderKey !== null),
     );
     const found = free.filter((row) => (row.dueAt ?? NEVER) <= now && isFirst(row));
     const later = pending().flatMap(({ dueAt }) => (dueAt !== null && dueAt > now ? [dueAt] : []));
@@ -77,15 +78,15 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
     waitingKeys: async (_number, from, limit) => records(from, limit),
     unlabelled: async (_number, limit) =>
       pending()
-        .filter(({ lane }) => lane === null)
+        .filter(({ orderKey }) => orderKey === null)
         .slice(0, limit)
         .map(waiting),
-    firstOfLanes: async (_number, lanes) => {
-      reads += lanes.length;
-      return lanes.flatMap((lane) => pending().find((row) => row.lane === lane) ?? []).map(waiting);
+    firstOfLanes: async (_number, queues) => {
+      reads += queues.length;
+      return queues.flatMap((orderKey) => pending().find((row) => row.orderKey === orderKey) ?? []).map(waiting);
     },
     lanesAfter: async (_number, after, limit) =>
-      [...new Set(pending().flatMap(({ lane }) => (lane !== null && lane > after ? [lane] : [])))]
+      [...new Set(pending().flatMap(({ orderKey }) => (orderKey !== null && orderKey > after ? [orderKey] : [])))]
         .toSorted()
         .slice(0, limit),
   };
@@ -123,14 +124,14 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
             id: sent.id,
             state: 'pending',
             dueAt: null,
-            lane: null,
+            orderKey: null,
           };
       Object.assign(row, {
         state: isPending ? 'pending' : fate.kind,
         dueAt: isPending && 'at' in fate ? fate.at : null,
         attemptCount: fate.kind === 'release' ? sent.attemptNumber - 1 : sent.attemptNumber,
         isLeased: false,
-        lane: isPending ? row.lane : null,
+        orderKey: isPending ? row.orderKey : null,
       });
       if (!sent.isStored) insert(row);
     }
@@ -144,13 +145,13 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
             id: one.id,
             state: 'pending',
             dueAt: now,
-            lane: one.lane ?? null,
+            orderKey: one.orderKey ?? null,
           };
       Object.assign(row, { attemptCount: one.attemptNumber, isLeased: true });
       if (!one.isStored) insert(row);
     }
-    for (const { firstOffset: first, lastOffset: last, id, lane = '' } of parked)
-      insert({ ...plain, first, last, id, lane, state: 'pending', dueAt: null });
+    for (const { firstOffset: first, lastOffset: last, id, orderKey = '' } of parked)
+      insert({ ...plain, first, last, id, orderKey, state: 'pending', dueAt: null });
     for (const {
       batch: { firstOffset, attemptNumber },
       runs,
@@ -362,20 +363,26 @@ export function createSimulation({
     replay: (pick: number): void => {
       for (const row of rows.values()) {
         if (row.state === 'pending' || (row.first + pick) % 3 !== 0) continue;
-        Object.assign(row, { state: 'pending', attemptCount: 0, dueAt: now, lane: null });
+        Object.assign(row, { state: 'pending', attemptCount: 0, dueAt: now, orderKey: null });
         replays += 1;
       }
       read();
     },
     reorder: (to: WebhookOrder): void => {
       if (ordered === 'key' && to !== 'key')
-        for (const row of store.pending()) Object.assign(row, { dueAt: row.dueAt ?? now, lane: null });
+        for (const row of store.pending()) Object.assign(row, { dueAt: row.dueAt ?? now, orderKey: null });
       if (to !== ordered) replays += 1;
       ordered = to;
       read();
     },
     log: current,
     jobs: () => jobs.length,
-    ...{ read, claim, settle, crash, check, finish, store },
+    read,
+    claim,
+    settle,
+    crash,
+    check,
+    finish,
+    store,
   };
 }

@@ -1,8 +1,8 @@
 /**
  * Order by key (`ordered: "key"`): what the process that sends for a webhook remembers of its keys, and how records are cut into batches so
- * that no two batches under way have a key in common. No I/O.
+ * that no two claimed batches have a key in common. No I/O.
  *
- * A record whose key is under way or has failed is passed over: it is parked. After a while a parked batch gets a pending row without a due
+ * A record whose key is busy or has failed is passed over: it is parked. After a while a parked batch gets a pending row without a due
  * time, so that neither memory nor the position of the webhook waits for its key. When the batches before it have ended, its key is freed,
  * and the first row of the key is claimed.
  */
@@ -11,7 +11,7 @@ import { BATCH_BYTES } from '../domain/limits.ts';
 import { batchId } from '../kernel/ids.ts';
 import type { KeyedRecord, PendingBatch } from '../store/port/dispatch.ts';
 
-export type Lanes = {
+export type KeyQueues = {
   /** The keys of claimed batches, each with the first offset of its batch. */
   readonly busy: Map<string, number>;
   /** Batches that were passed over and have no row yet, by key and in order. */
@@ -36,7 +36,7 @@ export type Lanes = {
   readonly released: Set<string>;
 };
 
-export function createLanes(): Lanes {
+export function createLanes(): KeyQueues {
   return {
     busy: new Map(),
     parked: new Map(),
@@ -55,82 +55,83 @@ export function createLanes(): Lanes {
 }
 
 /** Something of the webhook was changed from outside: all its rows are looked at again. */
-export function examineAgain(lanes: Lanes): void {
-  Object.assign(lanes, { isUnlabelled: true });
-  rowsAdded(lanes);
-  for (const key of lanes.parked.keys()) lanes.freed.add(key);
+export function examineAgain(queues: KeyQueues): void {
+  Object.assign(queues, { isUnlabelled: true });
+  rowsAdded(queues);
+  for (const key of queues.parked.keys()) queues.freed.add(key);
 }
 
-export function rowsAdded(lanes: Lanes): void {
-  lanes.hasRows = true;
-  lanes.rows += 1;
+export function rowsAdded(queues: KeyQueues): void {
+  queues.hasRows = true;
+  queues.rows += 1;
 }
 
 /** The keys of a batch, each once. */
-export function keysOf({ keys, lane }: Batch): readonly string[] {
-  if (keys === undefined) return lane == null || lane === '' ? [] : [lane];
+export function keysOf({ keys, orderKey }: Batch): readonly string[] {
+  if (keys === undefined) return orderKey == null || orderKey === '' ? [] : [orderKey];
   return [...new Set(keys.filter((key) => key !== null))];
 }
 
-export function occupy({ busy }: Lanes, batches: readonly Batch[]): void {
+export function occupy({ busy }: KeyQueues, batches: readonly Batch[]): void {
   for (const batch of batches) for (const key of keysOf(batch)) busy.set(key, batch.firstOffset);
 }
 
-export function park(lanes: Lanes, { batch, isBlocked }: Parked): void {
-  const lane = batch.lane ?? '';
-  const waiting = lanes.parked.get(lane) ?? [];
-  lanes.parked.set(lane, waiting);
+export function park(queues: KeyQueues, { batch, isBlocked }: Parked): void {
+  const orderKey = batch.orderKey ?? '';
+  const waiting = queues.parked.get(orderKey) ?? [];
+  queues.parked.set(orderKey, waiting);
   // Records that returned to the log may come before others of their key.
   const later = waiting.findIndex(({ firstOffset }) => firstOffset > batch.firstOffset);
   waiting.splice(later === -1 ? waiting.length : later, 0, batch);
-  lanes.parkedBatches += 1;
-  if (isBlocked) lanes.blocked.add(batch);
+  queues.parkedBatches += 1;
+  if (isBlocked) queues.blocked.add(batch);
 }
 
 /** The batch has a row now, or is claimed. */
-export function unpark(lanes: Lanes, batch: Batch): void {
-  const lane = batch.lane ?? '';
-  const waiting = lanes.parked.get(lane) ?? [];
+export function unpark(queues: KeyQueues, batch: Batch): void {
+  const orderKey = batch.orderKey ?? '';
+  const waiting = queues.parked.get(orderKey) ?? [];
   const at = waiting.indexOf(batch);
   if (at === -1) return;
   waiting.splice(at, 1);
-  if (waiting.length === 0) lanes.parked.delete(lane);
-  lanes.parkedBatches -= 1;
-  lanes.blocked.delete(batch);
+  if (waiting.length === 0) queues.parked.delete(orderKey);
+  queues.parkedBatches -= 1;
+  queues.blocked.delete(batch);
 }
 
-/** The batch is no longer under way. `isOver`: nothing of it is left to be sent. */
-function release(lanes: Lanes, batch: Batch, isOver: boolean): void {
+/** The batch is no longer in progress. `isOver`: nothing of it is left to be sent. */
+function release(queues: KeyQueues, batch: Batch, isOver: boolean): void {
   for (const key of keysOf(batch)) {
-    if (lanes.busy.get(key) === batch.firstOffset) lanes.busy.delete(key);
-    lanes.released.add(key);
-    if (isOver && (lanes.hasRows || lanes.parked.has(key))) lanes.freed.add(key);
+    if (queues.busy.get(key) === batch.firstOffset) queues.busy.delete(key);
+    queues.released.add(key);
+    if (isOver && (queues.hasRows || queues.parked.has(key))) queues.freed.add(key);
   }
 }
 
 /** Outcomes are written: what waited for batches of which nothing is left may go. `settled` has an entry for each outcome. */
-export function endInLanes(lanes: Lanes, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
+export function endInLanes(queues: KeyQueues, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
   for (const [at, { job, result }] of finished.entries()) {
     if (job.batch === null) continue;
     const { fate = null, runs } = settled[at] ?? {};
     const isPending =
       runs !== undefined || fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
     if (isPending) {
-      rowsAdded(lanes);
+      rowsAdded(queues);
       // What waits for it in memory waits for long now.
-      for (const key of keysOf(job.batch)) for (const parked of lanes.parked.get(key) ?? []) lanes.blocked.add(parked);
+      for (const key of keysOf(job.batch))
+        for (const parked of queues.parked.get(key) ?? []) queues.blocked.add(parked);
     }
-    release(lanes, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
+    release(queues, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
   }
 }
 
 /** Whether something waits for the end of the batch, so that its outcome is written immediately. */
-export function isAwaited(lanes: Lanes, batch: Batch): boolean {
-  return lanes.isWaiting || batch.isStored || keysOf(batch).some((key) => lanes.parked.has(key));
+export function isAwaited(queues: KeyQueues, batch: Batch): boolean {
+  return queues.isWaiting || batch.isStored || keysOf(batch).some((key) => queues.parked.has(key));
 }
 
 /** Whether anything waits that does not depend on the log. */
-export function hasLaneWork({ isUnlabelled, sweep, freed, labels }: Lanes): boolean {
+export function hasLaneWork({ isUnlabelled, sweep, freed, labels }: KeyQueues): boolean {
   return labels.length === 0 && (isUnlabelled || sweep !== null || freed.size > 0);
 }
 
@@ -244,7 +245,7 @@ function batchOf(webhookNumber: number, { first, last, bytes, createdAt, keys }:
     attemptNumber: 1,
     contentRefusals: 0,
   };
-  return { ...plain, isStored: false, lane: laneOf(keys), keys };
+  return { ...plain, isStored: false, orderKey: laneOf(keys), keys };
 }
 
 function laneOf(keys: readonly (string | null)[]): string | null {
@@ -261,18 +262,18 @@ export function runsOf(
   dueAt: number | null,
   newId: () => string,
 ): Run[] {
-  const runs: { first: number; last: number; id: string; lane: string; dueAt: number | null }[] = [];
+  const runs: { first: number; last: number; id: string; orderKey: string; dueAt: number | null }[] = [];
   const seen = new Set<string>();
   for (const [at, key] of keys.entries()) {
-    const lane = key ?? '';
+    const orderKey = key ?? '';
     const offset = firstOffset + at;
     const before = runs.at(-1);
-    if (before?.lane === lane) {
+    if (before?.orderKey === orderKey) {
       before.last = offset;
       continue;
     }
-    runs.push({ first: offset, last: offset, id: newId(), lane, dueAt: seen.has(lane) ? null : dueAt });
-    if (lane !== '') seen.add(lane);
+    runs.push({ first: offset, last: offset, id: newId(), orderKey, dueAt: seen.has(orderKey) ? null : dueAt });
+    if (orderKey !== '') seen.add(orderKey);
   }
   return runs;
 }
@@ -284,33 +285,33 @@ export function labelled(
   newId: () => string,
 ): Labelled {
   const runs = runsOf({ firstOffset: batch.firstOffset, keys }, dueAt, newId);
-  return { batch, runs: runs.map((run) => ({ ...run, dueAt: run.lane === '' ? dueAt : null })) };
+  return { batch, runs: runs.map((run) => ({ ...run, dueAt: run.orderKey === '' ? dueAt : null })) };
 }
 
 /**
- * An outcome with order by key. A failed batch of several keys leaves a row for each run of them, so that each key waits for its own
- * records alone. A batch without a row that is given back leaves none: its records return to the log.
+ * An outcome with order by key. A failed batch of several keys leaves a row for each run of them, so that each key waits only for its own
+ * records. A batch without a row that is given back leaves none: its records return to the log.
  */
 export function inLanes(settled: SettledBatch, newId: () => string): SettledBatch {
   const { batch, fate, attempt, bytes } = settled;
   if (batch === null || fate === null) return settled;
-  const { firstOffset, lastOffset, lane, keys, isStored } = batch;
+  const { firstOffset, lastOffset, orderKey, keys, isStored } = batch;
   if (isReturned(batch, fate)) return { batch: null, fate: null, attempt, ...(bytes !== undefined && { bytes }) };
   if (fate.kind === 'halve') {
-    if (lane == null)
+    if (orderKey == null)
       return keys === undefined ? settled : { ...settled, runs: runsOf({ firstOffset, keys }, fate.at, newId) };
     const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
     const [left, right] = fate.halfIds;
-    const dueAt = lane === '' ? fate.at : null;
+    const dueAt = orderKey === '' ? fate.at : null;
     const runs = [
-      { first: firstOffset, last: middle, id: left, lane, dueAt: fate.at },
-      { first: middle + 1, last: lastOffset, id: right, lane, dueAt },
+      { first: firstOffset, last: middle, id: left, orderKey, dueAt: fate.at },
+      { first: middle + 1, last: lastOffset, id: right, orderKey, dueAt },
     ];
     return { ...settled, runs };
   }
   if (fate.kind !== 'retry' || isStored || keys === undefined) return settled;
-  const runs = lane == null ? runsOf({ firstOffset, keys }, fate.at, newId) : null;
-  const own = [{ first: firstOffset, last: lastOffset, id: batch.id, lane: lane ?? '', dueAt: fate.at }];
+  const runs = orderKey == null ? runsOf({ firstOffset, keys }, fate.at, newId) : null;
+  const own = [{ first: firstOffset, last: lastOffset, id: batch.id, orderKey: orderKey ?? '', dueAt: fate.at }];
   return { ...settled, runs: runs ?? own };
 }
 

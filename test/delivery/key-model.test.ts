@@ -1,9 +1,9 @@
-/** Order by key, in a simulation (`support/lane-simulation.ts`). */
+/** Order by key, in a simulation (`support/key-simulation.ts`). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from '../../src/delivery/limits.ts';
-import { createSimulation } from '../support/lane-simulation.ts';
+import { createSimulation } from '../support/key-simulation.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', null, null] as const;
 const common = [

@@ -1,0 +1,68 @@
+/** `GET /webhooks/{id}/waiting-keys` and `POST /webhooks/{id}/give-up` (contract §5.9). */
+import { z } from 'zod';
+import { refuseField } from '../../kernel/refusal.ts';
+import { textSchema } from '../../kernel/schemas.ts';
+import { validate } from '../../kernel/validation.ts';
+import {
+  givenUpView,
+  giveUpInput,
+  WAITING_KEYS_DEFAULT,
+  WAITING_KEYS_MAX,
+  waitingKeysInput,
+  waitingKeysView,
+} from '../../webhooks/waiting-keys.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import type { Webhooks } from '../../webhooks/webhooks.ts';
+import { requireMatch } from '../conditional.ts';
+import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { jsonBody, type Route } from '../route.ts';
+
+export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Route<'both'>[] {
+  return [
+    {
+      for: 'both',
+      method: 'GET',
+      path: `${EDGE}/webhooks/{id}/waiting-keys`,
+      access: 'guarded',
+      tag: 'webhooks',
+      operationId: 'listWaitingKeys',
+      summary: 'List the keys whose records wait',
+      description:
+        'With `ordered: "key"`: keys whose first record failed or is late, so that the others of the key wait.',
+      query: {
+        after: { schema: textSchema(0, 200).default(''), description: 'The `nextAfter` of the page before.' },
+        limit: {
+          schema: z.int().min(1).max(WAITING_KEYS_MAX).default(WAITING_KEYS_DEFAULT),
+          description: 'How many keys at most.',
+        },
+      },
+      replies: {
+        200: { description: 'The keys', schema: waitingKeysView },
+        409: { description: 'The webhook does not keep the order by key' },
+      },
+      respond: async (call) => {
+        const limit = call.query.get('limit') ?? String(WAITING_KEYS_DEFAULT);
+        if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > WAITING_KEYS_MAX)
+          throw refuseField('limit', `must be an integer from 1 to ${WAITING_KEYS_MAX}`);
+        const asked = validate(waitingKeysInput, { after: call.query.get('after') ?? '', limit: Number(limit) });
+        return okReply(await webhooks.keyOrder.waitingKeys(idInPath(call), asked));
+      },
+    },
+    actionRoute('webhooks', 'give-up', 'Give up the waiting records of a key', {
+      for: 'both',
+      operationId: 'giveUpKey',
+      description:
+        'With `ordered: "key"`: the waiting records of the key are dead, except one that is being sent, and later records of the key ' +
+        'go on. They can be sent again.',
+      body: jsonBody(giveUpInput),
+      replies: {
+        200: { description: 'How many records are dead now', schema: givenUpView },
+        409: { description: 'The webhook does not keep the order by key' },
+      },
+      respond: async (call, id, acting) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return okReply(await webhooks.keyOrder.giveUp(id, validate(giveUpInput, call.body), acting));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+/** The keys of a webhook whose records wait, on its page. */
+import { type Html, html } from '../../http/html.ts';
+import type { WaitingKeys } from '../../webhooks/waiting-keys.ts';
+import type { PageCall } from '../frame/call.ts';
+import { actionButton, linkButton, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { countOf, sentence, time } from '../parts/text.ts';
+
+/** Keys on the page. */
+export const KEYS_SHOWN = 20;
+
+/** Null if no key waits. */
+export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, keys: WaitingKeys | null): Html | null {
+  const worst = keys?.items.toSorted((one, other) => other.attemptCount - one.attemptCount)[0];
+  if (keys === null || worst === undefined) return null;
+  const count = countOf(keys.items.length, 'key');
+  const isOne = keys.items.length === 1 && keys.nextAfter === null;
+  const failed =
+    worst.attemptCount === 0
+      ? ''
+      : `; key ${worst.orderingKey} failed ${worst.attemptCount === 1 ? 'once' : `${worst.attemptCount} times`}`;
+  return section({
+    title: `${keys.nextAfter === null ? count : `More than ${count}`} ${isOne ? 'waits' : 'wait'}${failed}`,
+    id: 'waiting-keys',
+    lead: 'The first record of these keys failed or is late. It holds back the other records of its key, and no others.',
+    content: table({
+      caption: 'Waiting keys',
+      columns: [
+        { label: 'Key', kind: 'main' },
+        { label: 'Records that wait' },
+        { label: 'Failed attempts of the first' },
+        { label: 'Last error' },
+        { label: 'Next attempt' },
+        { label: 'Actions', kind: 'actions' },
+      ],
+      rows: keys.items.map(({ orderingKey, waitingRecords, attemptCount, error, nextAttemptAt }) => [
+        orderingKey,
+        String(waitingRecords),
+        String(attemptCount),
+        error === null ? '–' : sentence(error),
+        nextAttemptAt === null ? 'when its turn comes' : time(Date.parse(nextAttemptAt)),
+        may('operator')
+          ? html`${giveUpButton(csrf, webhookId, orderingKey)}${sendAgain(webhookId, orderingKey)}`
+          : null,
+      ]),
+      empty: html``,
+    }),
+  });
+}
+
+function giveUpButton(csrf: Html, webhookId: string, orderingKey: string): Html {
+  return actionButton({
+    action: `/webhooks/${webhookId}/give-up`,
+    csrf,
+    fields: { orderingKey },
+    label: 'Give up',
+    longLabel: `Give up the waiting records of the key ${orderingKey}`,
+  });
+}
+
+function sendAgain(webhookId: string, orderingKey: string): Html {
+  const query = new URLSearchParams({ webhook: webhookId, state: 'dead', orderingKey });
+  return linkButton({ href: `/deliveries/replay?${query}`, label: 'Send dead ones again', kind: 'quiet' });
+}

@@ -1,0 +1,76 @@
+/** With `ordered` `key`: the keys whose records wait, and giving up the waiting records of a key (`batch`). Works in steps. */
+
+import type { AuditEntry } from '../../../domain/audit.ts';
+import type { Database, Statement } from '../../port/database.ts';
+import { type GivenUpKey, WAITING_KEY_BATCHES, type WaitingKey, type WaitingKeyStore } from '../../port/deliveries.ts';
+import { measured, runSteps } from '../../port/steps.ts';
+import { auditStatement } from '../audit.ts';
+import { dueNowStatements } from '../changes.ts';
+import { readRow, resultsByStatement } from '../table.ts';
+
+const PENDING = "b.webhook_number = @webhookNumber AND b.state = 'pending'";
+// One look-up of batch_order_key for each key. A bounded number of its batches is counted.
+const WAITING = `
+  WITH RECURSIVE found (order_key) AS (
+    SELECT min(b.order_key) FROM batch AS b WHERE ${PENDING} AND b.order_key > @after
+    UNION ALL
+    SELECT (SELECT min(b.order_key) FROM batch AS b WHERE ${PENDING} AND b.order_key > found.order_key)
+    FROM found WHERE found.order_key IS NOT NULL),
+  listed AS (
+    SELECT order_key, (SELECT min(b.first_offset) FROM batch AS b WHERE ${PENDING} AND b.order_key = found.order_key) AS first_offset
+    FROM found WHERE order_key IS NOT NULL LIMIT @limit)
+  SELECT listed.order_key AS ordering_key, listed.first_offset, batch.attempt_count, batch.next_attempt_at, (
+      SELECT sum(counted.records) FROM (
+        SELECT b.last_offset - b.first_offset + 1 AS records FROM batch AS b WHERE ${PENDING} AND b.order_key = listed.order_key
+        LIMIT ${WAITING_KEY_BATCHES}) AS counted) AS waiting_records
+  FROM listed CROSS JOIN batch
+  WHERE batch.webhook_number = @webhookNumber AND batch.first_offset = listed.first_offset ORDER BY listed.order_key`;
+
+const STRETCH = `
+  SELECT max(first_offset) AS last, count(*) AS batches FROM (
+    SELECT b.first_offset FROM batch AS b WHERE ${PENDING} AND b.order_key = @key AND b.first_offset >= @from
+    ORDER BY b.first_offset LIMIT @limit) AS stretch`;
+// An attempt in progress decides itself.
+const GIVEN_UP = `webhook_number = @webhookNumber AND state = 'pending' AND order_key = @key AND first_offset BETWEEN @from AND @last
+    AND lease_owner IS NULL`;
+const COUNT = `
+  UPDATE webhook_position SET pending_records = pending_records - coalesce((
+    SELECT sum(last_offset - first_offset + 1) FROM batch WHERE ${GIVEN_UP}), 0)
+  WHERE webhook_number = @webhookNumber`;
+const GIVE_UP = `
+  UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = @now, updated_at = @now, order_key = NULL
+  WHERE ${GIVEN_UP} RETURNING first_offset, last_offset`;
+
+export function waitingKeyStore(database: Database): WaitingKeyStore {
+  return {
+    list: async (webhookNumber, after, limit) =>
+      (await database.all(WAITING, { webhookNumber, after, limit })).map((row) => readRow<WaitingKey>(row)),
+    giveUp: (asked, audit) => giveUp(database, asked, audit),
+  };
+}
+
+async function giveUp(database: Database, { webhookNumber, key, now }: GivenUpKey, audit: AuditEntry): Promise<number> {
+  let from = 0;
+  let records = 0;
+  let entry: AuditEntry | null = audit;
+  await runSteps((size) =>
+    measured(database, async (db) => {
+      const stretch = await db.get(STRETCH, { webhookNumber, key, from, limit: size });
+      const last = Number(stretch?.last ?? from);
+      const asked = { webhookNumber, key, from, last };
+      const ending: Statement = { sql: GIVE_UP, params: { ...asked, now } };
+      const list = [
+        { sql: COUNT, params: asked },
+        ending,
+        ...dueNowStatements(webhookNumber),
+        ...(entry === null ? [] : [auditStatement(entry)]),
+      ];
+      const { rows } = resultsByStatement(list, await db.commit(list))(ending);
+      for (const row of rows) records += Number(row.last_offset) - Number(row.first_offset) + 1;
+      entry = null;
+      from = last + 1;
+      return { done: Number(stretch?.batches ?? 0) < size };
+    }),
+  );
+  return records;
+}

@@ -1,0 +1,107 @@
+/** With `ordered: "key"` (contract §5.9): the keys whose records wait, and giving up the waiting records of one. */
+import { z } from 'zod';
+import type { Acting } from '../domain/acting.ts';
+import type { Webhook } from '../domain/webhook.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { instant, isoInstant, textSchema } from '../kernel/schemas.ts';
+import type { DeliveryVerbs, LastAttempt, WaitingKey } from '../store/port/deliveries.ts';
+
+export const WAITING_KEYS_MAX = 200;
+export const WAITING_KEYS_DEFAULT = 50;
+
+export const waitingKeysInput = z.object({
+  after: textSchema(0, 200).default(''),
+  limit: z.int().min(1).max(WAITING_KEYS_MAX).default(WAITING_KEYS_DEFAULT),
+});
+export type WaitingKeysInput = z.output<typeof waitingKeysInput>;
+
+export const waitingKeysView = z
+  .object({
+    items: z.array(
+      z.object({
+        orderingKey: z.string(),
+        waitingRecords: z
+          .int()
+          .meta({ description: 'How many of its records wait; at most 1,000 batches are counted.' }),
+        firstOffset: z.int().meta({ description: 'The record that the others of the key wait for.' }),
+        attemptCount: z.int().meta({ description: 'How often that record was sent.' }),
+        nextAttemptAt: instant.nullable().meta({ description: 'Null: when its turn comes.' }),
+        responseStatus: z.int().nullable().meta({ description: 'Of the last attempt of that record.' }),
+        errorClass: z.string().nullable(),
+        error: z.string().nullable(),
+      }),
+    ),
+    nextAfter: z.string().nullable().meta({ description: 'The `after` of the next page; null on the last one.' }),
+  })
+  .meta({ id: 'WaitingKeys', description: 'The keys of a webhook whose records wait, in ascending order.' });
+export type WaitingKeys = z.infer<typeof waitingKeysView>;
+
+export const giveUpInput = z
+  .strictObject({ orderingKey: textSchema(1, 200) })
+  .meta({ id: 'GiveUpInput', description: 'The key whose waiting records are given up.' });
+type GiveUpInput = z.output<typeof giveUpInput>;
+
+export const givenUpView = z
+  .object({ givenUp: z.int() })
+  .meta({ id: 'GivenUp', description: 'How many records are dead now.' });
+
+type Dependencies = {
+  readonly store: DeliveryVerbs;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly wake: () => void;
+};
+
+export type KeyOrder = {
+  /** The keys whose records wait because the first of them failed or is late. Throws 409 without `ordered: "key"`. */
+  waitingKeys(id: string, input: WaitingKeysInput): Promise<WaitingKeys>;
+  /** Makes the waiting records of a key dead, except one that is being sent. They can be sent again. */
+  giveUp(id: string, input: GiveUpInput, acting: Acting): Promise<{ readonly givenUp: number }>;
+};
+
+export function createKeyOrder(
+  { store, clock, ids, wake }: Dependencies,
+  get: (id: string) => Promise<Webhook>,
+): KeyOrder {
+  const inOrder = async (id: string): Promise<Webhook> => {
+    const webhook = await get(id);
+    if (webhook.ordered === 'key') return webhook;
+    throw new Refusal('invalid_state', 'the webhook does not keep the order by key: no key waits', {
+      inPortal: 'The webhook does not keep the order by key, so no key waits.',
+    });
+  };
+  return {
+    waitingKeys: async (id, { after, limit }) => {
+      const { webhookNumber } = (await inOrder(id)).progress;
+      const found = await store.waitingKeys.list(webhookNumber, after, limit + 1);
+      const keys = found.slice(0, limit);
+      const attempts = await store.attempts.lastOf(keys.map(({ firstOffset: offset }) => ({ webhookNumber, offset })));
+      const nextAfter = found.length > limit ? (keys.at(-1)?.orderingKey ?? null) : null;
+      return { items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)), nextAfter };
+    },
+    giveUp: async (id, { orderingKey: key }, { actor }) => {
+      const { progress, customerId } = await inOrder(id);
+      const now = clock();
+      const givenUp = await store.waitingKeys.giveUp(
+        { webhookNumber: progress.webhookNumber, key, now },
+        {
+          id: ids.uuid(),
+          at: now,
+          actor,
+          action: 'webhook.give-up',
+          target: `webhook:${id}`,
+          customerId,
+          changes: { orderingKey: { from: key, to: null } },
+        },
+      );
+      wake();
+      return { givenUp };
+    },
+  };
+}
+
+function viewKey({ nextAttemptAt, ...key }: WaitingKey, attempt: LastAttempt | null): WaitingKeys['items'][number] {
+  const { responseStatus = null, errorClass = null, errorMessage: error = null } = attempt ?? {};
+  return { ...key, nextAttemptAt: isoInstant(nextAttemptAt), responseStatus, errorClass, error };
+}
