@@ -67,7 +67,7 @@ export function rowsAdded(queues: KeyQueues): void {
 }
 
 /** The keys of a batch, each once. */
-export function keysOf({ keys, orderKey }: Batch): readonly string[] {
+function keysOf({ keys, orderKey }: Batch): readonly string[] {
   if (keys === undefined) return orderKey == null || orderKey === '' ? [] : [orderKey];
   return [...new Set(keys.filter((key) => key !== null))];
 }
@@ -257,7 +257,7 @@ function laneOf(keys: readonly (string | null)[]): string | null {
  * Consecutive records of one key each. The first run of a key is due at `dueAt`; the later ones wait for it. Runs without a key wait for
  * nothing.
  */
-export function runsOf(
+function runsOf(
   { firstOffset, keys }: { readonly firstOffset: number; readonly keys: readonly (string | null)[] },
   dueAt: number | null,
   newId: () => string,

@@ -92,9 +92,11 @@ export function createConnections(destination: Destination, way: Way): Connectio
   function reuse(connection: OutboundConnection): void {
     connection.steps = null;
     if (serveNext(() => connection)) return;
-    if (closed) return drop(connection);
-    idle.push(connection);
-    watchIdle();
+    if (closed) drop(connection);
+    else {
+      idle.push(connection);
+      watchIdle();
+    }
   }
 
   function discard(connection: OutboundConnection): void {

@@ -99,7 +99,7 @@ export function startExchange(
   const finish = (isExact: boolean): void => {
     complete = true;
     // Another client may see another end of a response that violates HTTP.
-    const isRegular = head !== null && head.isPersistent && head.problems.length === 0 && !announcesForbiddenBody(head);
+    const isRegular = head?.isPersistent === true && head.problems.length === 0 && !announcesForbiddenBody(head);
     end({ reusable: isExact && isRegular });
   };
 

@@ -14,7 +14,7 @@ export const waitingKeysInput = z.object({
   after: textSchema(0, 200).default(''),
   limit: z.int().min(1).max(WAITING_KEYS_MAX).default(WAITING_KEYS_DEFAULT),
 });
-export type WaitingKeysInput = z.output<typeof waitingKeysInput>;
+type WaitingKeysInput = z.output<typeof waitingKeysInput>;
 
 export const waitingKeysView = z
   .object({

@@ -278,6 +278,7 @@ it('several webhooks are read together, each with its own batches and records, i
   const [first, second, , later] = batches.map((batch) => ({
     ...batch,
     attemptNumber: 2,
+    orderKey: null,
     bytes: Buffer.byteLength(JSON.stringify({ n: 0 })) + RECORD_OVERHEAD_BYTES,
   }));
   assert.deepEqual(due, [[second, first], [later], [later]]);

@@ -10,8 +10,16 @@ import { databaseUrlOf, type Service } from './service.ts';
 
 type Source = { readonly table: string; readonly columns: Readonly<Record<string, string>> };
 
-/** The tables of version 1 whose rows come from elsewhere. */
-const SOURCES: Readonly<Record<string, Source>> = { webhook_progress: { table: 'webhook_status', columns: {} } };
+/** The tables of version 1 whose rows come from elsewhere, and the columns that had other values. */
+const SOURCES: Readonly<Record<string, Source>> = {
+  webhook_progress: { table: 'webhook_status', columns: {} },
+  webhook: { table: 'webhook', columns: { ordered: "ordered = 'webhook'" } },
+};
+
+/** What to select for these columns of an earlier table. */
+function valuesOf(table: string, columns: readonly string[]): string {
+  return columns.map((column) => `${SOURCES[table]?.columns[column] ?? column} AS ${column}`).join(', ');
+}
 
 const schemaOf = (database: 'driver' | 'postgres', version: number): string =>
   readFileSync(new URL(`../store/${database}/schemas/${version}.sql`, import.meta.url), 'utf8');
@@ -38,10 +46,11 @@ function sqliteTo(file: string, version: number): void {
   for (const table of tables) {
     const from = SOURCES[table]?.table ?? table;
     const found = columnsOf('newer', from);
-    const columns = columnsOf('main', table)
-      .filter((column) => found.includes(column))
-      .join(', ');
-    db.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM newer.${from}`);
+    const columns = columnsOf('main', table).filter((column) => found.includes(column));
+    const values = valuesOf(table, columns);
+    db.exec(
+      `DELETE FROM main.${table}; INSERT INTO main.${table} (${columns.join(', ')}) SELECT ${values} FROM newer.${from}`,
+    );
   }
   db.close();
   for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true });
@@ -68,9 +77,13 @@ async function postgresTo(t: TestContext, url: string, version: number): Promise
   const [found, wanted] = [await listed(newer), await listed(earlier)];
   for (const [table, itsColumns] of wanted) {
     const from = SOURCES[table]?.table ?? table;
-    const common = itsColumns.filter((column) => found.get(from)?.includes(column)).join(', ');
+    const shared = itsColumns.filter((column) => found.get(from)?.includes(column));
+    const common = shared.join(', ');
     if (common === '' || table === 'schema_change' || table === 'instance') continue;
-    const { rows } = await newer.query(`SELECT coalesce(json_agg(t), '[]')::text AS all FROM ${from} AS t`);
+    const values = valuesOf(table, shared);
+    const { rows } = await newer.query(
+      `SELECT coalesce(json_agg(t), '[]')::text AS all FROM (SELECT ${values} FROM ${from}) AS t`,
+    );
     await earlier.query(`DELETE FROM ${table}`);
     await earlier.query(
       `INSERT INTO ${table} (${common}) OVERRIDING SYSTEM VALUE
