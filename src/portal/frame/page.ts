@@ -56,6 +56,8 @@ export type PageDefinition<C> = {
   readonly maxBytes?: number;
   /** The page's script requests it periodically, so it does not extend the session. */
   readonly isBackground?: boolean;
+  /** Only the page's script reads it: it gets refusals as the error body of the API, which costs less than a page. */
+  readonly isStream?: boolean;
   /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
   readonly isForCustomers?: boolean;
   /**
@@ -233,6 +235,7 @@ function createRoutes(dependencies: Dependencies): Routes {
 
   const route: Routes['route'] = (definition, role, enter) => {
     const { for: whom, method, path, maxBytes = ADMIN_REQUEST_BYTES, isBackground = false, signedOut } = definition;
+    const { isStream = false } = definition;
     const isForm = method === 'POST';
     return {
       for: whom,
@@ -246,7 +249,7 @@ function createRoutes(dependencies: Dependencies): Routes {
       freeQuery: true,
       replies: {},
       ...(isForm && { body: { ...FORM, maxBytes } }),
-      refuse,
+      ...(!isStream && { refuse }),
       ...(isForm && {
         admit: async (request) => {
           const context = await recognise(request, definition);
@@ -301,6 +304,7 @@ export function createPages(dependencies: Dependencies): Pages {
         path,
         role: 'viewer',
         isBackground: true,
+        isStream: true,
         signedOut: signedOutStream,
         respond: async (call) => {
           enterLive(customerId, call.session.id, call.signal);
