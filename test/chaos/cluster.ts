@@ -18,7 +18,7 @@ import { FAULT_LASTS_MS, type FaultSpan, type History, type Kept, type Violation
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher } from './publisher.ts';
 import { createReader } from './reader.ts';
-import { type Kind, startReceivers } from './receivers.ts';
+import { type Kind, orderOf, startReceivers } from './receivers.ts';
 import { listed, randomNumbers, stillPending } from './run.ts';
 import { type Servers, startServers } from './servers.ts';
 import { createTokenClients } from './tokens.ts';
@@ -59,7 +59,7 @@ export type ClusterReport = {
 export type ClusterOptions = { readonly seed: number; readonly durationMs: number; tell(text: string): void };
 
 const TYPE = 'chaos.happened';
-const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard'];
+const KINDS: readonly Kind[] = ['plain', 'ordered', 'keyed', 'batched', 'standard'];
 const INSTANCES = 3;
 /** Longer and shorter than a lease. */
 const PAUSED_MAX_MS = 12_000;
@@ -207,7 +207,7 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
   }
   problems.push(...receivers.problems);
   const history: History = {
-    webhooks: KINDS.map((name) => ({ name, ordered: name === 'ordered', kept: kept.get(name) ?? [] })),
+    webhooks: KINDS.map((name) => ({ name, ordered: orderOf(name), kept: kept.get(name) ?? [] })),
     publishes: publisher.publishes,
     arrivals: receivers.arrivals,
     erasures: [],
@@ -254,9 +254,9 @@ async function subscribe(
     const endpoint = await makeEndpoint(admin, { ...rest, secret: secrets[0] ?? '' }, {});
     const webhook = await makeWebhook(admin, endpoint, [TYPE], {
       name: kind,
-      ordered: kind === 'ordered',
+      ordered: orderOf(kind),
       // In order, one request waits for the one before. Batches of 5 fell behind publishers who take all the processor has.
-      maxBatchRecords: kind === 'plain' ? 1 : kind === 'ordered' ? 20 : 50,
+      maxBatchRecords: kind === 'plain' ? 1 : orderOf(kind) === false ? 50 : 20,
       standardWebhooks: kind === 'standard',
     });
     await startWebhook(admin, webhook);

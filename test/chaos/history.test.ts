@@ -18,6 +18,7 @@ const ERASED = 2;
 const publish = (n: number, more: Partial<Publish> = {}): Publish => ({
   key: `key-${n}`,
   subject: n === ERASED ? 'jane' : null,
+  orderingKey: n === 1 ? null : `order-${n % 3}`,
   askedAt: 10 * n,
   acknowledgements: [{ at: 10 * n + 1, eventId: `event-${n}`, duplicate: false }],
   ...more,
@@ -48,6 +49,7 @@ const kept = all.map((offset) => ({
 const webhooks = [
   { name: 'plain', ordered: false, kept },
   { name: 'ordered', ordered: true, kept },
+  { name: 'keyed', ordered: 'key' as const, kept },
 ];
 
 const tried = (askedAt: number, passed: boolean) => ({ askedAt, answeredAt: askedAt + 1, passed });
@@ -77,6 +79,11 @@ const RIGHT: History = {
     arrival('ordered', [1, ERASED], { attemptAtMs: 400 }),
     arrival('ordered', [1]),
     arrival('ordered', [3]),
+    arrival('keyed', [1]),
+    arrival('keyed', [0], { accepted: false }),
+    arrival('keyed', [1]),
+    arrival('keyed', [0]),
+    arrival('keyed', [3]),
   ],
   erasures: [{ subject: 'jane', repliedAtMs: 500 }],
   readings: [
@@ -145,6 +152,16 @@ const WRONG: readonly [what: string, kind: Violation['kind'], history: Partial<H
     'an ordered webhook whose delivery is not in order within itself',
     'reordered',
     { arrivals: [...RIGHT.arrivals.slice(0, 3), arrival('ordered', [1, 0]), arrival('ordered', [3])] },
+  ],
+  [
+    'a webhook with order by key that sent a record of a key before the one before it was accepted',
+    'reordered',
+    { arrivals: [...RIGHT.arrivals.slice(0, -3), arrival('keyed', [3]), arrival('keyed', [0]), arrival('keyed', [1])] },
+  ],
+  [
+    'a webhook with order by key that sent a record of a key again after a later one',
+    'reordered',
+    { arrivals: [...RIGHT.arrivals, arrival('keyed', [0])] },
   ],
   [
     'an ordered webhook that numbers events against the order of their acknowledgements',

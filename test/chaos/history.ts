@@ -10,6 +10,8 @@ export type Sequence = number;
 export type Publish = {
   readonly key: string;
   readonly subject: string | null;
+  /** Absent: the event has none. */
+  readonly orderingKey?: string | null;
   readonly askedAt: Sequence;
   readonly acknowledgements: readonly {
     readonly at: Sequence;
@@ -70,7 +72,11 @@ export type FaultSpan = { readonly fromMs: number; readonly untilMs: number };
 export const FAULT_LASTS_MS = 12_000;
 
 export type History = {
-  readonly webhooks: readonly { readonly name: string; readonly ordered: boolean; readonly kept: readonly Kept[] }[];
+  readonly webhooks: readonly {
+    readonly name: string;
+    readonly ordered: boolean | 'key';
+    readonly kept: readonly Kept[];
+  }[];
   readonly publishes: readonly Publish[];
   readonly arrivals: readonly Arrival[];
   readonly erasures: readonly Erasure[];
@@ -191,36 +197,72 @@ function* gaps({ webhooks, arrivals }: History): Generator<Violation> {
   }
 }
 
-/**
- * An ordered webhook sends a record when all before it were accepted, sends none again once a later one went out, and numbers records
- * in the order in which they were acknowledged. An erasure may remove the last records of a batch that has gone out: the batch then goes
- * out again without them.
- */
+/** Records that are kept in order among themselves, and the deliveries of them. */
+type Queue = { readonly name: string; readonly offsets: readonly number[]; readonly arrivals: readonly Arrival[] };
+
+/** An ordered webhook is one queue; with order by key there is one for each key. It numbers records as they were acknowledged. */
 function* reordered({ webhooks, publishes, arrivals, paused = false }: History): Generator<Violation> {
-  for (const { name, kept } of webhooks.filter(({ ordered }) => ordered)) {
+  for (const { name, ordered, kept } of webhooks) {
+    if (ordered === false) continue;
     const discarded = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
-    const settled = new Set(discarded);
-    let next = 0;
-    let highest = -1;
-    for (const { webhook, records, accepted } of arrivals) {
-      if (webhook !== name) continue;
-      let before = -1;
-      for (const { offset } of records) {
-        if (offset <= before)
-          yield { kind: 'reordered', detail: `${name}: offset ${offset} follows ${before} in one delivery` };
-        before = offset;
-      }
-      const first = records[0]?.offset ?? 0;
-      while (settled.has(next)) next += 1;
-      if (first > next)
-        yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
-      const isLateRepeat = paused && records.every(({ offset }) => settled.has(offset));
-      if (before < highest && !isLateRepeat)
-        yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
-      for (const { offset } of records) if (!discarded.has(offset)) highest = Math.max(highest, offset);
-      if (accepted) for (const { offset } of records) settled.add(offset);
-    }
+    const own = arrivals.filter(({ webhook }) => webhook === name);
+    const queues = ordered === 'key' ? queuesByKey(name, kept, publishes, own) : [queueOf(name, kept, own)];
+    for (const queue of queues) yield* outOfOrder(queue, discarded, paused);
     yield* numberedBackwards(name, kept, publishes);
+  }
+}
+
+function queueOf(name: string, kept: readonly Kept[], arrivals: readonly Arrival[]): Queue {
+  return { name, offsets: kept.map(({ offset }) => offset).sort((a, b) => a - b), arrivals };
+}
+
+function queuesByKey(
+  name: string,
+  kept: readonly Kept[],
+  publishes: readonly Publish[],
+  arrivals: readonly Arrival[],
+): Queue[] {
+  const keyed = publishes.filter(({ orderingKey }) => orderingKey != null);
+  return [...Map.groupBy(keyed, ({ orderingKey }) => orderingKey)].map(([orderingKey, events]) => {
+    const keys = new Set(events.map(({ key }) => key));
+    const ids = new Set(events.flatMap(({ acknowledgements: [first] }) => first?.eventId ?? []));
+    const ofKey = arrivals.flatMap((arrival) => {
+      const records = arrival.records.filter(({ key }) => keys.has(key));
+      return records.length === 0 ? [] : [{ ...arrival, records }];
+    });
+    const keptOfKey = kept.filter(({ eventId }) => ids.has(eventId));
+    return queueOf(`${name}, key ${orderingKey}`, keptOfKey, ofKey);
+  });
+}
+
+/**
+ * A queue sends a record when all before it were accepted, and sends none again once a later one went out. An erasure may remove the last
+ * records of a batch that has gone out: the batch then goes out again without them.
+ */
+function* outOfOrder(
+  { name, offsets, arrivals }: Queue,
+  discarded: ReadonlySet<number>,
+  paused: boolean,
+): Generator<Violation> {
+  const settled = new Set(discarded);
+  let waiting = 0;
+  let highest = -1;
+  for (const { records, accepted } of arrivals) {
+    let before = -1;
+    for (const { offset } of records) {
+      if (offset <= before)
+        yield { kind: 'reordered', detail: `${name}: offset ${offset} follows ${before} in one delivery` };
+      before = offset;
+    }
+    const first = records[0]?.offset ?? 0;
+    while (settled.has(offsets[waiting] ?? -1)) waiting += 1;
+    const next = offsets[waiting] ?? Number.POSITIVE_INFINITY;
+    if (first > next) yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
+    const isLateRepeat = paused && records.every(({ offset }) => settled.has(offset));
+    if (before < highest && !isLateRepeat)
+      yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
+    for (const { offset } of records) if (!discarded.has(offset)) highest = Math.max(highest, offset);
+    if (accepted) for (const { offset } of records) settled.add(offset);
   }
 }
 

@@ -28,6 +28,7 @@ const REQUESTS_AT_ONCE = 4;
 const EVENTS_PER_REQUEST_MAX = 12;
 const EVENTS_PER_LIFE_MAX = 120;
 const SUBJECTS_AT_ONCE = 6;
+const ORDERS = 8;
 const PAYLOAD_MAX_LENGTH = 400;
 
 export function createPublisher(type: string, random: () => number): Publisher {
@@ -44,8 +45,9 @@ export function createPublisher(type: string, random: () => number): Publisher {
     const key = `key-${made++}`;
     const subject = below(2) === 0 ? (subjects[below(subjects.length)] ?? null) : null;
     const data = { key, filling: 'x'.repeat(below(PAYLOAD_MAX_LENGTH)) };
-    const body = { type, data, idempotencyKey: key, ...(subject === null ? {} : { subject }) };
-    const asked = { key, subject, askedAt: sequence++, acknowledgements: [], body };
+    const orderingKey = below(4) === 0 ? null : `order-${below(ORDERS)}`;
+    const body = { type, data, idempotencyKey: key, orderingKey, ...(subject === null ? {} : { subject }) };
+    const asked = { key, subject, orderingKey, askedAt: sequence++, acknowledgements: [], body };
     publishes.push(asked);
     return asked;
   };

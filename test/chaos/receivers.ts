@@ -10,7 +10,11 @@ import { sharedCertificates } from '../support/journey.ts';
 import { decodePayload, verifyDelivery } from '../support/verification.ts';
 import type { Arrival } from './history.ts';
 
-export type Kind = 'plain' | 'ordered' | 'batched' | 'encrypted' | 'standard' | 'oauth';
+export type Kind = 'plain' | 'ordered' | 'keyed' | 'batched' | 'encrypted' | 'standard' | 'oauth';
+
+export function orderOf(kind: Kind): boolean | 'key' {
+  return kind === 'keyed' ? 'key' : kind === 'ordered';
+}
 
 export type Receiver = {
   readonly kind: Kind;

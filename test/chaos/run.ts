@@ -25,7 +25,7 @@ import { temporaryFolder, writeCaFile } from '../support/service.ts';
 import { type Erasure, type History, type Kept, type Violation, violations } from './history.ts';
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher, type Door } from './publisher.ts';
-import { type Kind, newSecret, type Receiver, startReceivers } from './receivers.ts';
+import { type Kind, newSecret, orderOf, type Receiver, startReceivers } from './receivers.ts';
 
 /** The work under way when the service, or the command beside it, is killed. */
 export const MOMENTS = [
@@ -57,7 +57,7 @@ export type ChaosReport = {
 export type ChaosOptions = { readonly seed: number; readonly kills: number; tell(text: string): void };
 
 const TYPE = 'chaos.happened';
-const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'encrypted', 'standard', 'oauth'];
+const KINDS: readonly Kind[] = ['plain', 'ordered', 'keyed', 'batched', 'encrypted', 'standard', 'oauth'];
 /** How long after something began the kill comes at the latest; in half of all cases it comes right after the reply instead. */
 const KILLED_WITHIN_MS: Readonly<Record<Exclude<Moment, 'start' | 'master key'>, number>> = {
   publish: 250,
@@ -149,8 +149,8 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
       );
       const webhook = await makeWebhook(admin, endpoint, [TYPE], {
         name: kind,
-        ordered: kind === 'ordered',
-        maxBatchRecords: kind === 'plain' ? 1 : kind === 'ordered' ? 5 : 50,
+        ordered: orderOf(kind),
+        maxBatchRecords: kind === 'plain' ? 1 : orderOf(kind) === false ? 50 : 5,
         standardWebhooks: kind === 'standard',
         ...(kind === 'encrypted' && { encryptionKeyName: 'chaos' }),
       });
@@ -181,7 +181,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
       const reply = await admin.post('events/erase', { subject });
       if (reply.status >= 300) faults.push(`erasing was answered with ${reply.status}: ${JSON.stringify(reply.body)}`);
       else erasures[at] = { subject, repliedAtMs: Date.now() };
-    } else if (moment === 'replay' && kind !== 'ordered') {
+    } else if (moment === 'replay' && orderOf(kind) === false) {
       const since = new Date(Date.now() - below(20_000)).toISOString();
       const reply = await admin.post(`webhooks/${webhook.id}/replay`, { since, states: ['delivered', 'dead'] });
       if (reply.status >= 400) faults.push(`a replay was answered with ${reply.status}: ${JSON.stringify(reply.body)}`);
@@ -243,7 +243,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
   faults.push(...(await databaseFaults(join(dataDir, DATABASE_FILE))));
 
   const history: History = {
-    webhooks: KINDS.map((name) => ({ name, ordered: name === 'ordered', kept: kept.get(name) ?? [] })),
+    webhooks: KINDS.map((name) => ({ name, ordered: orderOf(name), kept: kept.get(name) ?? [] })),
     publishes: publisher.publishes,
     arrivals: receivers.arrivals,
     erasures,
