@@ -3,7 +3,7 @@
  * `synchronous=FULL`, to a local HTTPS receiver in a process of its own; beside it, in the same run, the rate of bare POSTs of
  * the same body by the same client with nothing around them. Absolute figures belong to one machine and moment; the ratio lasts.
  *
- *     node scripts/run.mjs scripts/bench/outbox.ts [rounds] [part of a mode's name]
+ *     node scripts/run.mjs --development scripts/bench/outbox.ts [rounds] [part of a mode's name]
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

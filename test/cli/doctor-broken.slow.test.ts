@@ -34,7 +34,7 @@ const FAST = 'commits: fsync is off: a crash of the server can destroy the datab
 const AHEAD = `
   INSERT INTO webhook (number, id, name, mode, event_types, custom_headers, ordered, max_batch_records, retry_policy,
     max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-  VALUES (1, 'w', 'Orders', 'pull', '[]', '[]', false, 1, 'linear', 5, false, 0, 10, 0, 0);
+  VALUES (1, 'w', 'Orders', 'pull', '[]', '[]', 'none', 1, 'linear', 5, false, 0, 10, 0, 0);
   INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, base_offset, failure_streak, dead_streak)
   VALUES (1, true, 'running', 0, 1, 0, 0);
   INSERT INTO webhook_position (webhook_number) VALUES (1)`;

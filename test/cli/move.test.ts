@@ -32,7 +32,7 @@ const ROWS = `
   INSERT INTO webhook (number, id, name, endpoint_id, event_types, filter, custom_headers, encryption_key_name, ordered,
     max_batch_records, max_records_per_second, retry_policy, max_attempts, standard_webhooks, heartbeat_seconds,
     timeout_seconds, created_at, updated_at)
-  VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 1,
+  VALUES (7, 'w', 'Orders', 'e', '["*"]', '{"data.total":  {"$gte": 1e2}}', '[{"name": "x-a",  "value": "1"}]', 'key', 'webhook',
     100, 0.1, 'linear', 5, 0, 0, 10, 1, 1);
   DELETE FROM sqlite_sequence WHERE name = 'webhook';
   INSERT INTO sqlite_sequence (name, seq) VALUES ('webhook', 41);
@@ -45,11 +45,11 @@ const ROWS = `
     WHERE name = 'employee.updated';
   INSERT INTO event_term VALUES ('Zm9v', '', 17, 'data.a'), ('Zm9v', '*', 17, 'data.b'), ('abc', '*', 3, 'data.a');
   INSERT INTO event_term_progress VALUES ('employee.updated', '["data.a"]', 17);
-  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash)
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, erased_at, content_hash, ordering_key)
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL,
-    randomblob(32) FROM n;
+    randomblob(32), 'order-' || i FROM n;
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;
-  INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5, 5), (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL, 4);
+  INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5, 5, NULL), (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL, 4, 'order-17');
   INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
     request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
   SELECT i, 'a' || i, 7, 'delivery', 'b0', 0, 0, 1, i, 'h: 1', 200, NULL, randomblob(20), NULL, NULL, '{}' FROM n;

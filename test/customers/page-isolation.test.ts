@@ -59,6 +59,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
       'action',
       'method',
       'next',
+      'orderingKey',
       'outcome',
       'panel',
       'path',

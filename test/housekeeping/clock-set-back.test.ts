@@ -78,6 +78,7 @@ describe('after the clock was set back', () => {
       [stateAt, sessionAt, failingSinceAt],
       Array.from({ length: 3 }, () => d.clock()),
     );
+    await d.looked();
     d.advance(300_000);
     dispatcher.wake();
     assert.deepEqual((await connected.at.next()).records, []);

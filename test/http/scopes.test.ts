@@ -109,6 +109,9 @@ const GUARDED: readonly Line[] = [
   // It is not in mode `pull`.
   ['POST webhooks/{id}/acknowledge', 'records:read', 409, { throughOffset: 0 }],
   ['POST webhooks/{id}/replay', 'deliveries:replay', 200],
+  // It keeps no order by key.
+  ['GET webhooks/{id}/waiting-keys', 'deliveries:view', 409],
+  ['POST webhooks/{id}/give-up', 'deliveries:replay', 409, { orderingKey: 'order-17' }],
   ['POST webhooks/{id}/start', 'webhooks:manage', 200],
   ['POST webhooks/{id}/stop', 'webhooks:manage', 200],
   ['DELETE webhooks/{id}', 'webhooks:manage', 204],

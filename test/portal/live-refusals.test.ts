@@ -20,7 +20,7 @@ describe('the stream of a live page', () => {
       const { status, headers } = await request(`${service.url}${path}`, { token });
       assert.equal(status, 404, path);
       // Not a page: only scripts read it, and a customer may ask often.
-      assert.match(headers.get('content-type') ?? '', /^application\/json/, path);
+      assert.match(headers.get('content-type') ?? '', /^text\/plain/, path);
     }
     assert.equal(
       service.log

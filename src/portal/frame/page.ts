@@ -56,7 +56,7 @@ export type PageDefinition<C> = {
   readonly maxBytes?: number;
   /** The page's script requests it periodically, so it does not extend the session. */
   readonly isBackground?: boolean;
-  /** Only the page's script reads it: it gets refusals as the error body of the API, which costs less than a page. */
+  /** Only the page's script reads it: it gets a refusal as a line of text, which costs less than a page. */
   readonly isStream?: boolean;
   /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
   readonly isForCustomers?: boolean;
@@ -249,7 +249,7 @@ function createRoutes(dependencies: Dependencies): Routes {
       freeQuery: true,
       replies: {},
       ...(isForm && { body: { ...FORM, maxBytes } }),
-      ...(!isStream && { refuse }),
+      refuse: isStream ? refuseStream : refuse,
       ...(isForm && {
         admit: async (request) => {
           const context = await recognise(request, definition);
@@ -275,6 +275,12 @@ function createRoutes(dependencies: Dependencies): Routes {
 
   return { route, refuse };
 }
+
+const refuseStream: NonNullable<Route['refuse']> = ({ status, code, headers }) => ({
+  status,
+  headers: { ...headers, 'Content-Type': 'text/plain;charset=UTF-8' },
+  body: `${code}\n`,
+});
 
 /** Throws unless the form was made for this browser. */
 function checkForm({ request, form }: OpenCall, { isNew, cookie }: RequestContext, publicHost: string | null): void {

@@ -21,7 +21,7 @@ async function start(t: TestContext, webhooks: number) {
       created_at, updated_at) VALUES ('e', 'e', 'https://a.example', '', '', 0, false, false, true, false, 0, 0);
     INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
       max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-    SELECT n, n, n, 'e', '[]', '[]', false, 1, 'linear', 5, false, 0, 10, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
+    SELECT n, n, n, 'e', '[]', '[]', 'none', 1, 'linear', 5, false, 0, 10, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
     INSERT INTO webhook_progress (webhook_number, state, state_at, failure_streak, dead_streak)
     SELECT n, 'running', 0, 0, 0 FROM generate_series(1, ${webhooks}) AS n;
     INSERT INTO webhook_position (webhook_number) SELECT webhook_number FROM webhook_progress`);

@@ -36,7 +36,7 @@ async function subscribe(db: PostgresDatabase): Promise<void> {
     await db.run(`
       INSERT INTO webhook (number, id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy,
         max_attempts, standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
-      VALUES (${number}, 'w${number}', 'w', 'e', '[]', '[]', false, 100, 'linear', 1, false, 0, 15, 0, 0);
+      VALUES (${number}, 'w${number}', 'w', 'e', '[]', '[]', 'none', 100, 'linear', 1, false, 0, 15, 0, 0);
       INSERT INTO webhook_progress (webhook_number, state, state_at, failure_streak, dead_streak) VALUES (${number}, 'running', 0, 0, 0);
       INSERT INTO webhook_position (webhook_number) VALUES (${number});
       INSERT INTO subscription (pattern, customer_id, webhook_number, filtered) VALUES ${rows}`);
@@ -194,7 +194,7 @@ it('publishing updates no row', async (t) => {
 describe('an event whose publication was not answered', () => {
   const again = async (db: PostgresDatabase, { id, type, idempotency }: NewEvent, key = rowKeyOf(id)) =>
     db.all(
-      `SELECT holder, appended FROM publish_event(@key, @id, @type, '{}', NULL, '', 'c', NULL, @now, CAST(@publisher AS TEXT),
+      `SELECT holder, appended FROM publish_event(@key, @id, @type, '{}', NULL, '', 'c', NULL, NULL, @now, CAST(@publisher AS TEXT),
          CAST(@name AS TEXT), CAST(@expiresAt AS BIGINT), CAST(@hash AS BYTEA), '{}', true)`,
       {
         key,
