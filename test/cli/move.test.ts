@@ -49,7 +49,8 @@ const ROWS = `
   SELECT i, 'id' || i, 'order.created', json_object('text', 'a' || char(10) || '€"\\', 'i', i), NULL, 'c', NULL, i, NULL,
     randomblob(32), 'order-' || i FROM n;
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes) SELECT 7, i, i, 10 FROM n;
-  INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5, 5, NULL), (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL, 4, 'order-17');
+  INSERT INTO batch VALUES (7, 0, 0, 'b0', 'delivered', 1, 0, NULL, NULL, 5, 5, NULL),
+    (7, 1, 1, 'b1', 'pending', 1, 0, 99, 'owner', NULL, 4, 'order-17');
   INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
     request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
   SELECT i, 'a' || i, 7, 'delivery', 'b0', 0, 0, 1, i, 'h: 1', 200, NULL, randomblob(20), NULL, NULL, '{}' FROM n;
