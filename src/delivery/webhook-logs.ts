@@ -310,13 +310,16 @@ function isPending(fate: BatchFate | null): fate is Pending {
 }
 
 /**
- * Claims under another order begin. False: not yet, because batches of unknown keys are in progress, or batches that ignored keys.
+ * Claims under another order begin. False: not yet, because batches of unknown keys are in progress, or batches that ignored keys, or rows
+ * are being written that wait for their keys.
  */
 export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
   if (log.order === order) return true;
   const isByKey = order === 'key' || log.order === 'key';
-  const isBusy = [...log.held.values()].some(({ isParked }) => !isParked);
+  const isBusy = log.writing.size > 0 || [...log.held.values()].some(({ isParked }) => !isParked);
   if (isByKey && isBusy) return false;
+  // Rows that waited for their keys have no time.
+  if (log.order === 'key') log.dueAt = 0;
   if (log.queues !== null) returnParked(log);
   log.order = order;
   log.queues = order === 'key' ? createLanes() : null;

@@ -172,6 +172,24 @@ describe('order by key', () => {
     assert.deepEqual(await d.rows("SELECT 1 FROM batch WHERE state = 'pending'"), []);
   });
 
+  it('sends rows that waited for their keys under another order, however they came to be', async (t) => {
+    for (const ordered of [false, true]) {
+      const d = await openDispatching(t);
+      const { at } = await d.connect({ webhook: { ordered, maxBatchRecords: 1 } });
+      at.answer(() => ({ status: 500 }));
+      await publish(d, ['order-1']);
+      const first = await d.start();
+      await at.next();
+      await first.stop();
+      await d.database.commit([{ sql: "UPDATE batch SET next_attempt_at = NULL, order_key = 'order-1'", params: {} }]);
+      at.answer(() => ({ status: 200 }));
+      d.advance(60_000);
+      const second = await d.start();
+      await until('the row', () => isDrained(d));
+      await second.stop();
+    }
+  });
+
   it('names the keys that wait, gives up the records of one, and sends its records again', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: BY_KEY });

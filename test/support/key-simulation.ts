@@ -61,9 +61,9 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
     const isFirst = ({ orderKey, first }: Row): boolean =>
       !inLanes || orderKey === '' || !pending().some((other) => other.orderKey === orderKey && other.first < first);
     const free = pending().filter(
-      ({ first, dueAt, orderKey }) => !held.includes(first) && dueAt !== null && (!inLanes || orderKey !== null),
+      ({ first, dueAt, orderKey }) => !held.includes(first) && (!inLanes || (dueAt !== null && orderKey !== null)),
     );
-    const found = free.filter((row) => (row.dueAt ?? NEVER) <= now && isFirst(row));
+    const found = free.filter((row) => (row.dueAt ?? 0) <= now && isFirst(row));
     const later = pending().flatMap(({ dueAt }) => (dueAt !== null && dueAt > now ? [dueAt] : []));
     return { batches: found.slice(0, limit).map(batch), nextAt: Math.min(NEVER, ...later) };
   };
@@ -208,7 +208,7 @@ export function createSimulation({
   const read = (): void => {
     const behind = store.inOrder().filter(({ first }) => first >= covered);
     const { next, gaps } = beyond(covered, behind);
-    const dueAt = Math.min(NEVER, ...store.pending().map((row) => row.dueAt ?? NEVER));
+    const dueAt = Math.min(NEVER, ...store.pending().map((row) => row.dueAt ?? 0));
     logs.open({ webhookNumber: 1, coveredOffset: covered, next, end: keys.length, gaps, dueAt, sentAt: null }, now);
   };
 

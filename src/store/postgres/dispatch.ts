@@ -2,16 +2,14 @@
 import type { LogRecord, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../port/database.ts';
-import { type DispatchStore, NEVER, type SettlementStore, type WaitingRecord } from '../port/dispatch.ts';
+import type { DispatchStore, SettlementStore, WaitingRecord } from '../port/dispatch.ts';
 import { StaleWrite } from '../port/errors.ts';
 import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
-  BATCH,
   currentTarget,
   dispatchStore,
   IS_UNDER_ERASURE,
   REQUIRES_ENCRYPTION,
-  readBatch,
   targetReader,
   WAITING_RECORD,
 } from '../shared/delivery/dispatch.ts';
@@ -27,13 +25,6 @@ import { READS, type TogetherOptions, together } from './together.ts';
 const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
 const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
 
-const DUE_BATCHES = `
-  SELECT ${BATCH} FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
-    AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
-  ORDER BY next_attempt_at LIMIT @limit`;
-const NEXT_DUE = `
-  SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
 const ENDS = `
   SELECT p.webhook_number, coalesce((
     SELECT max(o.record_offset) + 1 FROM outbox AS o WHERE o.webhook_number = p.webhook_number AND o.event_key >= p.base_key
@@ -104,13 +95,6 @@ export function deliveryStores(
       ends: async (webhookNumbers) => {
         const rows = await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) });
         return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
-      },
-      dueBatches: async (webhookNumber, now, limit, held) => {
-        const [rows, next] = await Promise.all([
-          db.all(DUE_BATCHES, { webhookNumber, now, limit, held: JSON.stringify(held) }),
-          db.get(NEXT_DUE, { webhookNumber, now }),
-        ]);
-        return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
       },
       waiting: async (webhookNumber, from, most) =>
         (await waiting({ webhookNumber, begin: from, most })).map((row) => readRow<WaitingRecord>(row)),

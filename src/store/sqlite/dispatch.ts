@@ -1,14 +1,12 @@
 /** What the dispatcher reads on SQLite, where this process sends for all webhooks. */
 import type { Vault } from '../../kernel/vault.ts';
 import type { Statement } from '../port/database.ts';
-import { type DispatchStore, NEVER } from '../port/dispatch.ts';
+import type { DispatchStore } from '../port/dispatch.ts';
 import type { Appended } from '../shared/appended.ts';
 import { IS_RUNNABLE } from '../shared/changes.ts';
 import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
-  BATCH,
   currentTarget,
-  readBatch,
   recordReader,
   dispatchStore as sharedDispatchStore,
   targetReader,
@@ -30,14 +28,6 @@ const ENDS = `
     (SELECT base_offset FROM webhook_progress WHERE webhook_number = asked.value), 0) AS "end"
   FROM numbers(@webhookNumbers) AS asked`;
 const CURRENT = currentTarget('w.number = @webhookNumber');
-const NOT_HELD = 'first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)';
-// Served by batch_due.
-const DUE_BATCHES = `
-  SELECT ${BATCH} FROM batch
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND ${NOT_HELD}
-  ORDER BY next_attempt_at LIMIT @limit`;
-const NEXT_DUE = `
-  SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
 const WAITING = `
   SELECT ${WAITING_RECORD}
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @from
@@ -74,11 +64,6 @@ export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Append
       return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
     },
     target: targetReader(db, vault, (webhookNumber) => db.get(CURRENT, { webhookNumber })),
-    dueBatches: async (webhookNumber, now, limit, held) => {
-      const rows = await db.all(DUE_BATCHES, { webhookNumber, now, limit, held: JSON.stringify(held) });
-      const next = await db.get(NEXT_DUE, { webhookNumber, now });
-      return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
-    },
     waiting: async (webhookNumber, from, limit) =>
       (await db.all(WAITING, { webhookNumber, from, limit })).map((row) => readRow(row)),
     records: recordReader(db),

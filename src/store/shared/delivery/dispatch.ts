@@ -27,7 +27,7 @@ const STOPPED_AMONG = `
 // former size.
 const BYTES = `data_bytes + ${RECORD_OVERHEAD_BYTES}`;
 /** The columns of a `Batch` from `batch`. */
-export const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, order_key, (
+const BATCH = `webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, order_key, (
     SELECT coalesce(sum(${BYTES}), 0) FROM outbox
     WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // A replay of an ordered webhook makes many batches pending. Without INDEXED BY, SQLite would scan the primary key past every settled
@@ -54,6 +54,20 @@ const DUE_IN_LANES = `
       SELECT 1 FROM batch AS b WHERE b.webhook_number = batch.webhook_number AND b.state = 'pending' AND b.order_key = batch.order_key
         AND b.first_offset < batch.first_offset))
   ORDER BY next_attempt_at LIMIT @limit`;
+// Index: batch_due, twice. A row that waited for its key has no time; another order has no use for it.
+const DUE_BATCHES = `
+  SELECT * FROM (
+    SELECT ${BATCH} FROM batch INDEXED BY batch_due
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
+      AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
+    ORDER BY next_attempt_at LIMIT @limit) AS timed
+  UNION ALL
+  SELECT * FROM (
+    SELECT ${BATCH} FROM batch INDEXED BY batch_due
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at IS NULL
+      AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
+    LIMIT @limit) AS untimed
+  LIMIT @limit`;
 const NEXT_DUE = `
   SELECT min(next_attempt_at) AS at FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now`;
 // Index: batch_order_key.
@@ -81,10 +95,14 @@ const LANES_AFTER = `
   SELECT order_key FROM found WHERE order_key IS NOT NULL LIMIT @limit`;
 const BEGIN_SESSION = `
   UPDATE webhook_progress SET session_id = @id, session_at = @at WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
-// Index: batch_due, whose first entry of a webhook is its earliest.
+// Index: batch_due, whose first entry of a webhook is its earliest. Rows that wait for their keys are looked at.
 const POSITIONS = `
-  SELECT p.webhook_number, p.cursor_offset AS covered_offset, p.sent_at, p.next_offset AS "end", coalesce((
-    SELECT min(b.next_attempt_at) FROM batch AS b WHERE b.webhook_number = p.webhook_number AND b.state = 'pending'), ${NEVER}) AS due_at
+  SELECT p.webhook_number, p.cursor_offset AS covered_offset, p.sent_at, p.next_offset AS "end", CASE
+    WHEN EXISTS (
+      SELECT 1 FROM batch AS b WHERE b.webhook_number = p.webhook_number AND b.state = 'pending' AND b.next_attempt_at IS NULL) THEN 0
+    ELSE coalesce((
+      SELECT min(b.next_attempt_at) FROM batch AS b WHERE b.webhook_number = p.webhook_number AND b.state = 'pending'), ${NEVER})
+    END AS due_at
   FROM numbers(@webhookNumbers) AS asked CROSS JOIN webhook_status AS p
   WHERE p.webhook_number = asked.value AND ${IS_RUNNABLE}`;
 // Batches of the last seconds: positions are written every few seconds. From the positions as they were read: if one moved in between, the
@@ -97,7 +115,20 @@ const COVERING = `
 /** The reads that both databases do in the same way. */
 export function dispatchStore(
   db: Database,
-): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'beginSession' | LaneReads> {
+): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'dueBatches' | 'beginSession' | LaneReads> {
+  const due = async (
+    sql: string,
+    webhookNumber: number,
+    now: number,
+    limit: number,
+    held: readonly number[],
+  ): Promise<{ readonly batches: readonly Batch[]; readonly nextAt: number }> => {
+    const [rows, next] = await Promise.all([
+      db.all(sql, { webhookNumber, now, limit, held: JSON.stringify(held) }),
+      db.get(NEXT_DUE, { webhookNumber, now }),
+    ]);
+    return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
+  };
   return {
     ...laneReads(db),
     positions: (webhookNumbers) => positions(db, webhookNumbers),
@@ -111,15 +142,18 @@ export function dispatchStore(
       const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number }>(row);
       return { batch, dueAt };
     },
+    dueBatches: (...asked) => due(DUE_BATCHES, ...asked),
+    dueInLanes: (...asked) => due(DUE_IN_LANES, ...asked),
     beginSession: async (webhookNumber, { id, at }) =>
       void (await db.commit([{ sql: BEGIN_SESSION, params: { webhookNumber, id, at } }])),
   };
 }
 
-type LaneReads = 'waitingKeys' | 'dueInLanes' | 'unlabelled' | 'firstOfLanes' | 'lanesAfter';
+type LaneReads = 'dueInLanes' | KeyReads;
+type KeyReads = 'waitingKeys' | 'unlabelled' | 'firstOfLanes' | 'lanesAfter';
 
 /** What order by key reads. */
-function laneReads(db: Database): Pick<DispatchStore, LaneReads> {
+function laneReads(db: Database): Pick<DispatchStore, KeyReads> {
   const pending = (row: Row): PendingBatch => {
     const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number | null }>(row);
     return { batch, dueAt };
@@ -127,11 +161,6 @@ function laneReads(db: Database): Pick<DispatchStore, LaneReads> {
   return {
     waitingKeys: async (webhookNumber, from, limit) =>
       (await db.all(WAITING_KEYS, { webhookNumber, from, limit })).map((row) => readRow(row)),
-    dueInLanes: async (webhookNumber, now, limit, held) => {
-      const rows = await db.all(DUE_IN_LANES, { webhookNumber, now, limit, held: JSON.stringify(held) });
-      const next = await db.get(NEXT_DUE, { webhookNumber, now });
-      return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
-    },
     unlabelled: async (webhookNumber, limit) => (await db.all(UNLABELLED, { webhookNumber, limit })).map(pending),
     firstOfLanes: async (webhookNumber, orderKeys) =>
       orderKeys.length === 0
@@ -142,7 +171,7 @@ function laneReads(db: Database): Pick<DispatchStore, LaneReads> {
   };
 }
 
-export function readBatch<Found extends Batch = Batch>(row: Row): Found {
+function readBatch<Found extends Batch = Batch>(row: Row): Found {
   return { ...readRow<Found>(row), isStored: true };
 }
 
