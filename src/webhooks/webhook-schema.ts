@@ -85,7 +85,8 @@ const filterInput = z
       '{"$gte": 100}}`. Judged when an event is published; others take no offset.',
   });
 
-const order = z.union([z.boolean(), z.literal('key')], { error: 'must be true, false or "key"' });
+// In this order, because openapi-python-client tries the members one after another and refuses what the last one is not.
+const order = z.union([z.literal('key'), z.boolean()], { error: 'must be true, false or "key"' });
 
 export const webhookInput = z
   .strictObject({

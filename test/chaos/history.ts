@@ -197,8 +197,13 @@ function* gaps({ webhooks, arrivals }: History): Generator<Violation> {
   }
 }
 
-/** Records that are kept in order among themselves, and the deliveries of them. */
-type Queue = { readonly name: string; readonly offsets: readonly number[]; readonly arrivals: readonly Arrival[] };
+/** Records that are kept in order among themselves, and the deliveries of them. `isCut`: a crash may divide a delivery in several. */
+type Queue = {
+  readonly name: string;
+  readonly isCut: boolean;
+  readonly offsets: readonly number[];
+  readonly arrivals: readonly Arrival[];
+};
 
 /** An ordered webhook is one queue; with order by key there is one for each key. It numbers records as they were acknowledged. */
 function* reordered({ webhooks, publishes, arrivals, paused = false }: History): Generator<Violation> {
@@ -206,14 +211,14 @@ function* reordered({ webhooks, publishes, arrivals, paused = false }: History):
     if (ordered === false) continue;
     const discarded = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
     const own = arrivals.filter(({ webhook }) => webhook === name);
-    const queues = ordered === 'key' ? queuesByKey(name, kept, publishes, own) : [queueOf(name, kept, own)];
+    const queues = ordered === 'key' ? queuesByKey(name, kept, publishes, own) : [queueOf(name, false, kept, own)];
     for (const queue of queues) yield* outOfOrder(queue, discarded, paused);
     yield* numberedBackwards(name, kept, publishes);
   }
 }
 
-function queueOf(name: string, kept: readonly Kept[], arrivals: readonly Arrival[]): Queue {
-  return { name, offsets: kept.map(({ offset }) => offset).sort((a, b) => a - b), arrivals };
+function queueOf(name: string, isCut: boolean, kept: readonly Kept[], arrivals: readonly Arrival[]): Queue {
+  return { name, isCut, offsets: kept.map(({ offset }) => offset).sort((a, b) => a - b), arrivals };
 }
 
 function queuesByKey(
@@ -231,16 +236,16 @@ function queuesByKey(
       return records.length === 0 ? [] : [{ ...arrival, records }];
     });
     const keptOfKey = kept.filter(({ eventId }) => ids.has(eventId));
-    return queueOf(`${name}, key ${orderingKey}`, keptOfKey, ofKey);
+    return queueOf(`${name}, key ${orderingKey}`, true, keptOfKey, ofKey);
   });
 }
 
 /**
- * A queue sends a record when all before it were accepted, and sends none again once a later one went out. An erasure may remove the last
- * records of a batch that has gone out: the batch then goes out again without them.
+ * A queue sends a record when all before it were accepted, and sends none again once a later delivery went out. An erasure may remove the
+ * last records of a batch that has gone out: the batch then goes out again without them.
  */
 function* outOfOrder(
-  { name, offsets, arrivals }: Queue,
+  { name, isCut, offsets, arrivals }: Queue,
   discarded: ReadonlySet<number>,
   paused: boolean,
 ): Generator<Violation> {
@@ -259,9 +264,11 @@ function* outOfOrder(
     const next = offsets[waiting] ?? Number.POSITIVE_INFINITY;
     if (first > next) yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
     const isLateRepeat = paused && records.every(({ offset }) => settled.has(offset));
-    if (before < highest && !isLateRepeat)
-      yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
-    for (const { offset } of records) if (!discarded.has(offset)) highest = Math.max(highest, offset);
+    const again = isCut ? first : before;
+    if (again < highest && !isLateRepeat)
+      yield { kind: 'reordered', detail: `${name}: offset ${again} came again after ${highest}` };
+    for (const { offset } of isCut ? records.slice(0, 1) : records)
+      if (!discarded.has(offset)) highest = Math.max(highest, offset);
     if (accepted) for (const { offset } of records) settled.add(offset);
   }
 }

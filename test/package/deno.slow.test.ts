@@ -210,6 +210,10 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const { code, stderr } = await ending('deliveries replay', [delivery]);
   assert.deepEqual([code, /only a delivered, dead or pending one can be sent/.test(stderr)], [1, true], stderr);
   await run('webhook replay', webhook.id);
+  for (const [verb, ...options] of [['waiting-keys'], ['give-up', '--ordering-key', 'order-17']]) {
+    const refused = await ending(`webhook ${verb}`, [webhook.id, ...options]);
+    assert.deepEqual([refused.code, /order/.test(refused.stderr)], [1, true], refused.stderr);
+  }
   await run('webhook records', webhook.id);
   const pushed = await ending('webhook acknowledge', [webhook.id, '--through', '0']);
   assert.deepEqual([pushed.code, /pull/.test(pushed.stderr)], [1, true], pushed.stderr);

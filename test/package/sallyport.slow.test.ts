@@ -174,6 +174,7 @@ await createSallyport({ databaseUrl: 'postgres://localhost/sallyport' }).catch((
         'CatchUpError',
         'catchUp',
         'createReceiver',
+        'eventFormats',
         'fastifyPlugin',
         'fetchHandler',
         'memorySeen',
