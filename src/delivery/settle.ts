@@ -112,7 +112,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
     write: async (webhookNumber, all, { isApart, isLast }) => {
       let finished = all;
       for (let round = 1; ; round += 1) {
-        const written = await writeOnce(options, stateEvents, webhookNumber, finished, isLast).catch(
+        const written = await writeOnce(options, stateEvents, webhookNumber, finished, { isApart, isLast }).catch(
           (error: unknown) => ({ error }),
         );
         if (!('error' in written)) return written;
@@ -125,8 +125,6 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
           if (!isApart) return 'refused';
           // In the first round a change of state may have been in the way.
           if (round > 1) finished = await Promise.all(finished.map(whenRefused));
-          // The rows of others may be in the way.
-          if (round > 1) await noteRows(webhookNumber);
           if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
         } else scheduler.hold(webhookNumber);
         if (ended.signal.aborted) {
@@ -168,12 +166,13 @@ function lostOf({ job, result }: Finished, log: Log): Finished {
   return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 
+/** `isApart`: without the rows of others, which may be in the way. */
 async function writeOnce(
   options: WriterOptions,
   stateEvents: StateEventLimit,
   webhookNumber: number,
   finished: readonly Finished[],
-  isLast: boolean,
+  { isApart, isLast }: { readonly isApart: boolean; readonly isLast: boolean },
 ): Promise<Settled> {
   const { store, clock, checkClock, ids, jitter, log, owner, observe, logs } = options;
   await checkClock();
@@ -191,8 +190,9 @@ async function writeOnce(
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
-  const slow = ofLog === undefined ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
-  const queues = beginLanes(ofLog, isByKey, now);
+  const slow =
+    ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
+  const queues = beginLanes(ofLog, isByKey && !isApart, now);
   for (const { firstOffset } of [...slow, ...queues.parked]) ending.add(firstOffset);
   for (const { firstOffset } of returned) ending.delete(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;

@@ -307,11 +307,17 @@ export function createSimulation({
       scheduler: { hold: () => undefined },
       observe: [],
     } as unknown as Parameters<typeof createSettlementWriter>[0]);
-    const settled = await writer.write(1, finished, { isApart: true, isLast: false });
-    assert.ok(settled !== 'refused');
-    assert.ok(refusals <= 10, 'an outcome is refused for ever');
-    noteSettled(logs, log, finished, settled, now);
-    if (settled.finished.some(({ result }) => result.kind === 'lost')) log.dueAt = 0;
+    const write = async (all: readonly Finished[], isApart: boolean): Promise<void> => {
+      const settled = await writer.write(1, all, { isApart, isLast: false });
+      assert.ok(refusals <= 10, 'an outcome is refused for ever');
+      if (settled === 'refused') {
+        for (const one of all) await write([one], true);
+        return;
+      }
+      noteSettled(logs, log, all, settled, now);
+      if (settled.finished.some(({ result }) => result.kind === 'lost')) log.dueAt = 0;
+    };
+    await write(finished, false);
   };
 
   const crash = (): void => {
