@@ -104,8 +104,14 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
       const row = held.isStored || held.isParked ? null : await rowOf(held.batch);
       if (row === 'open') held.isStored = true;
     }
-    for (const batch of parkedToWrite(ofLog, options.clock()))
-      if ((await rowOf(batch)) !== 'none') logs.parkedWritten(ofLog, [batch], true);
+    // Not `other`, which also says that this process may no longer write, nor null: a batch that is forgotten without a row is lost.
+    const parked = parkedToWrite(ofLog, options.clock());
+    // None of them is claimed in the meantime.
+    for (const batch of parked) ofLog.writing.add(batch);
+    for (const batch of parked) {
+      const row = await rowOf(batch);
+      logs.parkedWritten(ofLog, [batch], row === 'open' || row === 'settled');
+    }
   };
 
   return {
