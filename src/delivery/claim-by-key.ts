@@ -56,9 +56,16 @@ export async function selectInLanes(
   if (queues.labels.length > 0 || (await label(store.dispatch, log, queues, newId))) return later;
   const rowsBefore = queues.rows;
   queues.released.clear();
+  const { gaps } = log;
   const found = await read(store.dispatch, webhook, log, queues, room);
   // From here on nothing is awaited.
   if (log.queues !== queues) return later;
+  // Records returned to the log during the read: what was read lies behind them.
+  if (log.gaps !== gaps) {
+    for (const key of found.keys) queues.freed.add(key);
+    if (found.due.length > 0) log.dueAt = Math.min(log.dueAt, now);
+    return { ...later, next: LOOK_NOW };
+  }
   const chosen = createChoice(log, queues, room);
   for (const batch of found.due) chosen.due(batch);
   for (const key of found.keys) chosen.first(key, found.rows.get(key));

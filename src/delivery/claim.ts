@@ -170,13 +170,16 @@ async function newWork(
   const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { webhookNumber } = log;
   const { maxBatchRecords: maxRecords } = target.webhook;
-  const [gap] = log.gaps;
+  const { gaps } = log;
+  const [gap] = gaps;
   const from = gap?.first ?? log.next;
   const through = gap?.last ?? log.end - 1;
   if (from > through || recordsAllowed <= 0) return { batches: [], next: LOOK_NOW, through: null };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const limit = Math.min(batchesRead * maxRecords, through - from + 1);
   const waiting = await store.dispatch.waiting(webhookNumber, from, limit);
+  // Records returned to the log during the read.
+  if (log.gaps !== gaps) return { batches: [], next: LOOK_NOW, through: null };
   const inside = waiting.filter(({ offset }) => offset <= through);
   const batches = cutBatches(inside, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((cut): Batch => {
     const { firstOffset, lastOffset, bytes, createdAt } = cut;

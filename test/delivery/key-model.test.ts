@@ -39,8 +39,11 @@ describe('order by key, in any sequence of claims, outcomes and crashes', () => 
                 simulation.publish(
                   Array.from({ length: 1 + (pick % 9) }, (_, n) => KEYS[(pick * 7 + n * n) % KEYS.length] ?? null),
                 );
-              else if (kind === 'claim') await simulation.claim(1 + (pick % 5));
-              else if (kind === 'wait') simulation.wait([1, SLOW_ATTEMPT_MS, POSITION_EVERY_MS][pick % 3] ?? 0);
+              else if (kind === 'claim') {
+                const outcome = (['release', 'ok', 'failed', 'nothing'] as const)[pick % 4] ?? 'nothing';
+                const isAlone = pick % 3 === 0;
+                await simulation.claim(1 + (pick % 5), isAlone ? undefined : () => simulation.settle(pick, outcome));
+              } else if (kind === 'wait') simulation.wait([1, SLOW_ATTEMPT_MS, POSITION_EVERY_MS][pick % 3] ?? 0);
               else if (kind === 'crash') simulation.crash();
               else if (kind === 'read') simulation.read();
               else if (kind === 'replay') simulation.replay(pick);

@@ -223,13 +223,21 @@ export function createSimulation({
     return true;
   };
 
-  const claim = async (batches: number): Promise<void> => {
+  /** `meanwhile` happens while the claim reads. */
+  const claim = async (batches: number, meanwhile?: () => Promise<void>): Promise<void> => {
     const claimedIn = logs;
     const log = current();
     const room = { now, claimed: jobs.length, records: Number.POSITIVE_INFINITY, batches, next: LOOK_NOW };
+    let isOver = meanwhile === undefined;
+    const waitingKeys: DispatchStore['waitingKeys'] = async (...asked) => {
+      const found = (await store.dispatch.waitingKeys?.(...asked)) ?? [];
+      if (!isOver) await meanwhile?.();
+      isOver = true;
+      return found;
+    };
     const claimed = await claimWork(
       {
-        store: { dispatch: { ...store.dispatch, target } },
+        store: { dispatch: { ...store.dispatch, waitingKeys, target } },
         clock: () => now,
         ids: { uuid: newId },
         scheduler: { room: () => room },
