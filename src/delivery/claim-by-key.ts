@@ -60,7 +60,7 @@ export async function selectInLanes(
   const found = await read(store.dispatch, webhook, log, queues, room);
   // From here on nothing is awaited.
   if (log.queues !== queues) return later;
-  // Records returned to the log during the read: what was read lies behind them.
+  // Records returned to the log during the read. They come before the records that were read.
   if (log.gaps !== gaps) {
     for (const key of found.keys) queues.freed.add(key);
     if (found.due.length > 0) log.dueAt = Math.min(log.dueAt, now);

@@ -121,7 +121,7 @@ export function endInLanes(queues: KeyQueues, finished: readonly Finished[], set
       for (const key of keysOf(job.batch))
         for (const parked of queues.parked.get(key) ?? []) queues.blocked.add(parked);
     }
-    // Whoever has the batch now may have left rows of its keys: this process too, by a commit that was not answered.
+    // Another process may have left rows of its keys, or this one by a commit that was not answered.
     if (result.kind === 'lost') examineAgain(queues);
     release(queues, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
   }
