@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openDispatching, TYPE, until } from '../support/dispatching.ts';
-import { repeats } from '../support/repeats.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 
-repeats('postgres');
+repeatsInSlowTier('postgres');
 
 const FAILING = 100_000;
 const OTHERS = 100;

@@ -6,10 +6,10 @@ import { deferred } from '../support/deferred.ts';
 import { until } from '../support/dispatching.ts';
 import { connect, deliveriesOf, makeEventType, sharedCertificates } from '../support/journey.ts';
 import { type Delivery, startReceiver } from '../support/receiver.ts';
-import { repeats } from '../support/repeats.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
 
-repeats('postgres');
+repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const EVENTS = 200;

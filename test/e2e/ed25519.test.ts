@@ -16,6 +16,9 @@ import {
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
+import { repeats } from '../support/repeats.ts';
+
+repeats('postgres');
 
 const TYPE = 'order.placed';
 const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';

@@ -5,10 +5,10 @@ import { describe, it } from 'node:test';
 import { RETRY_AFTER_MAX_MS } from '../../src/domain/retry.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
+import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
 
-repeatsInSlowTier('postgres');
+repeats('postgres');
 
 const AHEAD_MS = 2 * DAY_MS;
 
