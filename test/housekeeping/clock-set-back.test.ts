@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { RETRY_AFTER_MAX_MS } from '../../src/domain/retry.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
-import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
+import { repeats } from '../support/repeats.ts';
 import { execute } from '../support/store.ts';
 
 repeats('postgres');
