@@ -1,24 +1,21 @@
 /** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
 
 import { z } from 'zod';
-import { requireRightsOfLink } from '../access/containment.ts';
 import { type NewSession, USER_AGENT_KEPT_LENGTH, type Visitor } from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
-import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import type { Session } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { originOf } from '../kernel/origin.ts';
-import { Refusal } from '../kernel/refusal.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
-import { refuseChanged } from '../resources/entity-tag.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import { type Customers, viewCustomer } from './customers.ts';
+import type { Customers } from './customers.ts';
+import { customerToOpen } from './portal-access.ts';
 
 /** How long a portal link can be opened, and how long its session lasts. */
 export const PORTAL_LINK_DEFAULT_SECONDS = 600;
@@ -119,10 +116,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
     find,
     create: (named, input, acting, beside = () => []) =>
       retryStale(async () => {
-        const customer = await customers.get(named);
-        refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
-        requireRightsOfLink(acting, input.role, offeredScopes(await store.products.all()));
-        if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        const customer = await customerToOpen({ store, customers }, named, input.role, acting);
         const token = newToken();
         const now = clock();
         const link: PortalLink = {

@@ -1,19 +1,16 @@
 /** Portal tokens (contract §8): short-lived tokens of a customer, for a host that draws pages of its own. */
 import { z } from 'zod';
-import { requireRightsOfLink } from '../access/containment.ts';
 import type { Acting } from '../domain/acting.ts';
-import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { Session } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
 import { instant } from '../kernel/schemas.ts';
-import { refuseChanged } from '../resources/entity-tag.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import { type Customers, viewCustomer } from './customers.ts';
+import type { Customers } from './customers.ts';
+import { customerToOpen } from './portal-access.ts';
 
 /** How long a portal token is valid. */
 export const PORTAL_TOKEN_DEFAULT_SECONDS = 900;
@@ -68,10 +65,7 @@ export function createPortalTokens({ store, clock, ids, random, customers }: Dep
   return {
     create: (named, { role, expiresInSeconds }, acting, beside = () => []) =>
       retryStale(async () => {
-        const customer = await customers.get(named);
-        refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
-        requireRightsOfLink(acting, role, offeredScopes(await store.products.all()));
-        if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        const customer = await customerToOpen({ store, customers }, named, role, acting);
         const token = mintCredential('spp', random);
         const now = clock();
         const session: Session = {
