@@ -1,5 +1,5 @@
 /** Rotating the authentication of an endpoint, immediately or later, so that the receiver can accept both until then. */
-import { type Authentication, currentAuthentication, type Endpoint } from '../../domain/endpoint.ts';
+import { currentAuthentication, type Endpoint } from '../../domain/endpoint.ts';
 import { html } from '../../http/html.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
 import { AUTHENTICATION_MEMBERS } from '../../webhooks/endpoint-authentication.ts';
@@ -10,21 +10,13 @@ import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
-import {
-  type FieldTable,
-  fillForm,
-  numberOf,
-  readForm,
-  select,
-  titlesOf,
-  withoutSecrets,
-} from '../record/field-table.ts';
+import { type FieldTable, fillForm, readForm, titlesOf, withoutSecrets } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
 import { formView } from '../record/record-pages.ts';
 import { authenticationFields } from './authentication-fields.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
-import { DAY_SECONDS, DELAYS } from './rotation-pages.ts';
+import { activationField, DAY_SECONDS } from './rotation-pages.ts';
 
 const ACTION = 'rotate-authentication';
 
@@ -42,13 +34,13 @@ export function authenticationPages({
       fill: (endpoint) =>
         fillForm(fieldsOf(endpoint, clock()), {
           activateAfterSeconds: DAY_SECONDS,
-          authentication: { userName: current(endpoint, clock())?.name, name: current(endpoint, clock())?.name },
+          authentication: currentNames(endpoint, clock()),
         }),
       view: rotationView,
       refused: (typed, refusal, endpoint) => refusedForm(withoutSecrets(fieldsOf(endpoint, clock()), typed), refusal),
       respond: async (call, before) => {
         const { authentication, ...rest } = readForm(fieldsOf(before, call.now), call.form);
-        const method = current(before, call.now)?.method;
+        const method = currentAuthentication(before, call.now)?.method;
         const given = { ...(isObject(authentication) && authentication), method };
         const input = validate(rotateAuthenticationInput, { ...rest, authentication: given });
         const endpoint = await endpoints.rotateAuthentication(pathId(call), input, call.acting);
@@ -62,13 +54,15 @@ export function authenticationPages({
   );
 }
 
-function current(endpoint: Endpoint, now: number): Authentication | null {
-  return currentAuthentication(endpoint, now);
+/** Basic calls it the user name. */
+function currentNames(endpoint: Endpoint, now: number) {
+  const name = currentAuthentication(endpoint, now)?.name;
+  return { userName: name, name };
 }
 
 /** The fields of the current method; another method is set with *Change*. */
 function fieldsOf(endpoint: Endpoint, now: number): FieldTable {
-  const method = current(endpoint, now)?.method;
+  const method = currentAuthentication(endpoint, now)?.method;
   const all = authenticationFields(null);
   const members = method === undefined ? [] : Object.values(AUTHENTICATION_MEMBERS[method]);
   const own = members.flatMap((member) => {
@@ -76,15 +70,7 @@ function fieldsOf(endpoint: Endpoint, now: number): FieldTable {
     return field === undefined ? [] : [[`authentication.${member}`, field] as const];
   });
   return {
-    activateAfterSeconds: select(
-      {
-        label: 'Use it',
-        isRequired: true,
-        choices: DELAYS,
-        hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
-      },
-      { read: numberOf },
-    ),
+    activateAfterSeconds: activationField(),
     ...Object.fromEntries(own),
   };
 }

@@ -14,6 +14,7 @@ import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
 import {
   type FieldTable,
+  type FormField,
   fillForm,
   numberOf,
   readForm,
@@ -103,15 +104,7 @@ const API_KEY: Credential = {
 function rotationFields({ field, noun, own }: Credential): FieldTable {
   const given = { label: `New ${noun}`, autocomplete: 'off', hint: own } as const;
   return {
-    activateAfterSeconds: select(
-      {
-        label: 'Use it',
-        isRequired: true,
-        choices: DELAYS,
-        hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
-      },
-      { read: numberOf },
-    ),
+    activateAfterSeconds: activationField(),
     ...(field === 'secret' && {
       overlapSeconds: select(
         {
@@ -163,13 +156,26 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
   });
 }
 
-export const DELAYS = [
+const DELAYS = [
   { value: '0', label: 'immediately' },
   { value: '3600', label: 'in an hour' },
   { value: String(DAY_SECONDS), label: 'in a day' },
   { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
   { value: String(7 * DAY_SECONDS), label: 'in 7 days' },
 ];
+
+/** When the new credential replaces the old one. */
+export function activationField(): FormField {
+  return select(
+    {
+      label: 'Use it',
+      isRequired: true,
+      choices: DELAYS,
+      hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
+    },
+    { read: numberOf },
+  );
+}
 
 const OVERLAPS = [
   { value: '0', label: 'not at all' },

@@ -189,3 +189,24 @@ function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<strin
 function cell(of: unknown): Html {
   return Array.isArray(of) ? html`${of.map((item) => html`<div>${value(item)}</div>`)}` : value(of);
 }
+
+/** Shows the answer to the whole form in the element `target`. Without the script, the form is sent to the page `action`. */
+export function previewButton({ action, target, label }: Record<'action' | 'target' | 'label', string>): Html {
+  return html`
+    <button
+      class="button button-plain"
+      ${attributes({
+        formaction: action,
+        formnovalidate: true,
+        'data-hx-post': action,
+        'data-hx-include': 'closest form',
+        'data-hx-target': `#${target}`,
+        'data-hx-swap': 'innerHTML',
+        'data-hx-sync': 'this:replace',
+      })}
+    >
+      ${icon('tester')}
+      <span>${label}</span>
+    </button>
+  `;
+}

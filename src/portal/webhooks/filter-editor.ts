@@ -14,6 +14,7 @@ import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
 import { previewFilter } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { previewButton } from '../parts/form.ts';
 import { pageHeader } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
@@ -98,24 +99,11 @@ const ROWS = html`
   </div>
 `;
 
-/** Without the script, the button sends the form to the page of the preview. */
-const PREVIEW_BUTTON = html`
-  <button
-    class="button button-plain"
-    ${attributes({
-      formaction: PREVIEW,
-      formnovalidate: true,
-      'data-hx-post': PREVIEW,
-      'data-hx-include': 'closest form',
-      'data-hx-target': '#filter-preview',
-      'data-hx-swap': 'innerHTML',
-      'data-hx-sync': 'this:replace',
-    })}
-  >
-    ${icon('tester')}
-    <span>Try it on the latest events</span>
-  </button>
-`;
+const PREVIEW_BUTTON = previewButton({
+  action: PREVIEW,
+  target: 'filter-preview',
+  label: 'Try it on the latest events',
+});
 
 /** The script loads the paths again when other events are chosen. */
 function pathsRegion(content: Html): Html {

@@ -4,39 +4,25 @@ import { randomUUID } from 'node:crypto';
 import type { PreviewedRequest } from '../../delivery/request-preview.ts';
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { signatureOf } from '../../webhooks/signature-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { configurationOf } from '../../webhooks/webhooks.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyButton } from '../parts/details.ts';
+import { previewButton } from '../parts/form.ts';
 import { pageHeader } from '../parts/header.ts';
-import { icon, notice } from '../parts/mark.ts';
+import { notice } from '../parts/mark.ts';
 import { countOf, sentence } from '../parts/text.ts';
 import type { Body } from '../record/field-table.ts';
 
 const PREVIEW = '/webhooks/new/request-preview';
 
-/** Without the script, the button sends the form to the page of the preview. */
 export const REQUEST_PREVIEW: Html = html`
   <div class="stack">
     <div class="buttons">
-      <button
-        class="button button-plain"
-        ${attributes({
-          formaction: PREVIEW,
-          formnovalidate: true,
-          'data-hx-post': PREVIEW,
-          'data-hx-include': 'closest form',
-          'data-hx-target': '#request-preview',
-          'data-hx-swap': 'innerHTML',
-          'data-hx-sync': 'this:replace',
-        })}
-      >
-        ${icon('tester')}
-        <span>Show the request</span>
-      </button>
+      ${previewButton({ action: PREVIEW, target: 'request-preview', label: 'Show the request' })}
     </div>
     <div id="request-preview" aria-live="polite"></div>
   </div>
