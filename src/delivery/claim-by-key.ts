@@ -5,10 +5,10 @@
 import type { Batch, NextLook, Room } from '../domain/batch.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import { type DispatchStore, type KeyedRecord, NEVER, type PendingBatch } from '../store/port/dispatch.ts';
-import { cutLanes, type KeyQueues, type KeyState, type LaneCut, labelled, type Parked, unpark } from './key-queues.ts';
+import { cutByKey, type KeyCut, type KeyQueues, type KeyState, labelled, type Parked, unpark } from './key-queues.ts';
 import {
+  KEYS_AT_ONCE,
   LABELLED_AT_ONCE,
-  LANES_AT_ONCE,
   PARKED_PER_WEBHOOK,
   POLL_MS,
   SLOW_ATTEMPT_MS,
@@ -44,7 +44,7 @@ type Found = {
   readonly records: readonly KeyedRecord[];
 };
 
-export async function selectInLanes(
+export async function selectByKey(
   { store, newId }: Reading,
   webhook: Webhook,
   log: WebhookLog,
@@ -115,21 +115,21 @@ async function read(
   if (!isBehind) {
     for (const key of queues.freed) {
       if (queues.busy.has(key)) queues.freed.delete(key);
-      else if (wanted.size < LANES_AT_ONCE) wanted.add(key);
+      else if (wanted.size < KEYS_AT_ONCE) wanted.add(key);
     }
   }
   // Rows are left only where a time is due, or a batch is in progress: otherwise the last one has gone.
   const isQuiet = log.dueAt === NEVER && queues.parkedBatches === 0 && wanted.size === 0;
   if (queues.hasRows && isQuiet) queues.sweep ??= '';
   const isSwept = !isBehind && queues.sweep !== null;
-  const swept = isSwept ? await dispatch.lanesAfter(webhookNumber, queues.sweep ?? '', LANES_AT_ONCE) : [];
-  if (isSwept) queues.sweep = swept.length < LANES_AT_ONCE ? null : (swept.at(-1) ?? null);
+  const swept = isSwept ? await dispatch.keysAfter(webhookNumber, queues.sweep ?? '', KEYS_AT_ONCE) : [];
+  if (isSwept) queues.sweep = swept.length < KEYS_AT_ONCE ? null : (swept.at(-1) ?? null);
   for (const key of swept) wanted.add(key);
   const records = await readRecords(dispatch, maxBatchRecords, log, queues, room);
   const keys = [...wanted];
   const asked = new Set(keys);
   for (const { key } of records) if (key !== null && !queues.busy.has(key)) asked.add(key);
-  const rows = queues.hasRows ? await dispatch.firstOfLanes(webhookNumber, [...asked]) : [];
+  const rows = queues.hasRows ? await dispatch.firstOfKeys(webhookNumber, [...asked]) : [];
   return { due, keys, rows: new Map(rows.map((row) => [row.batch.orderKey ?? '', row])), isSwept, records };
 }
 
@@ -137,7 +137,7 @@ async function readDue(dispatch: DispatchStore, log: WebhookLog, { now, batches 
   // Before the read: an outcome that is written, or a change that is read, during it may make a batch due earlier.
   log.dueAt = NEVER;
   const held = [...log.held.values()].flatMap(({ batch, isStored }) => (isStored ? [batch.firstOffset] : []));
-  const due = await dispatch.dueInLanes(log.webhookNumber, now, batches, held);
+  const due = await dispatch.dueByKey(log.webhookNumber, now, batches, held);
   log.dueAt = Math.min(log.dueAt, due.batches.length < batches ? due.nextAt : now);
   return due.batches;
 }
@@ -229,7 +229,7 @@ function cutFresh(
   room: Room,
   { records, rows }: Found,
   chosen: Choice,
-): LaneCut {
+): KeyCut {
   const { now } = room;
   const parkedState: KeyState = maxRecords > 1 ? 'blocked' : 'busy';
   const stateOf = (key: string, offset: number): KeyState => {
@@ -240,7 +240,7 @@ function cutFresh(
     if ((queues.parked.get(key)?.[0]?.firstOffset ?? NEVER) < offset) return parkedState;
     return queues.released.has(key) || chosen.has(key) ? 'busy' : 'free';
   };
-  return cutLanes(records, stateOf, {
+  return cutByKey(records, stateOf, {
     webhookNumber: log.webhookNumber,
     maxRecords,
     maxBatches: room.batches - chosen.batches().length,
@@ -256,7 +256,7 @@ function isLong(at: number | undefined, now: number): boolean {
 
 type Selected = {
   readonly batches: readonly Batch[];
-  readonly cut: LaneCut;
+  readonly cut: KeyCut;
   readonly found: Found;
   readonly waits: boolean;
 };

@@ -19,7 +19,7 @@ import type { Log } from '../kernel/log.ts';
 import { type DispatchVerbs, NEVER, type WaitingRecord } from '../store/port/dispatch.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { type ClaimedWork, selectInLanes } from './claim-by-key.ts';
+import { type ClaimedWork, selectByKey } from './claim-by-key.ts';
 import { OAUTH_TIMEOUT_MS, POLL_MS, UNCLAIMABLE_PAUSE_MS, WAITING_READ_MAX } from './limits.ts';
 import { isSequential, LOOK_NOW, recordsOf, type Scheduler, WHEN_SETTLED } from './scheduler.ts';
 import type { WebhookLog } from './webhook-log.ts';
@@ -109,7 +109,7 @@ async function selectWork(
   if (most === 0) return { batches: [], next: room.next, through: null };
   const { webhook } = target;
   if (log.queues !== null)
-    return selectInLanes({ store, newId: ids.uuid }, webhook, log, log.queues, {
+    return selectByKey({ store, newId: ids.uuid }, webhook, log, log.queues, {
       ...room,
       batches: Math.min(most, batchesReadAtOnce(webhook)),
     });

@@ -36,7 +36,7 @@ export type KeyQueues = {
   readonly released: Set<string>;
 };
 
-export function createLanes(): KeyQueues {
+export function createKeyQueues(): KeyQueues {
   return {
     busy: new Map(),
     parked: new Map(),
@@ -109,7 +109,7 @@ function release(queues: KeyQueues, batch: Batch, isOver: boolean): void {
 }
 
 /** Outcomes are written: what waited for batches of which nothing is left may go. `settled` has an entry for each outcome. */
-export function endInLanes(queues: KeyQueues, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
+export function endInQueues(queues: KeyQueues, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
   for (const [at, { job, result }] of finished.entries()) {
     if (job.batch === null) continue;
     const { fate = null, runs } = settled[at] ?? {};
@@ -133,7 +133,7 @@ export function isAwaited(queues: KeyQueues, batch: Batch): boolean {
 }
 
 /** Whether anything waits that does not depend on the log. */
-export function hasLaneWork({ isUnlabelled, sweep, freed, labels }: KeyQueues): boolean {
+export function hasQueueWork({ isUnlabelled, sweep, freed, labels }: KeyQueues): boolean {
   return labels.length === 0 && (isUnlabelled || sweep !== null || freed.size > 0);
 }
 
@@ -152,7 +152,7 @@ export type Bounds = {
   readonly maxParked: number;
 };
 
-export type LaneCut = {
+export type KeyCut = {
   readonly batches: readonly Batch[];
   readonly parked: readonly Parked[];
   /** The last record that is in one of them. */
@@ -167,11 +167,11 @@ type Growing = { first: number; last: number; bytes: number; createdAt: number; 
  * Cuts records into batches without a common key. With several records a batch, the first record of a busy key ends the cut: passing it
  * over would leave ever smaller batches, because the records of a batch are consecutive. With one record a batch it is passed over.
  */
-export function cutLanes(
+export function cutByKey(
   records: readonly KeyedRecord[],
   stateOf: (key: string, offset: number) => KeyState,
   bounds: Bounds,
-): LaneCut {
+): KeyCut {
   const { webhookNumber, maxRecords, maxBatches, recordsAllowed, maxParked } = bounds;
   const batches: Growing[] = [];
   const parked: { run: Growing; isBlocked: boolean }[] = [];
@@ -181,7 +181,7 @@ export function cutLanes(
   let current: Growing | null = null;
   let through: number | null = null;
   let allowed = recordsAllowed;
-  let stopped: LaneCut['stopped'] = null;
+  let stopped: KeyCut['stopped'] = null;
   for (const record of records) {
     const { offset, bytes, createdAt, key } = record;
     const open: Growing | null = current !== null && fits(current, record, maxRecords) ? current : null;
@@ -247,10 +247,10 @@ function batchOf(webhookNumber: number, { first, last, bytes, createdAt, keys }:
     attemptNumber: 1,
     contentRefusals: 0,
   };
-  return { ...plain, isStored: false, orderKey: laneOf(keys), keys };
+  return { ...plain, isStored: false, orderKey: orderKeyOf(keys), keys };
 }
 
-function laneOf(keys: readonly (string | null)[]): string | null {
+function orderKeyOf(keys: readonly (string | null)[]): string | null {
   const [first = null] = keys;
   return keys.every((key) => key === first) ? (first ?? '') : null;
 }
@@ -294,7 +294,7 @@ export function labelled(
  * An outcome with order by key. A failed batch of several keys leaves a row for each run of them, so that each key waits only for its own
  * records. A batch without a row that is given back leaves none: its records return to the log.
  */
-export function inLanes(settled: SettledBatch, newId: () => string): SettledBatch {
+export function outcomeByKey(settled: SettledBatch, newId: () => string): SettledBatch {
   const { batch, fate, attempt, bytes } = settled;
   if (batch === null || fate === null) return settled;
   const { firstOffset, lastOffset, orderKey, keys, isStored } = batch;

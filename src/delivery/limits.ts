@@ -85,7 +85,7 @@ export const SLOW_ATTEMPT_MS = 2000;
  * their keys in one transaction.
  */
 export const PARKED_PER_WEBHOOK = 1000;
-export const LANES_AT_ONCE = 500;
+export const KEYS_AT_ONCE = 500;
 export const LABELLED_AT_ONCE = 100;
 
 /** The least time between two looks at all webhooks that have moved, for positions and rows to write. */

@@ -24,7 +24,7 @@ export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
 }
 
 /** Whether something of the order by key is to be written immediately. */
-export function hasLaneWrites({ queues }: WebhookLog): boolean {
+export function hasKeyWrites({ queues }: WebhookLog): boolean {
   return queues !== null && (queues.blocked.size > 0 || queues.labels.length > 0);
 }
 

@@ -33,7 +33,7 @@ import {
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
-import { hasLaneWrites, returnParked } from './parked.ts';
+import { hasKeyWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
@@ -221,7 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
       runNext();
-      if (ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
       logs.lookBy(ofLog, claimed.idleUntil);
       if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
       else lookAgain(ofLog, now);
@@ -290,8 +290,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const ofLog = logs.get(webhookNumber);
     if (ofLog !== undefined) {
       noteSettled(logs, ofLog, all, settled, now);
-      if (settled.hasLanes) logs.ready(webhookNumber);
-      if (all.length > 0 && ofLog.queues !== null && hasLaneWrites(ofLog)) outcomes.touch(webhookNumber, true);
+      if (settled.hasKeyRows) logs.ready(webhookNumber);
+      if (all.length > 0 && ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
     if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
@@ -307,7 +307,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
     runNext();
     if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
-    if (settled.isChanged || settled.hasLanes) wake();
+    if (settled.isChanged || settled.hasKeyRows) wake();
     onWorkEnded(webhookNumber);
   };
 

@@ -11,7 +11,7 @@ import type { Log } from '../kernel/log.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { inLanes, isReturned } from './key-queues.ts';
+import { isReturned, outcomeByKey } from './key-queues.ts';
 import { parkedToWrite } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { WebhookLog } from './webhook-log.ts';
@@ -42,7 +42,7 @@ type Settled = Written & {
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
   /** Whether rows of waiting keys were written. */
-  readonly hasLanes: boolean;
+  readonly hasKeyRows: boolean;
   /** Whether the webhook's state changed: other webhooks may have become due. */
   readonly isChanged: boolean;
 };
@@ -153,7 +153,7 @@ const GIVEN_UP: Settled = {
   slow: [],
   position: null,
   returned: [],
-  hasLanes: false,
+  hasKeyRows: false,
   isChanged: false,
 };
 
@@ -192,13 +192,13 @@ async function writeOnce(
   const conclusion = conclude(webhook, rows, { now, jitter, ids, url: target.endpoint.url });
   const { health, changes, audit, progress } = conclusion;
   const isByKey = webhook.ordered === 'key';
-  const batches = isByKey ? conclusion.batches.map((batch) => inLanes(batch, ids.uuid)) : conclusion.batches;
+  const batches = isByKey ? conclusion.batches.map((batch) => outcomeByKey(batch, ids.uuid)) : conclusion.batches;
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
   const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
   const slow =
     ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
-  const queues = beginLanes(ofLog, isByKey && !isApart, now);
+  const queues = beginKeyWrites(ofLog, isByKey && !isApart, now);
   for (const { firstOffset } of [...slow, ...queues.parked]) ending.add(firstOffset);
   for (const { firstOffset } of returned) ending.delete(firstOffset);
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
@@ -214,7 +214,7 @@ async function writeOnce(
     await store.settlements.settle({ ...outcome, health: isSame ? null : health });
     isWritten = true;
   } finally {
-    endLanes(logs, ofLog, queues, isWritten);
+    endKeyWrites(logs, ofLog, queues, isWritten);
   }
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
@@ -224,7 +224,7 @@ async function writeOnce(
   }
   for (const change of changes) logChange(log, webhook.id, change);
   const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
-  return { ...written, hasLanes: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
+  return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
 }
 
 function returnedOf({ batch, fate }: SettledBatch): Batch[] {
@@ -232,9 +232,9 @@ function returnedOf({ batch, fate }: SettledBatch): Batch[] {
 }
 
 /** What the order by key has to write. One write at a time has it. */
-type LaneWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
+type KeyWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
 
-function beginLanes(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): LaneWrites {
+function beginKeyWrites(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): KeyWrites {
   const queues = ofLog?.queues ?? null;
   if (ofLog === undefined || queues === null || !isByKey) return { parked: [], labelled: [] };
   const parked = parkedToWrite(ofLog, now);
@@ -245,10 +245,10 @@ function beginLanes(ofLog: WebhookLog | undefined, isByKey: boolean, now: number
 }
 
 /** Rows that got their keys may be followed by others, so they are looked for again in any case. */
-function endLanes(
+function endKeyWrites(
   logs: WriterOptions['logs'],
   ofLog: WebhookLog | undefined,
-  { parked, labelled }: LaneWrites,
+  { parked, labelled }: KeyWrites,
   isWritten: boolean,
 ): void {
   if (ofLog === undefined) return;

@@ -7,10 +7,10 @@ import type { Batch, BatchFate, Finished, LogPosition, Position, SettledBatch } 
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import {
-  createLanes,
-  endInLanes,
+  createKeyQueues,
+  endInQueues,
   examineAgain,
-  hasLaneWork,
+  hasQueueWork,
   occupy,
   type Parked,
   park,
@@ -295,7 +295,7 @@ export function noteSettled(
     log,
     all.flatMap(({ job }) => job.batch ?? []),
   );
-  if (log.queues !== null) endInLanes(log.queues, finished, batches);
+  if (log.queues !== null) endInQueues(log.queues, finished, batches);
   if (returned.length === 0) return;
   returnRecords(
     log,
@@ -322,14 +322,14 @@ export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
   if (log.order === 'key') log.dueAt = 0;
   if (log.queues !== null) returnParked(log);
   log.order = order;
-  log.queues = order === 'key' ? createLanes() : null;
+  log.queues = order === 'key' ? createKeyQueues() : null;
   return true;
 }
 
 /** Whether work waits that no claim has taken. */
 export function hasWork(log: WebhookLog, now: number): boolean {
   const isInLog = log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
-  return isInLog || (log.queues !== null && hasLaneWork(log.queues));
+  return isInLog || (log.queues !== null && hasQueueWork(log.queues));
 }
 
 function laterOf(one: number | null, other: number | null): number | null {

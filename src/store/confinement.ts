@@ -61,7 +61,7 @@ export const CONFINEMENT = {
   dispatch: {
     ...own('target', 'waiting', 'records'),
     ...none('changed', 'positions', 'appended', 'ends', 'stoppedAmong', 'dueBatches', 'firstPending', 'beginSession'),
-    ...none('releaseAll', 'waitingKeys', 'dueInLanes', 'unlabelled', 'firstOfLanes', 'lanesAfter'),
+    ...none('releaseAll', 'waitingKeys', 'dueByKey', 'unlabelled', 'firstOfKeys', 'keysAfter'),
   },
   settlements: none('settle', 'rowOf'),
   pulls: own('acknowledge', 'ends'),

@@ -57,11 +57,11 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
     reads += found.length;
     return found;
   };
-  const due = (now: number, limit: number, held: readonly number[], inLanes: boolean) => {
+  const due = (now: number, limit: number, held: readonly number[], isByKey: boolean) => {
     const isFirst = ({ orderKey, first }: Row): boolean =>
-      !inLanes || orderKey === '' || !pending().some((other) => other.orderKey === orderKey && other.first < first);
+      !isByKey || orderKey === '' || !pending().some((other) => other.orderKey === orderKey && other.first < first);
     const free = pending().filter(
-      ({ first, dueAt, orderKey }) => !held.includes(first) && (!inLanes || (dueAt !== null && orderKey !== null)),
+      ({ first, dueAt, orderKey }) => !held.includes(first) && (!isByKey || (dueAt !== null && orderKey !== null)),
     );
     const found = free.filter((row) => (row.dueAt ?? 0) <= now && isFirst(row));
     const later = pending().flatMap(({ dueAt }) => (dueAt !== null && dueAt > now ? [dueAt] : []));
@@ -69,7 +69,7 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
   };
   const dispatch: Partial<DispatchStore> = {
     dueBatches: async (_number, now, limit, held) => due(now, limit, held, false),
-    dueInLanes: async (_number, now, limit, held) => due(now, limit, held, true),
+    dueByKey: async (_number, now, limit, held) => due(now, limit, held, true),
     firstPending: async (_number, held) => {
       const row = pending().find(({ first }) => !held.includes(first));
       return row === undefined ? null : { batch: batch(row), dueAt: row.dueAt ?? 0 };
@@ -81,11 +81,11 @@ function createRows(recordOf: (offset: number) => KeyedRecord | undefined) {
         .filter(({ orderKey }) => orderKey === null)
         .slice(0, limit)
         .map(waiting),
-    firstOfLanes: async (_number, queues) => {
+    firstOfKeys: async (_number, queues) => {
       reads += queues.length;
       return queues.flatMap((orderKey) => pending().find((row) => row.orderKey === orderKey) ?? []).map(waiting);
     },
-    lanesAfter: async (_number, after, limit) =>
+    keysAfter: async (_number, after, limit) =>
       [...new Set(pending().flatMap(({ orderKey }) => (orderKey !== null && orderKey > after ? [orderKey] : [])))]
         .toSorted()
         .slice(0, limit),

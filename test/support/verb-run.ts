@@ -268,10 +268,10 @@ async function readDeliveries(
   await store.dispatch.firstPending(number, []);
   await store.dispatch.waiting(number, 0, 10);
   await store.dispatch.waitingKeys(number, 0, 10);
-  await store.dispatch.dueInLanes(number, now, 10, []);
+  await store.dispatch.dueByKey(number, now, 10, []);
   await store.dispatch.unlabelled(number, 10);
-  await store.dispatch.firstOfLanes(number, ['k']);
-  await store.dispatch.lanesAfter(number, '', 10);
+  await store.dispatch.firstOfKeys(number, ['k']);
+  await store.dispatch.keysAfter(number, '', 10);
   await store.waitingKeys.list(number, '', 10);
   await store.dispatch.records(number, 0, 10);
   // As the thread for large bodies reads them.

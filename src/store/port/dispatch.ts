@@ -46,13 +46,13 @@ export type DispatchStore = {
   /** The same with ordering keys. */
   waitingKeys(webhookNumber: number, from: number, limit: number): Promise<KeyedRecord[]>;
   /** As `dueBatches`, of batches that no pending batch of the same key precedes. */
-  dueInLanes(webhookNumber: number, now: number, limit: number, held: readonly number[]): Promise<DueBatches>;
+  dueByKey(webhookNumber: number, now: number, limit: number, held: readonly number[]): Promise<DueBatches>;
   /** Pending batches that were not looked at for their keys, the first ones. */
   unlabelled(webhookNumber: number, limit: number): Promise<readonly PendingBatch[]>;
   /** The first pending batch of each of these keys. */
-  firstOfLanes(webhookNumber: number, orderKeys: readonly string[]): Promise<readonly PendingBatch[]>;
+  firstOfKeys(webhookNumber: number, orderKeys: readonly string[]): Promise<readonly PendingBatch[]>;
   /** Keys with pending batches behind `after`, in ascending order. */
-  lanesAfter(webhookNumber: number, after: string, limit: number): Promise<readonly string[]>;
+  keysAfter(webhookNumber: number, after: string, limit: number): Promise<readonly string[]>;
   readonly records: ReadRecords;
   /** Begins another session of a webhook that runs. */
   beginSession(webhookNumber: number, session: { readonly id: string; readonly at: number }): Promise<void>;

@@ -46,7 +46,7 @@ const WAITING_KEYS = `
     WHERE webhook_number = @webhookNumber AND record_offset >= @from ORDER BY record_offset LIMIT @limit) AS o
   CROSS JOIN event AS e WHERE e.key = o.event_key ORDER BY o.record_offset`;
 // Index: batch_due, and batch_order_key for each that is found.
-const DUE_IN_LANES = `
+const DUE_BY_KEY = `
   SELECT ${BATCH} FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND order_key IS NOT NULL
     AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held)
@@ -74,7 +74,7 @@ const NEXT_DUE = `
 const UNLABELLED = `
   SELECT ${BATCH}, next_attempt_at AS due_at FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key IS NULL ORDER BY first_offset LIMIT @limit`;
-const FIRST_OF_LANES = `
+const FIRST_OF_KEYS = `
   SELECT ${BATCH}, next_attempt_at AS due_at
   FROM (
     SELECT (
@@ -84,7 +84,7 @@ const FIRST_OF_LANES = `
     FROM texts(@orderKeys) AS named) AS asked
   CROSS JOIN batch WHERE webhook_number = @webhookNumber AND first_offset = asked.found_offset`;
 // One look-up for each key, however many batches wait for it.
-const LANES_AFTER = `
+const KEYS_AFTER = `
   WITH RECURSIVE found (order_key) AS (
     SELECT min(order_key) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key > @after
     UNION ALL
@@ -115,7 +115,7 @@ const COVERING = `
 /** The reads that both databases do in the same way. */
 export function dispatchStore(
   db: Database,
-): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'dueBatches' | 'beginSession' | LaneReads> {
+): Pick<DispatchStore, 'positions' | 'stoppedAmong' | 'firstPending' | 'dueBatches' | 'beginSession' | ByKeyReads> {
   const due = async (
     sql: string,
     webhookNumber: number,
@@ -130,7 +130,7 @@ export function dispatchStore(
     return { batches: rows.map((row) => readBatch(row)), nextAt: Number(next?.at ?? NEVER) };
   };
   return {
-    ...laneReads(db),
+    ...byKeyReads(db),
     positions: (webhookNumbers) => positions(db, webhookNumbers),
     stoppedAmong: async (webhookNumbers) =>
       (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
@@ -143,17 +143,17 @@ export function dispatchStore(
       return { batch, dueAt };
     },
     dueBatches: (...asked) => due(DUE_BATCHES, ...asked),
-    dueInLanes: (...asked) => due(DUE_IN_LANES, ...asked),
+    dueByKey: (...asked) => due(DUE_BY_KEY, ...asked),
     beginSession: async (webhookNumber, { id, at }) =>
       void (await db.commit([{ sql: BEGIN_SESSION, params: { webhookNumber, id, at } }])),
   };
 }
 
-type LaneReads = 'dueInLanes' | KeyReads;
-type KeyReads = 'waitingKeys' | 'unlabelled' | 'firstOfLanes' | 'lanesAfter';
+type ByKeyReads = 'dueByKey' | KeyReads;
+type KeyReads = 'waitingKeys' | 'unlabelled' | 'firstOfKeys' | 'keysAfter';
 
 /** What order by key reads. */
-function laneReads(db: Database): Pick<DispatchStore, KeyReads> {
+function byKeyReads(db: Database): Pick<DispatchStore, KeyReads> {
   const pending = (row: Row): PendingBatch => {
     const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number | null }>(row);
     return { batch, dueAt };
@@ -162,12 +162,12 @@ function laneReads(db: Database): Pick<DispatchStore, KeyReads> {
     waitingKeys: async (webhookNumber, from, limit) =>
       (await db.all(WAITING_KEYS, { webhookNumber, from, limit })).map((row) => readRow(row)),
     unlabelled: async (webhookNumber, limit) => (await db.all(UNLABELLED, { webhookNumber, limit })).map(pending),
-    firstOfLanes: async (webhookNumber, orderKeys) =>
+    firstOfKeys: async (webhookNumber, orderKeys) =>
       orderKeys.length === 0
         ? []
-        : (await db.all(FIRST_OF_LANES, { webhookNumber, orderKeys: JSON.stringify(orderKeys) })).map(pending),
-    lanesAfter: async (webhookNumber, after, limit) =>
-      (await db.all(LANES_AFTER, { webhookNumber, after, limit })).map((row) => String(row.order_key)),
+        : (await db.all(FIRST_OF_KEYS, { webhookNumber, orderKeys: JSON.stringify(orderKeys) })).map(pending),
+    keysAfter: async (webhookNumber, after, limit) =>
+      (await db.all(KEYS_AFTER, { webhookNumber, after, limit })).map((row) => String(row.order_key)),
   };
 }
 

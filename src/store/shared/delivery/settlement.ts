@@ -107,7 +107,7 @@ export async function settlementStatements(db: Database, settlement: Settlement)
   const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
   return [
     ...batchStatements(settlement),
-    ...laneStatements(settlement),
+    ...keyStatements(settlement),
     ...positionStatements(settlement),
     ...changes.flatMap(stateStatements),
     ...(audit === null ? [] : [auditStatement(audit)]),
@@ -160,7 +160,7 @@ function batchStatements({ webhookNumber, owner, batches, slow, now }: Settlemen
 }
 
 /** The rows that batches wait in for their keys, and the keys of rows. */
-function laneStatements({ webhookNumber, parked = [], labelled = [], now }: Settlement): Statement[] {
+function keyStatements({ webhookNumber, parked = [], labelled = [], now }: Settlement): Statement[] {
   const rows = parked.map(({ firstOffset: first, lastOffset: last, id, orderKey }) => ({
     first,
     last,
