@@ -171,7 +171,7 @@
     else message.data = text;
   });
 
-  // What waits is shown once nothing holds it any more.
+  // New rows that were kept back are shown when the reader lets go of the list.
   let isAsked = false;
   const reconsider = () => {
     if (isAsked) return;

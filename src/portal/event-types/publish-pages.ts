@@ -134,7 +134,7 @@ function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: C
     title,
     crumbs: [{ href: '/event-types', label: 'Event types' }],
     lead: hasCustomers
-      ? 'Goes to the subscribed webhooks of whom you choose below, like an event of your product.'
+      ? 'Goes to the webhooks that subscribe to its type, like an event of your product. Choose below whose webhooks get it.'
       : 'Goes to the webhooks that subscribe to its type, like an event of your product.',
   });
   const choice = typeChoice(all, chosen, state.value('customer') || query.get('customer'));
