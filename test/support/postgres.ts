@@ -72,6 +72,8 @@ const FAST: Readonly<Record<string, string>> = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   max_connections: '300',
+  // A standby that lost its primary tries again after 5 s by default, half of what a writer waits.
+  wal_retrieve_retry_interval: '100ms',
 };
 
 type Place = {
