@@ -175,7 +175,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const numbers = [...unread].slice(0, POSITIONS_AT_ONCE);
       const positions = await store.dispatch.positions(numbers);
       const open = new Set(positions.map(({ webhookNumber }) => webhookNumber));
-      for (const position of positions) logs.open(position, clock());
+      for (const position of positions) {
+        const before = logs.get(position.webhookNumber);
+        const isAnother = logs.open(position, clock()) !== before;
+        if (before !== undefined && isAnother) giveBack(position.webhookNumber);
+      }
       for (const webhookNumber of numbers) {
         unread.delete(webhookNumber);
         if (!open.has(webhookNumber)) await close(webhookNumber);
@@ -301,13 +305,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
     const isReleased = finished.some(({ result }) => result.kind === 'release');
-    if (all.length > 0 && (isReleased || webhook === null || isHeldUp(webhook, now))) giveBack(webhookNumber);
+    const isUnheld = logs.get(webhookNumber) === undefined;
+    if (all.length > 0 && (isReleased || isUnheld || webhook === null || isHeldUp(webhook, now)))
+      giveBack(webhookNumber);
     const jobs = all.map(({ job }) => job);
     // A write without an outcome says nothing about the outcomes that wait.
     scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
     runNext();
     if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
-    if (settled.isChanged || settled.hasKeyRows) wake();
+    if (settled.isChanged || settled.hasKeyRows || isUnheld) wake();
     onWorkEnded(webhookNumber);
   };
 
@@ -357,8 +363,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     isBusy: scheduler.isBusy,
     leave: async (webhookNumber, giveAway) => {
       await writePosition(webhookNumber);
-      await giveAway();
-      logs.drop(webhookNumber);
+      // If nobody knows whether it is given away, its position is read again.
+      await giveAway().finally(() => logs.drop(webhookNumber));
     },
     abandon: () => {
       deliveries.abandon();

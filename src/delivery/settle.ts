@@ -9,7 +9,7 @@ import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import { ConstraintViolation, StaleWrite } from '../store/port/errors.ts';
+import { ConstraintViolation, HoldOver, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { isReturned, outcomeByKey } from './key-queues.ts';
 import { parkedToWrite } from './parked.ts';
@@ -71,7 +71,7 @@ type WriterOptions = {
   readonly log: Log;
   /** Names this process in the rows of slow attempts. */
   readonly owner: string;
-  readonly logs: Pick<WebhookLogs, 'get' | 'parkedWritten'>;
+  readonly logs: Pick<WebhookLogs, 'get' | 'parkedWritten' | 'dropHeld'>;
   readonly scheduler: Pick<Scheduler, 'hold'>;
   readonly observe: readonly ObserveOutcome[];
 };
@@ -104,7 +104,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
       const row = held.isStored || held.isParked ? null : await rowOf(held.batch);
       if (row === 'open') held.isStored = true;
     }
-    // Not `other`, which also says that this process may no longer write, nor null: a batch that is forgotten without a row is lost.
+    // Not after an error: a batch that is forgotten without a row is lost.
     const parked = parkedToWrite(ofLog, options.clock());
     // None of them is claimed in the meantime.
     for (const batch of parked) ofLog.writing.add(batch);
@@ -123,9 +123,11 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         );
         if (!('error' in written)) return written;
         const { error } = written;
+        // What was claimed is lost, and claimed again by the next one who holds the webhook.
+        if (error instanceof HoldOver) logs.dropHeld(error.hold);
         if (isRefusal(error)) {
           if (finished.length === 0) {
-            await noteRows(webhookNumber);
+            if (!(error instanceof HoldOver)) await noteRows(webhookNumber);
             return GIVEN_UP;
           }
           if (!isApart) return 'refused';
@@ -208,7 +210,20 @@ async function writeOnce(
       : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
   const { parked, labelled } = queues;
-  const outcome = { webhookNumber, owner, batches, slow, parked, labelled, position, now, changes: limited, audit };
+  const hold = ofLog?.hold ?? null;
+  const outcome = {
+    webhookNumber,
+    hold,
+    owner,
+    batches,
+    slow,
+    parked,
+    labelled,
+    position,
+    now,
+    changes: limited,
+    audit,
+  };
   let isWritten = false;
   try {
     await store.settlements.settle({ ...outcome, health: isSame ? null : health });

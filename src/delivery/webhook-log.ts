@@ -1,5 +1,5 @@
 /** What the process that sends for a webhook remembers of its log (`webhook-logs.ts`). */
-import type { Batch, OffsetRange, Position } from '../domain/batch.ts';
+import type { Batch, Hold, OffsetRange, Position } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import type { KeyQueues } from './key-queues.ts';
 
@@ -16,6 +16,8 @@ type Held = {
 
 export type WebhookLog = {
   readonly webhookNumber: number;
+  /** Under which it was read. When that is over, nothing of it holds. */
+  readonly hold: Hold | null;
   /** Records from here on are in no batch and not claimed. */
   next: number;
   /** The offset that the next published record gets, as far as this process knows. */

@@ -3,7 +3,8 @@
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
-import type { Batch, BatchFate, Finished, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Batch, BatchFate, Finished, Hold, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import {
@@ -23,12 +24,14 @@ import type { WebhookLog } from './webhook-log.ts';
 
 export type WebhookLogs = {
   get(webhookNumber: number): WebhookLog | undefined;
-  /** Begins with a webhook, or reads its position again: what it holds stays held. It is ready. */
+  /** Begins with a webhook, or reads its position again. What it holds stays held, unless its hold is another one now. It is ready. */
   open(position: LogPosition, now: number): WebhookLog;
   /** The webhook sends nothing any more. It is forgotten once nothing of it is held. */
   close(webhookNumber: number): void;
   /** Another process may send for the webhook: claims of this process do not count any more. */
   drop(webhookNumber: number): void;
+  /** The same for a log that was read under the hold. */
+  dropHeld(hold: Hold): void;
   /** These batches are settled. */
   settled(log: WebhookLog, batches: readonly Batch[]): void;
   numbers(): IterableIterator<number>;
@@ -76,13 +79,19 @@ export function createWebhookLogs(): WebhookLogs {
     logs.delete(webhookNumber);
     moved.delete(webhookNumber);
   };
+  const drop = (webhookNumber: number): void => {
+    ready.delete(webhookNumber);
+    forget(webhookNumber);
+  };
 
   return {
     get: (webhookNumber) => logs.get(webhookNumber),
-    open: ({ webhookNumber, coveredOffset: covered, next, end, gaps, dueAt, sentAt }, now) => {
-      const before = logs.get(webhookNumber);
+    open: ({ webhookNumber, hold, coveredOffset: covered, next, end, gaps, dueAt, sentAt }, now) => {
+      const known = logs.get(webhookNumber);
+      const before = isDeepStrictEqual(known?.hold, hold) ? known : undefined;
       const log: WebhookLog = before ?? {
         webhookNumber,
+        hold,
         next,
         end,
         // Later ones may be held here, or were settled since they were read.
@@ -120,9 +129,9 @@ export function createWebhookLogs(): WebhookLogs {
       log.isClosing = true;
       if (log.held.size === 0) forget(webhookNumber);
     },
-    drop: (webhookNumber) => {
-      ready.delete(webhookNumber);
-      forget(webhookNumber);
+    drop,
+    dropHeld: (hold) => {
+      if (isDeepStrictEqual(logs.get(hold.webhookNumber)?.hold, hold)) drop(hold.webhookNumber);
     },
     settled: (log, batches) => {
       // A batch of the same offset may have been claimed again since this log was dropped.

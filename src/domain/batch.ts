@@ -30,9 +30,22 @@ export type Batch = {
 /** Consecutive offsets, both inclusive. */
 export type OffsetRange = { readonly first: number; readonly last: number };
 
+/**
+ * An instance holds a webhook in an epoch: another epoch begins when another instance may have sent for the webhook in between. `timeline`:
+ * of the database's log, which changes when a standby takes the primary's place. It may lack what was read before.
+ */
+export type Hold = {
+  readonly webhookNumber: number;
+  readonly instance: number;
+  readonly epoch: number;
+  readonly timeline: string;
+};
+
 /** What the store knows of a webhook's log, for the process that begins to send for it. */
 export type LogPosition = {
   readonly webhookNumber: number;
+  /** Under which it was read. Null if one process has the database for itself. */
+  readonly hold: Hold | null;
   /** As it was written last: every record below it is in a batch. */
   readonly coveredOffset: number;
   /** Records from here on are in no batch. */
@@ -107,6 +120,11 @@ export type CountedBatch = {
 /** Outcomes of one webhook, written in one transaction. */
 export type Settlement = {
   readonly webhookNumber: number;
+  /**
+   * Under which the log was read that the batches were claimed from. Null if one process has the database for itself, or if this process
+   * has no log of the webhook: then only attempts are written.
+   */
+  readonly hold: Hold | null;
   /** Names this process in the rows of slow attempts. */
   readonly owner: string;
   readonly batches: readonly SettledBatch[];

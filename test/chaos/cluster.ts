@@ -59,7 +59,7 @@ export type ClusterReport = {
 export type ClusterOptions = { readonly seed: number; readonly durationMs: number; tell(text: string): void };
 
 const TYPE = 'chaos.happened';
-const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard'];
+const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard', 'keyed'];
 const INSTANCES = 3;
 /** Longer and shorter than a lease. */
 const PAUSED_MAX_MS = 12_000;

@@ -42,7 +42,7 @@ function createSimulation(ordered: boolean) {
       behind.toSorted((one, other) => one.first - other.first),
     );
     const dueAt = Math.min(NEVER, ...pending().map((row) => row.dueAt));
-    found = { webhookNumber: 1, coveredOffset: covered, next, end, gaps, dueAt, sentAt: null };
+    found = { webhookNumber: 1, hold: null, coveredOffset: covered, next, end, gaps, dueAt, sentAt: null };
   };
 
   const note = (): void => {

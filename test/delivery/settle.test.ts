@@ -295,8 +295,10 @@ describe('an outcome', () => {
         next_attempt_at, lease_owner)
        VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,
     );
+    const held = await hold(d, number);
     const settlement = (attemptNumber: number): Settlement => ({
       webhookNumber: number,
+      hold: held,
       owner: 'me',
       batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
       slow: [],
@@ -316,7 +318,6 @@ describe('an outcome', () => {
     });
     const audited = async (): Promise<number> =>
       (await d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`)).length;
-    await hold(d);
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
     assert.deepEqual([await states(d), await audited()], [['pending'], 0]);
     assert.deepEqual(

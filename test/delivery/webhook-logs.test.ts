@@ -17,6 +17,7 @@ import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
 const AT: LogPosition = {
+  hold: null,
   webhookNumber: 1,
   coveredOffset: 10,
   next: 20,

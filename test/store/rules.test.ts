@@ -76,9 +76,10 @@ describe('what a settlement writes', () => {
         }));
         const audit = isAudited ? s.entry() : null;
         const rest = { health: null, changes: [], slow: [], position: null };
-        await hold(s);
+        const held = await hold(s, number);
         await s.store.settlements.settle({
           webhookNumber: number,
+          hold: held,
           owner: OWNER,
           batches: settled,
           now,

@@ -1,6 +1,6 @@
 /** Makes batches of a webhook's log as the dispatcher leaves them. */
 
-import type { AttemptRecord, Batch, BatchFate } from '../../src/domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Hold } from '../../src/domain/batch.ts';
 import type { NewEvent } from '../../src/domain/event.ts';
 import { NO_TIMINGS } from '../../src/domain/outcome.ts';
 import type { Statement } from '../../src/store/port/database.ts';
@@ -30,11 +30,13 @@ export async function run(s: TestStore, webhookNumber: number): Promise<void> {
   await execute(s, `UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${webhookNumber}`);
 }
 
-/** Makes this process the holder of all webhooks, as a look of the dispatcher does. */
-export async function hold(s: TestStore): Promise<void> {
-  if (!onPostgres) return;
+/** Makes this process the holder of all webhooks, as a look of the dispatcher does. Returns under what it may write of one that runs. */
+export async function hold(s: TestStore, webhookNumber: number): Promise<Hold | null> {
+  if (!onPostgres) return null;
   await execute(s, 'INSERT INTO webhook_change (webhook_number) SELECT webhook_number FROM webhook_progress');
   await s.store.dispatch.changed();
+  const [position] = await s.store.dispatch.positions([webhookNumber]);
+  return position?.hold ?? null;
 }
 
 /** Makes the next `size` records a batch with an attempt in progress. */

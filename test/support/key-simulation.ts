@@ -209,7 +209,17 @@ export function createSimulation({
     const behind = store.inOrder().filter(({ first }) => first >= covered);
     const { next, gaps } = beyond(covered, behind);
     const dueAt = Math.min(NEVER, ...store.pending().map((row) => row.dueAt ?? 0));
-    logs.open({ webhookNumber: 1, coveredOffset: covered, next, end: keys.length, gaps, dueAt, sentAt: null }, now);
+    const position = {
+      webhookNumber: 1,
+      hold: null,
+      coveredOffset: covered,
+      next,
+      end: keys.length,
+      gaps,
+      dueAt,
+      sentAt: null,
+    };
+    logs.open(position, now);
   };
 
   /** No earlier record of the key is left. */

@@ -116,11 +116,12 @@ async function writeResources(s: TestServices) {
 /** A settlement with an audit entry, as of a webhook that stops. PostgreSQL writes it with the same list of statements as SQLite. */
 async function settleAudited(s: TestServices, webhookNumber: number): Promise<void> {
   const [sent, dead] = [await claimNext(s, webhookNumber, 1), await claimNext(s, webhookNumber, 1)];
-  await hold(s);
+  const held = await hold(s, webhookNumber);
   const now = s.clock();
   const slow = batchOf(dead.lastOffset + 1, dead.lastOffset + 1, { webhookNumber, id: s.ids.uuid() });
   await s.store.settlements.settle({
     webhookNumber,
+    hold: held,
     owner: OWNER,
     batches: [
       { batch: sent, fate: { kind: 'delivered', at: now }, attempt: null },

@@ -71,8 +71,8 @@ export type ReadRecords = (webhookNumber: number, first: number, last: number) =
 /** Outcomes of attempts. */
 export type SettlementStore = {
   /**
-   * Writes the outcomes of one webhook's attempts. Throws `StaleWrite` or `ConstraintViolation` and writes nothing if a batch was settled
-   * otherwise, the webhook's state changed, or another process sends for it.
+   * Writes the outcomes of one webhook's attempts. Throws and writes nothing: `StaleWrite` or `ConstraintViolation` if a batch was settled
+   * otherwise or the webhook's state changed; `HoldOver` if the hold is over. Then `changed` returns the webhook.
    */
   settle(settlement: Settlement): Promise<void>;
   /** What the store has of a claimed batch whose settlement was refused. */
@@ -81,7 +81,7 @@ export type SettlementStore = {
 
 /**
  * The row of a claimed batch: `none` yet; `open` for the outcome of this attempt; `settled` with it, by a commit that was not answered;
- * or `other`: it was changed, or another process sends for the webhook.
+ * or `other`: it was changed.
  */
 export type BatchRow = 'none' | 'open' | 'settled' | 'other';
 

@@ -1,4 +1,5 @@
 /** The errors that a verb of the store throws, and how a stale write is repeated. */
+import type { Hold } from '../../domain/batch.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
 
 /** A constraint of the schema refused a write, which was rolled back. `columns` has `table.column` names if the database reports them. */
@@ -24,6 +25,16 @@ export class StaleWrite extends Error {
     this.sql = sql;
     this.expected = expected;
     this.changed = changed;
+  }
+}
+
+/** Another process may have sent for the webhook since its log was read, or the database has another log: nothing that was read holds. */
+export class HoldOver extends StaleWrite {
+  readonly hold: Hold;
+  constructor(hold: Hold, { sql, expected, changed }: StaleWrite) {
+    super(sql, expected, changed);
+    this.name = 'HoldOver';
+    this.hold = hold;
   }
 }
 

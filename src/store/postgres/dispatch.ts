@@ -1,9 +1,10 @@
 /** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
-import type { LogRecord, Settlement } from '../../domain/batch.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Hold, LogPosition, LogRecord, SettledBatch, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Database, Row } from '../port/database.ts';
 import type { DispatchStore, SettlementStore, WaitingRecord } from '../port/dispatch.ts';
-import { StaleWrite } from '../port/errors.ts';
+import { HoldOver, StaleWrite } from '../port/errors.ts';
 import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
   currentTarget,
@@ -71,16 +72,28 @@ export function deliveryStores(
   const settlements = settlementStore(db);
   const write = writeTurns(db);
   const clockLead = clockLeadStore(db);
-  /** After a refused write the lease is read again before the next. */
-  const underLease = async (webhookNumber: number, written: Promise<unknown>): Promise<void> => {
+  /** Tells a hold that is over from other reasons of a refusal. */
+  const underHold = async (hold: Hold, written: Promise<unknown>): Promise<void> => {
     try {
       await written;
     } catch (error) {
-      if (error instanceof StaleWrite) leases.forget(webhookNumber);
+      if (error instanceof StaleWrite && (await leases.isOver(hold))) throw new HoldOver(hold, error);
       throw error;
     }
   };
   const shared = dispatchStore(db);
+  /** Read again if the hold changed in the meantime: the position is of one hold. */
+  const positions = async (webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> => {
+    const holds = await leases.holdsOf(webhookNumbers);
+    if (holds.size === 0) return [];
+    const read = await shared.positions([...holds.keys()]);
+    const since = await leases.holdsOf([...holds.keys()]);
+    const isSame = ({ webhookNumber }: LogPosition): boolean =>
+      isDeepStrictEqual(since.get(webhookNumber), holds.get(webhookNumber));
+    const found = read.filter(isSame).map((one) => ({ ...one, hold: holds.get(one.webhookNumber) ?? null }));
+    const again = read.filter((one) => !isSame(one)).map(({ webhookNumber }) => webhookNumber);
+    return [...found, ...(await positions(again))];
+  };
   const target = targetReader(db, vault, currentReader(db));
   const waiting = listReader(db, WAITING, WAITING_ASKED, READS);
   const records = listReader(db, RECORDS, STRETCHES, RECORD_READS);
@@ -89,7 +102,7 @@ export function deliveryStores(
       ...shared,
       target,
       changed: leases.changed,
-      positions: async (webhookNumbers) => shared.positions(await leases.heldAmong(webhookNumbers)),
+      positions,
       // Other instances append too.
       appended: () => null,
       ends: async (webhookNumbers) => {
@@ -112,42 +125,29 @@ export function deliveryStores(
     },
     settlements: {
       ...settlements,
-      rowOf: async (batch, owner) => {
-        const row = await settlements.rowOf(batch, owner);
-        const isHeld = row === 'settled' || row === 'other' || (await leases.hold(batch.webhookNumber)) !== null;
-        return isHeld ? row : 'other';
-      },
       settle: async (settlement) => {
-        const { webhookNumber, batches } = settlement;
+        const { batches, hold } = settlement;
         if (changesNothing(settlement)) return settlements.settle(settlement);
-        const hold = await leases.hold(webhookNumber);
-        if (hold === null) {
-          // Batches tell by their own lease that they are lost; a heartbeat has none.
-          const isLost = batches.some(({ batch }) => batch !== null);
-          if (isLost) throw new StaleWrite('a settlement of a webhook that another instance holds', 1, 0);
-          return settlements.settle({
-            ...settlement,
-            health: null,
-            changes: [],
-            audit: null,
-            slow: [],
-            parked: [],
-            labelled: [],
-            position: null,
-          });
-        }
+        if (hold === null) return settlements.settle({ ...settlement, ...ONLY_ATTEMPTS, batches: batches.map(unheld) });
         const written = isPlain(settlement)
-          ? write({ hold, settlement })
+          ? write({ ...settlement, hold })
           : settlementStatements(db, settlement).then((statements) =>
               db.commit([guardStatement(hold), ...statements], undefined, true),
             );
-        return underLease(webhookNumber, written);
+        return underHold(hold, written);
       },
     },
   };
 }
 
-/** Whether it only records attempts, such as those of a batch whose lease was lost. */
+/** Without a hold. */
+const ONLY_ATTEMPTS = { health: null, changes: [], audit: null, slow: [], parked: [], labelled: [], position: null };
+
+function unheld({ attempt }: SettledBatch): SettledBatch {
+  return { batch: null, fate: null, attempt };
+}
+
+/** Whether it only records attempts, such as those of a batch whose hold is over. */
 function changesNothing(settlement: Settlement): boolean {
   const { batches, slow, parked = [], labelled = [], position, health, changes } = settlement;
   const rows = slow.length + parked.length + labelled.length;

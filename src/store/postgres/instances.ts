@@ -2,6 +2,8 @@
  * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it
  * writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
  */
+import { isDeepStrictEqual } from 'node:util';
+import type { Hold } from '../../domain/batch.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import type { Instance, InstanceStore } from '../port/instances.ts';
@@ -70,10 +72,19 @@ const RELEASE_GIVEN = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, ${NOW})
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE ${IS_GIVEN})`;
 const GIVE_BACK = `UPDATE webhook_hold SET holder = NULL WHERE ${IS_GIVEN}`;
-const EPOCH = 'SELECT epoch FROM webhook_hold WHERE webhook_number = @webhookNumber AND holder = @number';
+/**
+ * The timeline of the write-ahead log. A transaction that waits for a synchronous standby becomes visible if the wait is ended or the
+ * primary crashes, and is missing on the standby that takes its place. Aurora refuses these functions, and loses no visible transaction.
+ */
+export const TIMELINE = `
+  CASE WHEN to_regproc('aurora_version') IS NULL THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) ELSE '' END`;
+const HOLDS = `
+  SELECT webhook_number, epoch, ${TIMELINE} AS timeline FROM webhook_hold
+  WHERE holder = @number AND webhook_number IN (SELECT asked.value FROM numbers(@asked) AS asked)`;
 // The lock keeps other instances from taking the webhook before this transaction ends. It makes no version of the row.
 const GUARD = `
-  SELECT 1 FROM webhook_hold WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch FOR SHARE`;
+  SELECT 1 FROM webhook_hold
+  WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch AND ${TIMELINE} = @timeline FOR SHARE`;
 
 /** What this process holds. */
 export type Leases = {
@@ -84,20 +95,15 @@ export type Leases = {
   changed(): Promise<readonly number[]>;
   /** The next `changed` returns all that this instance holds. */
   begin(): void;
-  /** Those of the webhooks that this instance holds. */
-  heldAmong(webhookNumbers: readonly number[]): Promise<readonly number[]>;
-  /** The hold that every write about the webhook's deliveries names, or null if this instance does not hold the webhook. */
-  hold(webhookNumber: number): Promise<Hold | null>;
-  /** A write was refused: the webhook may be held by another instance. The next `hold` reads who holds it. */
-  forget(webhookNumber: number): void;
+  /** The holds of those of the webhooks that this instance holds, by number. Every write about their deliveries names its hold. */
+  holdsOf(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Hold>>;
+  /** Whether the hold is over. Then `changed` returns the webhook: this instance may hold it again, or no longer. */
+  isOver(hold: Hold): Promise<boolean>;
 };
 
-/** An instance holds a webhook in an epoch. */
-export type Hold = { readonly webhookNumber: number; readonly instance: number; readonly epoch: number };
-
 /** Refuses a transaction if the hold is over, and otherwise keeps it until the transaction ends. */
-export function guardStatement({ webhookNumber, instance, epoch }: Hold): Statement {
-  return { sql: GUARD, params: { webhookNumber, instance, epoch }, expectChanges: 1 };
+export function guardStatement({ webhookNumber, instance, epoch, timeline }: Hold): Statement {
+  return { sql: GUARD, params: { webhookNumber, instance, epoch, timeline }, expectChanges: 1 };
 }
 
 /** `stopwatch` has the milliseconds of a clock that only grows. */
@@ -121,8 +127,9 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
   const noteHeld = (rows: readonly Row[]): void => {
     for (const row of rows) {
       const webhookNumber = Number(row.webhook_number);
-      if (!epochs.has(webhookNumber)) news.add(webhookNumber);
-      epochs.set(webhookNumber, Number(row.epoch));
+      const epoch = Number(row.epoch);
+      if (epochs.get(webhookNumber) !== epoch) news.add(webhookNumber);
+      epochs.set(webhookNumber, epoch);
     }
   };
 
@@ -167,14 +174,21 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     await db.commit([{ sql: FORGET_CHANGES, params: { seen: JSON.stringify(seen.map((row) => Number(row.number))) } }]);
   };
 
-  const hold = async (webhookNumber: number): Promise<Hold | null> => {
-    if (number === null) return null;
-    if (!epochs.has(webhookNumber)) {
-      const row = await db.get(EPOCH, { webhookNumber, number });
-      if (row === undefined) return null;
-      epochs.set(webhookNumber, Number(row.epoch));
+  const holdsOf = async (webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Hold>> => {
+    const instance = number;
+    if (instance === null || webhookNumbers.length === 0) return new Map();
+    const rows = await db.all(HOLDS, { number: instance, asked: JSON.stringify(webhookNumbers) });
+    const holds = rows.map((row): [number, Hold] => {
+      const webhookNumber = Number(row.webhook_number);
+      return [webhookNumber, { webhookNumber, instance, epoch: Number(row.epoch), timeline: String(row.timeline) }];
+    });
+    const found = new Map(holds);
+    for (const webhookNumber of webhookNumbers) {
+      const hold = found.get(webhookNumber);
+      if (hold === undefined) epochs.delete(webhookNumber);
+      else epochs.set(webhookNumber, hold.epoch);
     }
-    return { webhookNumber, instance: number, epoch: epochs.get(webhookNumber) ?? 0 };
+    return found;
   };
 
   const instances: InstanceStore = {
@@ -231,7 +245,13 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     giveBack: async (webhookNumbers) => {
       for (const webhookNumber of webhookNumbers) epochs.delete(webhookNumber);
       const params = { number: joined(), given: JSON.stringify(webhookNumbers) };
-      await db.commit([RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
+      try {
+        await db.commit([RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
+      } catch (error) {
+        // Whether it still holds them is read again.
+        for (const webhookNumber of webhookNumbers) news.add(webhookNumber);
+        throw error;
+      }
     },
     database: () => databaseStatus(db),
     list: async () =>
@@ -261,13 +281,12 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     begin: () => {
       for (const webhookNumber of epochs.keys()) news.add(webhookNumber);
     },
-    heldAmong: async (webhookNumbers) => {
-      // Few: a refused write forgets the epoch.
-      const unknown = webhookNumbers.filter((webhookNumber) => !epochs.has(webhookNumber));
-      await Promise.all(unknown.map(hold));
-      return webhookNumbers.filter((webhookNumber) => epochs.has(webhookNumber));
+    holdsOf,
+    isOver: async (hold) => {
+      const { webhookNumber } = hold;
+      const isOver = !isDeepStrictEqual((await holdsOf([webhookNumber])).get(webhookNumber), hold);
+      if (isOver) news.add(webhookNumber);
+      return isOver;
     },
-    hold,
-    forget: (webhookNumber) => void epochs.delete(webhookNumber),
   };
 }

@@ -4,7 +4,7 @@
  * changed, each of them is written in its own transaction.
  */
 
-import type { AttemptRecord, Batch, BatchFate, SettledBatch, Settlement } from '../../domain/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, Hold, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import type { Parameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
@@ -14,13 +14,13 @@ import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { rowsOf } from './arrays.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
-import type { Hold } from './instances.ts';
+import { TIMELINE } from './instances.ts';
 import { together } from './together.ts';
 
 const CALLS_MAX = 200;
 
-/** A settlement without changes of state, of a webhook that this instance holds. */
-export type TurnWork = { readonly hold: Hold; readonly settlement: Settlement };
+/** Of a webhook that this instance holds. */
+export type HeldSettlement = Settlement & { readonly hold: Hold };
 
 /** Whether `writeTurns` can write the settlement: it changes no state, no batch is taken apart, and none waits for a key. */
 export function isPlain({ changes, audit, batches, parked = [], labelled = [] }: Settlement): boolean {
@@ -29,54 +29,59 @@ export function isPlain({ changes, audit, batches, parked = [], labelled = [] }:
 }
 
 /** Returns the function that writes settlements. It rejects as the verb does, each for itself. */
-export function writeTurns(db: PostgresDatabase): (work: TurnWork) => Promise<void> {
-  const write = together<TurnWork, Error | null>(
-    async (works) => {
+export function writeTurns(db: PostgresDatabase): (settlement: HeldSettlement) => Promise<void> {
+  const write = together<HeldSettlement, Error | null>(
+    async (settlements) => {
       const outcomes: (Error | null)[] = [];
-      for (const set of setsOf(works)) outcomes.push(...(await writeSet(db, set)));
+      for (const set of setsOf(settlements)) outcomes.push(...(await writeSet(db, set)));
       return outcomes;
     },
     // One at a time: while it waits for the disk, further work gathers for the next one. With two, an event took PostgreSQL 6 % more time.
     { underWayMax: 1, callsMax: CALLS_MAX },
   );
-  return async (work) => {
-    const error = await write(work);
+  return async (settlement) => {
+    const error = await write(settlement);
     if (error !== null) throw error;
   };
 }
 
-/** Divides the work so that each webhook comes once in a set: a statement updates a row once. */
-function setsOf(works: readonly TurnWork[]): TurnWork[][] {
-  const sets: TurnWork[][] = [];
+/** Divides them so that each webhook comes once in a set: a statement updates a row once. */
+function setsOf(settlements: readonly HeldSettlement[]): HeldSettlement[][] {
+  const sets: HeldSettlement[][] = [];
   const next = new Map<number, number>();
-  for (const work of works) {
-    const at = next.get(work.hold.webhookNumber) ?? 0;
-    next.set(work.hold.webhookNumber, at + 1);
+  for (const settlement of settlements) {
+    const at = next.get(settlement.webhookNumber) ?? 0;
+    next.set(settlement.webhookNumber, at + 1);
     const set = sets[at] ?? [];
     sets[at] = set;
-    set.push(work);
+    set.push(settlement);
   }
   return sets;
 }
 
-async function writeSet(db: PostgresDatabase, works: readonly TurnWork[]): Promise<(Error | null)[]> {
+async function writeSet(db: PostgresDatabase, set: readonly HeldSettlement[]): Promise<(Error | null)[]> {
   try {
     // A settlement whose outcome is unknown is asked about, not repeated.
-    await db.commit(statementsOf(works), undefined, true);
-    return works.map(() => null);
+    await db.commit(statementsOf(set), undefined, true);
+    return set.map(() => null);
   } catch (error) {
     const isRefused = error instanceof StaleWrite || error instanceof ConstraintViolation;
-    if (!isRefused || works.length === 1) return works.map(() => error as Error);
+    if (!isRefused || set.length === 1) return set.map(() => error as Error);
     const outcomes: (Error | null)[] = [];
-    for (const work of works) outcomes.push(...(await writeSet(db, [work])));
+    for (const settlement of set) outcomes.push(...(await writeSet(db, [settlement])));
     return outcomes;
   }
 }
 
-const HOLDS = rowsOf<Hold>('hold', { webhookNumber: 'BIGINT', instance: 'BIGINT', epoch: 'BIGINT' });
+const HOLDS = rowsOf<Hold>('hold', {
+  webhookNumber: 'BIGINT',
+  instance: 'BIGINT',
+  epoch: 'BIGINT',
+  timeline: 'TEXT',
+});
 const LOCK = `
   SELECT h.webhook_number FROM webhook_hold AS h JOIN ${HOLDS.from} ON hold.webhook_number = h.webhook_number
-  WHERE h.holder = hold.instance AND h.epoch = hold.epoch ORDER BY h.webhook_number FOR SHARE OF h`;
+  WHERE h.holder = hold.instance AND h.epoch = hold.epoch AND hold.timeline = ${TIMELINE} ORDER BY h.webhook_number FOR SHARE OF h`;
 
 /** A row of `batch` after an outcome, and of the attempt that the outcome is of. */
 type Fate = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'lastOffset' | 'id' | 'attemptNumber'> & {
@@ -216,8 +221,7 @@ const MOVE = `
     sent_at = CASE WHEN move.covered_offset IS NULL THEN p.sent_at ELSE move.sent_at END
   FROM ${MOVES.from} WHERE p.webhook_number = move.webhook_number`;
 
-function statementsOf(works: readonly TurnWork[]): Statement[] {
-  const settlements = works.map(({ settlement }) => settlement);
+function statementsOf(settlements: readonly HeldSettlement[]): Statement[] {
   const stored = settlements.flatMap((settlement) => fatesOf(settlement, true));
   const fresh = settlements.flatMap((settlement) => [...fatesOf(settlement, false), ...slowRows(settlement, false)]);
   const marked = settlements.flatMap((settlement) => slowRows(settlement, true));
@@ -226,7 +230,7 @@ function statementsOf(works: readonly TurnWork[]): Statement[] {
     health === null ? [] : [{ ...health, webhookNumber }],
   );
   const moves = settlements.map(moveOf).filter(({ coveredOffset, records }) => coveredOffset !== null || records !== 0);
-  const holds = works.map(({ hold }) => hold);
+  const holds = settlements.map(({ hold }) => hold);
   const earliest = attempts.reduce((least, { startedAt }) => Math.min(least, startedAt), NEVER) - ERASURE_UNDER_WAY_MS;
   const all = <Row>(
     sql: string,

@@ -32,6 +32,25 @@ async function start(t: TestContext, webhooks: number) {
   return { database, one, other, expireNow };
 }
 
+/** A third instance. The answer to its first commit with a statement that contains `lost` is lost. */
+async function startLosing(t: TestContext, webhooks: number, lost: string) {
+  const started = await start(t, webhooks);
+  const { database } = started;
+  let isLost = false;
+  const losing: typeof database = {
+    ...database,
+    commit: async (statements, ...rest) => {
+      const results = await database.commit(statements, ...rest);
+      if (isLost || !statements.some(({ sql }) => sql.includes(lost))) return results;
+      isLost = true;
+      throw new DatabaseUnavailable('unknown');
+    },
+  };
+  const third = createLeases(losing, stopwatch);
+  await third.instances.join(instance('third'), HOUR_MS);
+  return { ...started, lost: third };
+}
+
 /** Half a second passes between two looks. */
 let elapsedMs = 0;
 const stopwatch = (): number => elapsedMs;
@@ -45,9 +64,8 @@ describe('the leases of webhooks', () => {
     const { one, other } = await start(t, 3);
     assert.deepEqual(await taken(one), [1, 2, 3]);
     assert.deepEqual(await taken(other), []);
-    assert.equal(await other.hold(1), null);
-    assert.notEqual(await one.hold(1), null);
-    assert.deepEqual(await one.heldAmong([1, 7]), [1]);
+    assert.deepEqual([...(await other.holdsOf([1])).keys()], []);
+    assert.deepEqual([...(await one.holdsOf([1, 7])).keys()], [1]);
     assert.deepEqual(await taken(one), [], 'nothing is new');
   });
 
@@ -69,16 +87,45 @@ describe('the leases of webhooks', () => {
     assert.deepEqual(await database.all('SELECT * FROM webhook_change', {}), []);
   });
 
-  it('tell their holder of a change also while it does not know its epoch, after a refused write', async (t) => {
-    const { database, one, other } = await start(t, 1);
+  it('are over once another instance took the webhook, also if this one has it again, and it looks again then', async (t) => {
+    const { one, other } = await start(t, 1);
     await taken(one);
-    const before = await one.hold(1);
-    one.forget(1);
-    other.forget(1);
-    await database.run('INSERT INTO webhook_change (webhook_number) VALUES (1)');
+    const hold = (await one.holdsOf([1])).get(1);
+    assert.ok(hold);
+    assert.equal(await one.isOver(hold), false);
+    assert.deepEqual(await taken(one), []);
+    await one.instances.giveBack([1]);
+    assert.deepEqual(await taken(other), [1]);
+    assert.equal(await one.isOver(hold), true);
+    assert.deepEqual(await taken(one), [1], 'it looks whether it holds it');
+    await other.instances.giveBack([1]);
     assert.deepEqual(await taken(one), [1]);
-    assert.deepEqual([await one.heldAmong([1]), await other.heldAmong([1])], [[1], []]);
-    assert.deepEqual(await one.hold(1), before);
+    assert.equal(await one.isOver(hold), true);
+    assert.deepEqual(await taken(one), [1]);
+  });
+
+  it('are over on another timeline of the database, where it has one', async (t) => {
+    const { database, one } = await start(t, 1);
+    await taken(one);
+    const hold = (await one.holdsOf([1])).get(1);
+    assert.ok(hold);
+    assert.match(hold.timeline, /^[0-9A-F]{8}$/);
+    const another = { ...hold, timeline: '00000000' };
+    assert.equal(await one.isOver(another), true);
+    await assert.rejects(database.commit([guardStatement(another)]), { name: 'StaleWrite' });
+    await database.run(`CREATE FUNCTION aurora_version() RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$`);
+    assert.equal((await one.holdsOf([1])).get(1)?.timeline, '');
+    await database.commit([guardStatement({ ...hold, timeline: '' })]);
+  });
+
+  it('that were given back by a commit without an answer are read again', async (t) => {
+    const { one, other, lost } = await startLosing(t, 2, 'SET holder = NULL');
+    assert.deepEqual(await taken(lost), [1, 2]);
+    await assert.rejects(lost.instances.giveBack([1]), DatabaseUnavailable);
+    assert.deepEqual(await taken(one), [1]);
+    assert.deepEqual(await taken(lost), [1]);
+    assert.deepEqual([...(await lost.holdsOf([1, 2])).keys()], [2]);
+    assert.deepEqual(await taken(other), []);
   });
 
   it('take a changed webhook that nobody holds, and forget the change of one that sends nothing', async (t) => {
@@ -95,22 +142,9 @@ describe('the leases of webhooks', () => {
   });
 
   it('that were taken by a commit without an answer are found', async (t) => {
-    const { database } = await start(t, 2);
-    let isLost = true;
-    const lost: typeof database = {
-      ...database,
-      commit: async (statements, ...rest) => {
-        const results = await database.commit(statements, ...rest);
-        if (isLost && statements.some(({ sql }) => sql.includes('INSERT INTO webhook_hold')))
-          throw new DatabaseUnavailable('unknown');
-        return results;
-      },
-    };
-    const third = createLeases(lost, stopwatch);
-    await third.instances.join(instance('third'), HOUR_MS);
-    await assert.rejects(taken(third), DatabaseUnavailable);
-    isLost = false;
-    assert.deepEqual(await taken(third), [1, 2]);
+    const { lost } = await startLosing(t, 2, 'INSERT INTO webhook_hold');
+    await assert.rejects(taken(lost), DatabaseUnavailable);
+    assert.deepEqual(await taken(lost), [1, 2]);
   });
 
   it('are each taken once by instances that look at the same moment', async (t) => {
@@ -125,7 +159,7 @@ describe('the leases of webhooks', () => {
   it('refuse a write of an instance that has expired, and of the one before in an earlier epoch', async (t) => {
     const { database, one, other, expireNow } = await start(t, 1);
     await taken(one);
-    const hold = await one.hold(1);
+    const hold = (await one.holdsOf([1])).get(1);
     assert.ok(hold);
     await database.commit([guardStatement(hold)]);
     assert.equal(await other.instances.expire(1), false);
@@ -133,8 +167,7 @@ describe('the leases of webhooks', () => {
     assert.equal(await other.instances.expire(1), true);
     assert.deepEqual(await taken(other), [1]);
     await assert.rejects(database.commit([guardStatement(hold)]), { name: 'StaleWrite' });
-    one.forget(1);
-    assert.equal(await one.hold(1), null);
+    assert.equal(await one.isOver(hold), true);
     assert.equal(await one.instances.renew(HOUR_MS), null);
     await one.instances.join(instance('again'), HOUR_MS);
     await other.instances.giveBack([1]);
@@ -156,7 +189,7 @@ describe('the leases of webhooks', () => {
     await expireNow(1);
     assert.notEqual(await one.instances.renew(HOUR_MS), null);
     assert.equal(await other.instances.expire(1), false);
-    assert.notEqual(await one.hold(1), null);
+    assert.deepEqual([...(await one.holdsOf([1])).keys()], [1]);
   });
 
   it('give the batches of an expired instance back too', async (t) => {

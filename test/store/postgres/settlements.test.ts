@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import type { AttemptRecord, Batch, BatchFate, Health, Position, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import type { Database, Statement } from '../../../src/store/port/database.ts';
-import { guardStatement, type Hold } from '../../../src/store/postgres/instances.ts';
-import { isPlain, type TurnWork, writeTurns } from '../../../src/store/postgres/settlements.ts';
+import { guardStatement, TIMELINE } from '../../../src/store/postgres/instances.ts';
+import { type HeldSettlement, isPlain, writeTurns } from '../../../src/store/postgres/settlements.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
 import { openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
@@ -39,6 +39,11 @@ async function open(t: TestContext, webhooks: number) {
         CASE WHEN at < 5 THEN '${OWNER}' END
       FROM generate_series(1, ${webhooks}) AS n, generate_series(0, 9) AS at`);
   await reset();
+  const [row] = await database.all(`SELECT ${TIMELINE} AS timeline`, {});
+  const held = (settlement: Settlement): HeldSettlement => {
+    const { webhookNumber } = settlement;
+    return { ...settlement, hold: { webhookNumber, instance: 1, epoch: 1, timeline: String(row?.timeline) } };
+  };
   /** Rows of a webhook that do not name it. */
   const rowsOf = async (webhookNumber: number) => ({
     progress: await database.all(
@@ -58,10 +63,8 @@ async function open(t: TestContext, webhooks: number) {
       { webhookNumber },
     ),
   });
-  return { database, reset, rowsOf, write: writeTurns(database) };
+  return { database, reset, rowsOf, held, write: writeTurns(database) };
 }
-
-const hold = (webhookNumber: number, epoch = 1): Hold => ({ webhookNumber, instance: 1, epoch });
 
 /** The first five have the row of a slow attempt, five more that of a retry, and the others none. */
 function batchAt(webhookNumber: number, at: number): Batch {
@@ -118,7 +121,7 @@ const happening = fc.record({
 });
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
 
-function workOf(webhookNumber: number, { outcomes, health: changed, position, isSlow }: Happening): TurnWork {
+function outcomesOf(webhookNumber: number, { outcomes, health: changed, position, isSlow }: Happening): Settlement {
   const batches = outcomes.map((outcome, at) => {
     const batch = batchAt(webhookNumber, at);
     const { firstOffset, lastOffset, attemptNumber } = batch;
@@ -126,30 +129,38 @@ function workOf(webhookNumber: number, { outcomes, health: changed, position, is
     return { batch, fate: outcome.fate, attempt: outcome.attempt === null ? null : { ...outcome.attempt, ...of } };
   });
   const slow = isSlow ? [batchAt(webhookNumber, 20)] : [];
-  const settlement = settlementOf({ webhookNumber, batches, health: changed, position, slow });
-  return { hold: hold(webhookNumber), settlement };
+  return settlementOf({ webhookNumber, batches, health: changed, position, slow });
 }
 
 function settlementOf(parts: Partial<Settlement> & { readonly position?: Position | null }): Settlement {
-  const nothing = { webhookNumber: 1, batches: [], slow: [], position: null, health: null, changes: [], audit: null };
+  const nothing = {
+    webhookNumber: 1,
+    hold: null,
+    batches: [],
+    slow: [],
+    position: null,
+    health: null,
+    changes: [],
+    audit: null,
+  };
   return { ...nothing, owner: OWNER, now: NOW, ...parts };
 }
 
-const byItself = async (database: Database, { hold: held, settlement }: TurnWork): Promise<Statement[]> => [
-  guardStatement(held),
+const byItself = async (database: Database, settlement: HeldSettlement): Promise<Statement[]> => [
+  guardStatement(settlement.hold),
   ...(await settlementStatements(database, settlement)),
 ];
 
 describe('settlements of a turn', () => {
   it('leave the same rows as when each is written separately', async (t) => {
     const webhooks = 6;
-    const { database, reset, rowsOf, write } = await open(t, 2 * webhooks);
+    const { database, reset, rowsOf, held, write } = await open(t, 2 * webhooks);
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { minLength: webhooks, maxLength: webhooks }), async (happenings) => {
         await reset();
-        await Promise.all(happenings.map((one, at) => write(workOf(at + 1, one))));
+        await Promise.all(happenings.map((one, at) => write(held(outcomesOf(at + 1, one)))));
         for (const [at, one] of happenings.entries())
-          await database.commit(await byItself(database, workOf(webhooks + at + 1, one)));
+          await database.commit(await byItself(database, held(outcomesOf(webhooks + at + 1, one))));
         for (let at = 1; at <= webhooks; at += 1) assert.deepEqual(await rowsOf(at), await rowsOf(webhooks + at));
       }),
       { numRuns: 25 },
@@ -157,7 +168,7 @@ describe('settlements of a turn', () => {
   });
 
   it('are each refused separately', async (t) => {
-    const { database, rowsOf, write } = await open(t, 5);
+    const { database, rowsOf, held, write } = await open(t, 5);
     const outcome = { fate: { kind: 'delivered', at: NOW }, attempt: null } as const;
     const all: Happening = { outcomes: Array(11).fill(outcome), health: null, position: null, isSlow: false };
     await database.run(`
@@ -168,7 +179,7 @@ describe('settlements of a turn', () => {
         VALUES (4, 20, 21, 'x', 'delivered', 1, 0, 0)`);
     const before = await Promise.all([1, 2, 3, 4].map(rowsOf));
     const outcomes = await Promise.allSettled(
-      [1, 2, 3, 4, 5].map((webhookNumber) => write(workOf(webhookNumber, all))),
+      [1, 2, 3, 4, 5].map((webhookNumber) => write(held(outcomesOf(webhookNumber, all)))),
     );
     assert.deepEqual(
       outcomes.map((one) => (one.status === 'rejected' ? (one.reason as Error).name : 'written')),
@@ -179,19 +190,19 @@ describe('settlements of a turn', () => {
   });
 
   it('of one webhook are written one after another', async (t) => {
-    const { rowsOf, write } = await open(t, 1);
+    const { rowsOf, held, write } = await open(t, 1);
     const outcomes = [0, 1, 2].map((at) => {
       const batches = [{ batch: batchAt(1, at), fate: { kind: 'delivered', at: NOW } as const, attempt: null }];
       return settlementOf({ batches });
     });
-    await Promise.all(outcomes.map((settlement) => write({ hold: hold(1), settlement })));
+    await Promise.all(outcomes.map((settlement) => write(held(settlement))));
     const { position, batches } = await rowsOf(1);
     assert.equal(position[0]?.pending_records, 14);
     assert.equal(batches.filter(({ state }) => state === 'delivered').length, 3);
   });
 
   it('drop the response to a record that was erased in the meantime', async (t) => {
-    const { database, rowsOf, write } = await open(t, 2);
+    const { database, rowsOf, held, write } = await open(t, 2);
     await database.run(`
       INSERT INTO event (key, id, type, data, correlation_id, created_at, erased_at) SELECT n, n, 'a.b', NULL, '', 0, ${NOW}
         FROM generate_series(1, 2) AS n;
@@ -209,7 +220,9 @@ describe('settlements of a turn', () => {
       timings: {} as AttemptRecord['timings'],
     };
     const outcomes = [{ fate: { kind: 'delivered', at: NOW } as const, attempt: answered }];
-    await Promise.all([1, 2].map((n) => write(workOf(n, { outcomes, health: null, position: null, isSlow: false }))));
+    await Promise.all(
+      [1, 2].map((n) => write(held(outcomesOf(n, { outcomes, health: null, position: null, isSlow: false })))),
+    );
     const bodies = await Promise.all([1, 2].map(async (n) => (await rowsOf(n)).attempts[0]));
     assert.deepEqual(
       bodies.map((row) => [row?.response_body === null, row?.response_headers]),
@@ -221,7 +234,7 @@ describe('settlements of a turn', () => {
   });
 
   it('of first attempts that succeed insert rows and change none', async (t) => {
-    const { database, write } = await open(t, 4);
+    const { database, held, write } = await open(t, 4);
     const versions = async () =>
       database.all(
         `SELECT 'progress' AS kind, webhook_number AS number, CAST(ctid AS text) AS place FROM webhook_progress
@@ -237,7 +250,7 @@ describe('settlements of a turn', () => {
         const batches = [
           { batch: batchAt(webhookNumber, round), fate: { kind: 'delivered', at: NOW } as const, attempt: null },
         ];
-        return write({ hold: hold(webhookNumber), settlement: settlementOf({ webhookNumber, batches }) });
+        return write(held(settlementOf({ webhookNumber, batches })));
       });
       await Promise.all(settled);
     }

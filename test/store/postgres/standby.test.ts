@@ -6,10 +6,18 @@ import type { Statement } from '../../../src/store/port/database.ts';
 import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres/driver/postgres.ts';
 import type { PostgresStatement } from '../../../src/store/postgres/driver/transaction.ts';
 import { serverHealth } from '../../../src/store/postgres/health.ts';
+import { guardStatement, TIMELINE } from '../../../src/store/postgres/instances.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startPgBouncer } from '../../support/pgbouncer.ts';
 import type { Cluster } from '../../support/postgres.ts';
-import { ABSENCES, runAt, startWaitedFor, untilWaiting, type WaitedFor } from '../../support/standby.ts';
+import {
+  ABSENCES,
+  runAt,
+  startWaitedFor,
+  untilWaiting,
+  type WaitedFor,
+  waitForStandbys,
+} from '../../support/standby.ts';
 import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 /** Keeps the first one, as a repeated publish does. */
@@ -27,6 +35,9 @@ const insertOnce = (name: string): PostgresStatement => {
 /** As the client sends it. */
 const COMMIT = 'COMMIT\0';
 const unknown = { name: 'DatabaseUnavailable', reason: 'unknown' };
+async function timelineOf(database: PostgresDatabase): Promise<string> {
+  return String((await database.get(`SELECT ${TIMELINE} AS timeline`, {}))?.timeline);
+}
 /** How long callers wait here. */
 const COMMIT_MS = 200;
 
@@ -175,5 +186,33 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     await away(t);
     for (let round = 1; round <= 2; round += 1) await local.commit([insert('local')]);
     await local.confirm();
+  });
+
+  // The last one: the standby takes the primary's place.
+  it('does not take for kept what the promoted standby lacks, although that confirms a later commit', async (t) => {
+    const addresses = [servers.primary, servers.standby].map(({ host, port }) => `${host}:${port}`).join(',');
+    const query = 'sslmode=disable&target_session_attrs=read-write';
+    const database = await patient(t, `postgres://sallyport@${addresses}/postgres?${query}`);
+    const [list, alone] = [insert('lost list'), insertOnce('lost statement')];
+    await database.commit([insert('before the promotion')]);
+    const hold = { webhookNumber: 1, instance: 1, epoch: 1, timeline: await timelineOf(database) };
+    await database.run(`
+      CREATE TABLE webhook_hold (webhook_number bigint, holder bigint, epoch bigint); INSERT INTO webhook_hold VALUES (1, 1, 1)`);
+    await database.commit([guardStatement(hold)]);
+    await servers.takeAway('cut');
+    const refused = [list, alone].map((one) => assert.rejects(database.commit([one], undefined, true), unknown));
+    for (const waiting of await untilWaiting(servers.primary, 2))
+      await runAt(servers.primary, `SELECT pg_cancel_backend(${waiting})`);
+    // Both wait again: nothing confirms them.
+    await untilWaiting(servers.primary, 2);
+    await servers.primary.kill();
+    await servers.giveBack('cut');
+    await servers.standby.promote();
+    await waitForStandbys(servers.standby, false);
+    await Promise.all(refused);
+    for (const name of ['lost list', 'lost statement']) assert.equal(await countAt(servers.standby, name), 0);
+    // What was read before the promotion may be missing too, so nothing is written on the strength of it.
+    await assert.rejects(database.commit([guardStatement(hold)], undefined, true), { name: 'StaleWrite' });
+    await database.commit([guardStatement({ ...hold, timeline: await timelineOf(database) })]);
   });
 });

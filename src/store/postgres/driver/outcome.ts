@@ -9,7 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { POSTGRES_OUTCOME_MS } from './limits.ts';
-import type { Session } from './session.ts';
+import { SERVER_START, type Session } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */
 export type Transaction = { readonly number: string | null; readonly serverRun: string };
@@ -22,12 +22,12 @@ const WAITS =
 export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark`;
 
 /**
- * The last statement of a transaction: its number, which it has as soon as it has written, and its process. A transaction that wrote
- * nothing may have read what the standby does not have, for example the event of a repeated publish: it waits too.
+ * The last statement of a transaction: its number, which it has as soon as it has written, its process and its server. A transaction that
+ * wrote nothing may have read what the standby does not have, for example the event of a repeated publish: it waits too.
  */
 export const TRANSACTION_END = `
   SELECT CASE WHEN pg_current_xact_id_if_assigned() IS NULL AND ${WAITS} THEN ${MARK} END AS mark,
-    CAST(pg_current_xact_id_if_assigned() AS text) AS number, pg_backend_pid() AS process`;
+    CAST(pg_current_xact_id_if_assigned() AS text) AS number, pg_backend_pid() AS process, ${SERVER_START} AS started`;
 
 const STATUS = 'SELECT pg_xact_status(CAST(CAST(@number AS text) AS xid8)) AS status';
 // COMMIT never reached it, so it will be undone. This makes it happen now. A process that commits is not ended: it may wait for the

@@ -21,6 +21,8 @@ export type Session = {
   readonly schema: string | null;
   /** The statements that give a transaction its settings, for a session behind a pooler; '' if the session has them. */
   readonly settings: string;
+  /** Differs for each start of a server. Behind a pooler, it is that of the first transaction. */
+  readonly serverStart: string;
   /** Differs after each start and each crash of a server. Transaction numbers mean the same only within one run. */
   readonly serverRun: string;
   /** False once the connection is lost or closed. */
@@ -77,8 +79,12 @@ export type Greeting = {
   readonly schema: string | null;
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
+  readonly serverStart: string;
   readonly serverRun: string;
 };
+
+/** Tells servers apart: when it started. */
+export const SERVER_START = 'CAST(extract(epoch FROM pg_postmaster_start_time()) AS text)';
 
 // The processes of the server itself have no role and no database. All of them are new after a crash.
 // The limit of the role may be too short for it. Behind a pooler, SET would outlast this message.
@@ -86,8 +92,8 @@ const GREETING = `
   SET LOCAL statement_timeout = 0;
   SELECT pg_backend_pid() AS process, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
     current_setting('server_version_num') AS version, quote_ident(current_schema()) AS schema,
-    CAST(extract(epoch FROM pg_postmaster_start_time()) AS text) || ' ' ||
-    coalesce((SELECT CAST(min(pid) AS text) FROM pg_stat_activity WHERE usesysid IS NULL AND datid IS NULL), '') AS server_run`;
+    ${SERVER_START} AS server_start,
+    coalesce((SELECT CAST(min(pid) AS text) FROM pg_stat_activity WHERE usesysid IS NULL AND datid IS NULL), '') AS oldest`;
 
 export async function greet(client: pg.Client): Promise<Greeting> {
   const [, answer] = (await client.query(GREETING)) as unknown as readonly pg.QueryResult<Row>[];
@@ -98,7 +104,8 @@ export async function greet(client: pg.Client): Promise<Greeting> {
     schema: row?.schema == null ? null : String(row.schema),
     isStandby: row?.standby === 1,
     isReadOnly: row?.read_only === 1,
-    serverRun: String(row?.server_run),
+    serverStart: String(row?.server_start),
+    serverRun: `${row?.server_start} ${row?.oldest}`,
   };
 }
 
@@ -188,6 +195,7 @@ export function createSession(
     process,
     schema,
     settings: process === null ? transactionSettings({ schema, version }) : '',
+    serverStart: greeting.serverStart,
     serverRun: greeting.serverRun,
     isOpen: () => isOpen,
     runAll,

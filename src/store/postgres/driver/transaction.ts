@@ -56,7 +56,7 @@ export async function runTransaction(
       if (repeatable === null || session.process === null) return await runOnce(session, writer, statements, progress);
       const result = await runAlone(session, repeatable, mayBeCommitted, progress);
       // It wrote nothing, or somebody cancelled its wait for the standby.
-      if (session.takeWarning() || result.changes === 0) await confirm(writer, progress);
+      if (session.takeWarning() || result.changes === 0) await confirm(session.serverStart, writer, progress);
       return [result];
     } catch (error) {
       if (progress.isGivenUp()) throw portError(error);
@@ -169,15 +169,15 @@ async function runOnce(
     if (!(await hasCommitted(transaction, writer.session))) throw error;
     isConfirmed = false;
   }
-  if (!isConfirmed) await confirm(writer, progress);
+  if (!isConfirmed) await confirm(String(last?.started), writer, progress);
   return results;
 }
 
 /**
- * Resolves when the standby has all that was committed before. Throws `DatabaseUnavailable` (`unknown`) if its connection is lost, or its
- * wait cancelled, for `POSTGRES_OUTCOME_MS`.
+ * Resolves when the standby has all that was committed before at the server that started at `serverStart`. Throws `DatabaseUnavailable`
+ * (`unknown`) if another server answers, which may lack it, or if its connection is lost, or its wait cancelled, for `POSTGRES_OUTCOME_MS`.
  */
-async function confirm(writer: Connection, progress: Progress): Promise<void> {
+async function confirm(serverStart: string, writer: Connection, progress: Progress): Promise<void> {
   const until = performance.now() + POSTGRES_OUTCOME_MS;
   for (;;) {
     let cause: unknown;
@@ -185,7 +185,9 @@ async function confirm(writer: Connection, progress: Progress): Promise<void> {
       const session = await writer.session();
       session.takeWarning();
       const [answer] = await send(session, [LAST]);
-      await session.commit(Number(answer?.rows[0]?.process), () => session.query('COMMIT'));
+      const { process, started } = answer?.rows[0] ?? {};
+      await session.commit(Number(process), () => session.query('COMMIT'));
+      if (started !== serverStart) break;
       if (!session.takeWarning()) return;
     } catch (error) {
       cause = error;
@@ -194,6 +196,7 @@ async function confirm(writer: Connection, progress: Progress): Promise<void> {
     if (performance.now() >= until || progress.isGivenUp()) throw new DatabaseUnavailable('unknown', { cause });
     await pause(CONFIRM_PAUSE_MS);
   }
+  throw new DatabaseUnavailable('unknown');
 }
 
 const CONFIRM_PAUSE_MS = 50;

@@ -188,13 +188,13 @@ async function positions(db: Database, webhookNumbers: readonly number[]): Promi
     found.push({ first: Number(row.first_offset), last: Number(row.last_offset) });
   }
   return rows.map((row) => {
-    const position = readRow<Omit<LogPosition, 'next' | 'gaps'>>(row);
+    const position = readRow<Omit<LogPosition, 'hold' | 'next' | 'gaps'>>(row);
     const found = batches.get(position.webhookNumber) ?? [];
     const { next, gaps } = beyond(
       position.coveredOffset,
       found.toSorted((one, other) => one.first - other.first),
     );
-    return { ...position, next, end: Math.max(position.end, next), gaps };
+    return { ...position, hold: null, next, end: Math.max(position.end, next), gaps };
   });
 }
 
