@@ -33,12 +33,13 @@ type Dependencies = {
 export function createReadEvent({ store, clock, webhooks }: Dependencies): ReadEvent {
   const find = async (eventId: string, webhook: Webhook | null): Promise<LogRecord> => {
     const within = webhook === null ? {} : { webhookNumbers: [webhook.progress.webhookNumber] };
+    const readSinceMs = performance.now();
     const { items } = await store.deliveries.list({ eventId, ...within }, null, 1);
     const [found] = items;
     const records = found && (await store.dispatch.records(found.webhookNumber, found.offset, found.offset));
     const record = records?.[0];
     if (record === undefined) throw new Refusal('not_found', `there is no event ${eventId.slice(0, 64)}`);
-    await store.confirm();
+    await store.confirm(readSinceMs);
     return record;
   };
 

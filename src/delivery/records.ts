@@ -101,9 +101,10 @@ export function createReadRecords({ store, clock, ids, webhooks, logWatch, forma
 
   const bodyOf = async (webhook: Webhook, query: Place, found: Awaited<ReturnType<typeof next>>) => {
     const { webhookNumber, sessionId, nextOffset, cursorOffset } = webhook.progress;
+    const readSinceMs = performance.now();
     const read = found === null ? [] : await store.dispatch.records(webhookNumber, found.first, found.last);
     // If they were lost with a server, others would get their offsets, and this reader would pass those over.
-    if (found !== null) await store.confirm();
+    if (found !== null) await store.confirm(readSinceMs);
     const records = read.filter((record): record is typeof record & FormattedRecord => record.dataJson !== null);
     const key = await currentKey(store, webhook, clock());
     if (key === null && someMustBeEncrypted(records))

@@ -1,8 +1,8 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AttemptRecord, Batch, CountedBatch, Finished, Health, Labelled, SettledBatch } from '../domain/batch.ts';
-import { conclude } from '../domain/judge.ts';
+import type { AttemptRecord, Batch, CountedBatch, Finished, Labelled, SettledBatch } from '../domain/batch.ts';
+import { conclude, isSameHealth } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { createStateEventLimit, isRunnable, type StateEventLimit } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
@@ -197,17 +197,17 @@ async function writeOnce(
   const batches = isByKey ? conclusion.batches.map((batch) => outcomeByKey(batch, ids.uuid)) : conclusion.batches;
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
-  const ending = new Set(finished.flatMap(({ job }) => (job.batch === null ? [] : [job.batch.firstOffset])));
+  const ended = new Set(rows.flatMap(firstOffsetOf));
   const slow =
-    ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ending.has(firstOffset));
+    ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ended.has(firstOffset));
   const queues = beginKeyWrites(ofLog, isByKey && !isApart, now);
-  for (const { firstOffset } of [...slow, ...queues.parked]) ending.add(firstOffset);
-  for (const { firstOffset } of returned) ending.delete(firstOffset);
+  const withRows = batches.flatMap(({ batch, fate }) => (batch === null || fate === null ? [] : [batch]));
+  const settling = new Set([...withRows, ...slow, ...queues.parked].map(({ firstOffset }) => firstOffset));
   if (ofLog !== undefined) ofLog.sentAt = progress.sentAt;
   const position =
     ofLog === undefined
       ? null
-      : positionToWrite(ofLog, now, { settling: ending, isLast: isLast || !isRunnable(progress.state) });
+      : positionToWrite(ofLog, now, { settling, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
   const { parked, labelled } = queues;
   const hold = ofLog?.hold ?? null;
@@ -240,6 +240,11 @@ async function writeOnce(
   for (const change of changes) logChange(log, webhook.id, change);
   const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
   return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
+}
+
+/** Not of a lost outcome: its records may be claimed again by now. */
+function firstOffsetOf({ job: { batch }, result }: Finished): number[] {
+  return batch === null || result.kind === 'lost' ? [] : [batch.firstOffset];
 }
 
 function returnedOf({ batch, fate }: SettledBatch): Batch[] {
@@ -282,18 +287,6 @@ function asHeld(finished: Finished, ofLog: WebhookLog | undefined, log: Log): Fi
   const held = ofLog?.held.get(batch.firstOffset);
   if (held?.batch !== batch) return lostOf(finished, log);
   return held.isStored && !batch.isStored ? { job: { ...job, batch: { ...batch, isStored: true } }, result } : finished;
-}
-
-/** Whether nothing of the health changed but the time of the last attempt, which is written with the position. */
-function isSameHealth(one: Health, other: Health): boolean {
-  return (
-    one.stateReason === other.stateReason &&
-    one.stateDetail === other.stateDetail &&
-    one.failingSinceAt === other.failingSinceAt &&
-    one.failureStreak === other.failureStreak &&
-    one.probeAt === other.probeAt &&
-    one.deadStreak === other.deadStreak
-  );
 }
 
 function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {

@@ -300,11 +300,16 @@ export function noteSettled(
     if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
   }
   for (const { fate } of batches) if (isPending(fate)) log.dueAt = Math.min(log.dueAt, fate.at);
+  // The log may have been read again since some were claimed: it holds their records in other batches, whose keys stay busy.
+  const isOwn = all.map(({ job: { batch } }) => batch !== null && log.held.get(batch.firstOffset)?.batch === batch);
   logs.settled(
     log,
     all.flatMap(({ job }) => job.batch ?? []),
   );
-  if (log.queues !== null) endInQueues(log.queues, finished, batches);
+  if (log.queues !== null) {
+    const own = <T>(list: readonly T[]): readonly T[] => list.filter((_, at) => isOwn[at]);
+    endInQueues(log.queues, own(finished), own(batches));
+  }
   if (returned.length === 0) return;
   returnRecords(
     log,

@@ -32,7 +32,7 @@ export type OffsetRange = { readonly first: number; readonly last: number };
 
 /**
  * An instance holds a webhook in an epoch: another epoch begins when another instance may have sent for the webhook in between. `timeline`:
- * of the database's log, which changes when a standby takes the primary's place. It may lack what was read before.
+ * of the database's log, which changes when a standby is promoted: it may lack rows that were read before.
  */
 export type Hold = {
   readonly webhookNumber: number;

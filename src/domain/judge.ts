@@ -357,3 +357,15 @@ export function attemptRecord(
     timings,
   };
 }
+
+/** Whether nothing of the health changed but the time of the last attempt, which is written with the position. */
+export function isSameHealth(one: Health, other: Health): boolean {
+  return (
+    one.stateReason === other.stateReason &&
+    one.stateDetail === other.stateDetail &&
+    one.failingSinceAt === other.failingSinceAt &&
+    one.failureStreak === other.failureStreak &&
+    one.probeAt === other.probeAt &&
+    one.deadStreak === other.deadStreak
+  );
+}

@@ -11,15 +11,18 @@ const WRITTEN = [201, 202];
 /** A request that is repeated because its first reply was lost may be refused with one of these: its change was made. */
 const REPEATED = [404, 409, 412];
 
-/** Answers requests. `confirm` resolves once everything that could be read before is durable, and throws `Refusal`. */
-export function confirming(confirm: () => Answer<void>): (route: Route, call: Call) => Promise<Reply> {
+/** Answers requests. `confirm` resolves once everything that was read since a time is durable, and throws `Refusal`. */
+export function confirming(
+  confirm: (readSinceMs: number) => Answer<void>,
+): (route: Route, call: Call) => Promise<Reply> {
   const confirmed = async (route: Route, call: Call): Promise<Reply> => {
+    const readSinceMs = performance.now();
     try {
       const reply = await route.respond(call);
-      if (!WRITTEN.includes(reply.status)) await confirm();
+      if (!WRITTEN.includes(reply.status)) await confirm(readSinceMs);
       return reply;
     } catch (error) {
-      if (error instanceof Refusal && REPEATED.includes(error.status)) await confirm();
+      if (error instanceof Refusal && REPEATED.includes(error.status)) await confirm(readSinceMs);
       throw error;
     }
   };

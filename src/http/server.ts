@@ -57,7 +57,7 @@ type Dependencies = {
   readonly routeFor?: (route: Route, caller: Caller) => Route;
   readonly gate: Gate;
   /** Waits until the data that was read is durable, before a reply promises it. Default: it is. Throws `Refusal`. */
-  readonly confirm?: () => Answer<void>;
+  readonly confirm?: (readSinceMs: number) => Answer<void>;
   readonly clock: Clock;
   readonly log: Log;
   /** The address of the client. Trusts `X-Forwarded-For` only from trusted proxies. */

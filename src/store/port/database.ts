@@ -53,10 +53,10 @@ export type Database = {
    */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**
-   * Resolves once all that could be read before this call is durable: on PostgreSQL, on the synchronous standby too. For answers that
-   * promise what they only read. Rejects with `DatabaseUnavailable`.
+   * Resolves once all that was read since `readSinceMs` (`performance.now()`) is durable: on PostgreSQL, on the synchronous standby too.
+   * For answers that promise what they only read. Rejects with `DatabaseUnavailable`, also if several servers answered in the meantime.
    */
-  confirm(): Answer<void>;
+  confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
   /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */

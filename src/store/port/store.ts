@@ -23,7 +23,7 @@ export type Store = AccessVerbs &
     /** The customer whose part of the data this store has (`customerStoreOf`); null: all data. */
     readonly customerId: string | null;
     /** As `Database.confirm`. */
-    confirm(): Answer<void>;
+    confirm(readSinceMs: number): Answer<void>;
     readonly audit: AuditStore;
     readonly settings: SettingStore;
     readonly employees: EmployeeStore;

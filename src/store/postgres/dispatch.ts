@@ -18,10 +18,14 @@ import { finishResuming } from '../shared/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../shared/delivery/settlement.ts';
 import { readRow } from '../shared/table.ts';
 import { type Rows, rowsOf } from './arrays.ts';
+import { WAITS } from './driver/outcome.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
 import { READS, type TogetherOptions, together } from './together.ts';
+
+/** Whether commits wait for a standby. */
+const STANDBY = `SELECT ${WAITS} AS waits`;
 
 const WANTED = rowsOf<{ readonly webhookNumber: number }>('wanted', { webhookNumber: 'BIGINT' });
 const CURRENT = currentTarget(`w.number IN (SELECT webhook_number FROM ${WANTED.from})`);
@@ -41,7 +45,7 @@ const WAITING_ASKED = rowsOf<WaitingAsked>(
 const WAITING = `
   SELECT asked.place, waiting.* FROM ${WAITING_ASKED.from}
   CROSS JOIN LATERAL (
-    SELECT ${WAITING_RECORD} FROM outbox
+    SELECT ${WAITING_RECORD}, ${WAITS} AS waits FROM outbox
     WHERE webhook_number = asked.webhook_number AND record_offset >= asked.begin
     ORDER BY record_offset LIMIT asked.most) AS waiting
   ORDER BY asked.place, waiting."offset"`;
@@ -82,6 +86,16 @@ export function deliveryStores(
     }
   };
   const shared = dispatchStore(db);
+  /**
+   * A record is sent once the synchronous standby has it. Otherwise it could be lost with the primary after it was sent, and another event
+   * would get its offset.
+   */
+  const durable = async <Found>(reading: Promise<Found>, waits: (found: Found) => boolean): Promise<Found> => {
+    const readSinceMs = performance.now();
+    const found = await reading;
+    if (waits(found)) await db.confirm(readSinceMs);
+    return found;
+  };
   /** Read again if the hold changed in the meantime: the position is of one hold. */
   const positions = async (webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> => {
     const holds = await leases.holdsOf(webhookNumbers);
@@ -109,8 +123,14 @@ export function deliveryStores(
         const rows = await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) });
         return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
       },
-      waiting: async (webhookNumber, from, most) =>
-        (await waiting({ webhookNumber, begin: from, most })).map((row) => readRow<WaitingRecord>(row)),
+      waiting: (webhookNumber, from, most) =>
+        durable(waiting({ webhookNumber, begin: from, most }), (rows) => rows[0]?.waits === 1).then((rows) =>
+          rows.map(({ waits: _, ...row }) => readRow<WaitingRecord>(row)),
+        ),
+      waitingKeys: (...asked) =>
+        durable(Promise.all([shared.waitingKeys(...asked), db.get(STANDBY, {})]), ([, row]) => row?.waits === 1).then(
+          ([records]) => records,
+        ),
       records: async (webhookNumber, first, last) =>
         (await records({ webhookNumber, first, last })) as unknown as LogRecord[],
       // What an expired instance held is given back by another one. The first instance after a pause of all corrects times.

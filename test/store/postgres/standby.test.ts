@@ -132,7 +132,7 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
         assert.equal(await countAt(servers.primary, name), 1);
         // A repeat writes nothing, and rests on what only the primary has.
         await assert.rejects(database.commit([statement(name)]), unknown);
-        await assert.rejects(async () => database.confirm(), unknown);
+        await assert.rejects(async () => database.confirm(performance.now()), unknown);
       });
     }
   }
@@ -161,7 +161,7 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     await refused;
     await assert.rejects(database.commit([insertOnce('pooled')]), unknown);
     await servers.giveBack('frozen');
-    await (await patient(t, pooler.url('postgres'))).confirm();
+    await (await patient(t, pooler.url('postgres'))).confirm(performance.now());
   });
 
   it('waits with a repeat after the primary has crashed and has what the standby has not', async (t) => {
@@ -175,7 +175,7 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     assert.equal(await countAt(servers.primary, 'crashed'), 1);
     const repeated = await open(t);
     await assert.rejects(repeated.commit([insert('crashed')]), unknown);
-    await assert.rejects(async () => repeated.confirm(), unknown);
+    await assert.rejects(async () => repeated.confirm(performance.now()), unknown);
     await servers.giveBack('frozen');
     await (await patient(t)).commit([insert('crashed')]);
     assert.equal(await countAt(servers.standby, 'crashed'), 1);
@@ -185,10 +185,10 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     const local = await patient(t, `${servers.primary.url('postgres')}?options=-csynchronous_commit%3Dlocal`);
     await away(t);
     for (let round = 1; round <= 2; round += 1) await local.commit([insert('local')]);
-    await local.confirm();
+    await local.confirm(performance.now());
   });
 
-  // The last one: the standby takes the primary's place.
+  // The last one: the standby is promoted.
   it('does not take for kept what the promoted standby lacks, although that confirms a later commit', async (t) => {
     const addresses = [servers.primary, servers.standby].map(({ host, port }) => `${host}:${port}`).join(',');
     const query = 'sslmode=disable&target_session_attrs=read-write';
@@ -199,6 +199,9 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     await database.run(`
       CREATE TABLE webhook_hold (webhook_number bigint, holder bigint, epoch bigint); INSERT INTO webhook_hold VALUES (1, 1, 1)`);
     await database.commit([guardStatement(hold)]);
+    const readSinceMs = performance.now();
+    await database.get('SELECT 1', {});
+    await database.confirm(readSinceMs);
     await servers.takeAway('cut');
     const refused = [list, alone].map((one) => assert.rejects(database.commit([one], undefined, true), unknown));
     for (const waiting of await untilWaiting(servers.primary, 2))
@@ -211,7 +214,10 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
     await waitForStandbys(servers.standby, false);
     await Promise.all(refused);
     for (const name of ['lost list', 'lost statement']) assert.equal(await countAt(servers.standby, name), 0);
-    // What was read before the promotion may be missing too, so nothing is written on the strength of it.
+    // What was read before the promotion may be missing too.
+    await assert.rejects(async () => database.confirm(readSinceMs), unknown);
+    await database.confirm(performance.now());
+    // Nothing is written on the strength of it.
     await assert.rejects(database.commit([guardStatement(hold)], undefined, true), { name: 'StaleWrite' });
     await database.commit([guardStatement({ ...hold, timeline: await timelineOf(database) })]);
   });

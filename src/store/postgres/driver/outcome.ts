@@ -16,10 +16,10 @@ export type Transaction = { readonly number: string | null; readonly serverRun: 
 
 /** A record in the write-ahead log, so that COMMIT waits for the standby also if the transaction wrote nothing. */
 const MARK = "pg_logical_emit_message(true, 'sallyport', '')";
-const WAITS =
+export const WAITS =
   "current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')";
-/** Makes COMMIT wait until the standby has all that was committed before, if there is a synchronous one. Returns a row. */
-export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark`;
+/** Makes COMMIT wait until the standby has all that was committed before, if there is a synchronous one. Returns which server it was. */
+export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark, ${SERVER_START} AS started`;
 
 /**
  * The last statement of a transaction: its number, which it has as soon as it has written, its process and its server. A transaction that

@@ -10,8 +10,8 @@ import type { Database, Parameters, Row, Statement, StatementResult, WriteTime }
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import { ensurePartitions } from '../partitions.ts';
-import { together } from '../together.ts';
 import { vacuumErased } from '../vacuum.ts';
+import { createConfirm, createServers, type Servers } from './confirm.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { isLost, isStaleSession, lacksPartition, portError, unavailable } from './errors.ts';
 import {
@@ -26,7 +26,6 @@ import {
   POSTGRES_WRITERS,
 } from './limits.ts';
 import { createListener, type OnMessage } from './listen.ts';
-import { WAIT_FOR_STANDBY } from './outcome.ts';
 import { createRoute, type Route } from './route.ts';
 import { type Prepared, runPlanned, type Session } from './session.ts';
 import { type PostgresStatement, type Progress, runTransaction } from './transaction.ts';
@@ -99,7 +98,8 @@ export async function openPostgres({
     throw portError(error);
   });
   const watching = [watch([...readers, ...writers], route, { answerMs, patience })];
-  const reads = createReads(readers);
+  const servers = createServers();
+  const reads = createReads(readers, servers);
   const run = (sql: string): Promise<void> =>
     runAlone(route, ({ settings }) => (settings === '' ? sql : `${settings}; ${sql}`));
   const vacuum = (table: string): Promise<void> =>
@@ -121,7 +121,7 @@ export async function openPostgres({
     commits: writes.commits,
     onCommit: writes.onCommit,
     commit: writes.commit,
-    confirm: confirming(writes),
+    confirm: createConfirm(writes.commit, servers),
     forgetOverwritten: () => vacuumErased({ get: async (sql, params) => (await reads(sql, params))[0], vacuum }),
     run,
     listen: listener.listen,
@@ -162,7 +162,7 @@ const READS_TOGETHER = 50;
  * Reads on the first connection that answers quickly, all reads of a turn together. Reads whose connection is lost are repeated. While a
  * connection cannot be opened, the others are used, however busy they are.
  */
-function createReads(readers: readonly Connection[]): Reads {
+function createReads(readers: readonly Connection[], servers: Servers): Reads {
   const waiting: Read[] = [];
   const chosen = (): Connection => {
     const waits = readers.map((reader) => reader.current()?.silentMs() ?? 0);
@@ -184,7 +184,8 @@ function createReads(readers: readonly Connection[]): Reads {
       try {
         const reader = chosen();
         session = reader.current() ?? (await opened(reader));
-        const answers = await runPlanned(session, reads);
+        const { answers, serverStart } = await runPlanned(session, reads);
+        servers.answered(serverStart);
         for (const [at, { resolve }] of reads.entries()) resolve(answers[at]?.rows ?? []);
         return;
       } catch (error) {
@@ -210,18 +211,6 @@ function createReads(readers: readonly Connection[]): Reads {
 }
 
 type Writes = Pick<PostgresDatabase, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
-
-/** One statement for all callers of a turn. */
-function confirming({ commit }: Pick<Writes, 'commit'>): Database['confirm'] {
-  const confirm = together<null, null>(
-    async (calls) => {
-      await commit([{ sql: WAIT_FOR_STANDBY, params: {}, again: WAIT_FOR_STANDBY }]);
-      return calls;
-    },
-    { underWayMax: 1, callsMax: Number.POSITIVE_INFINITY },
-  );
-  return async () => void (await confirm(null));
-}
 
 /**
  * Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again.

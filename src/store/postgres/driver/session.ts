@@ -59,17 +59,22 @@ export type Session = {
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /**
- * Runs reads. Behind a pooler they are a transaction with its settings: sent together, so that the statements of concurrent callers stay
- * apart.
+ * Runs reads, and returns the start of the server that answered. Behind a pooler they are a transaction with its settings: sent together,
+ * so that the statements of concurrent callers stay apart.
  */
-export function runPlanned(session: Session, reads: readonly Prepared[]): Promise<Answered> {
-  if (session.process !== null) return session.runAll(reads);
-  const begun = session.query(`${BEGIN}; ${session.settings}`);
+export async function runPlanned(
+  session: Session,
+  reads: readonly Prepared[],
+): Promise<{ readonly answers: Answered; readonly serverStart: string }> {
+  if (session.process !== null) return { answers: await session.runAll(reads), serverStart: session.serverStart };
+  const begun = session.query(`${BEGIN}; ${session.settings}; SELECT ${SERVER_START} AS started`);
   const answer = session.runAll(reads);
   const ended = session.query('COMMIT');
   // The answer tells what went wrong.
   for (const other of [begun, ended]) other.catch(() => undefined);
-  return answer;
+  const answers = await answer;
+  const started = (await begun) as unknown as readonly pg.QueryResult<Row>[];
+  return { answers, serverStart: String(started.at(-1)?.rows[0]?.started) };
 }
 
 /** What the server says about itself and about the connection. */

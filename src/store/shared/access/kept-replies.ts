@@ -17,9 +17,10 @@ const RESEAL = 'UPDATE kept_reply SET reply = @reply WHERE application_id = @app
 export function keptReplyStore(db: Database, vault: Vault): KeptReplyStore {
   return {
     find: async (owner, now) => {
+      const readSinceMs = performance.now();
       const row = await db.get(FIND, { ...owner, now });
       if (row === undefined) return null;
-      await db.confirm();
+      await db.confirm(readSinceMs);
       return JSON.parse(unseal(row, vault)) as KeptReply;
     },
     keep: (owner, reply, { now, expiresAt }) => [
