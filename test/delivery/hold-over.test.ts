@@ -1,6 +1,7 @@
 /** What was claimed under a hold that is over: another process may have sent for the webhook, or the database lost what was read. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { POSITION_EVERY_MS } from '../../src/delivery/limits.ts';
 import type { Hold, Settlement } from '../../src/domain/batch.ts';
 import { HoldOver, StaleWrite } from '../../src/store/port/errors.ts';
 import type { Store } from '../../src/store/port/store.ts';
@@ -89,6 +90,31 @@ describe('an attempt under a hold that is over', () => {
       assert.deepEqual(states, [{ state: 'delivered', attempt_count: 1 }]);
     });
   }
+
+  it('moves no position past records that are claimed again', async (t) => {
+    const { d, at, number, holds } = await start(t, 'none');
+    const answers = Array.from({ length: 4 }, () => deferred());
+    let arrived = 0;
+    at.answer(async () => {
+      await answers[arrived++]?.promise;
+      return { status: 200 };
+    });
+    await publishKeys(d, ['a', 'b']);
+    const dispatcher = await d.start({ store: holds.store });
+    await until('both', () => arrived === 2);
+    holds.next();
+    answers[0]?.resolve();
+    await until('both again', () => arrived === 4);
+    // Its outcome is lost, and its record is in progress. The position is due, and rows of slow attempts are.
+    d.advance(POSITION_EVERY_MS);
+    answers[1]?.resolve();
+    await until('the attempt', async () => (await d.rows('SELECT 1 FROM attempt')).length === 2);
+    await checkLog(d, number);
+    for (const answer of answers) answer.resolve();
+    await until('the end', () => isDrained(d));
+    await dispatcher.stop();
+    await checkLog(d, number);
+  });
 
   it('gives no row to records that wait for their key, and moves no position past them', async (t) => {
     const { d, at, number, holds } = await start(t, 'key');
