@@ -10,7 +10,6 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
-import { giveUpInput, waitingKeysInput } from '../webhooks/waiting-keys.ts';
 import {
   REPLAYABLE,
   replayInput,
@@ -24,6 +23,7 @@ import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
+import { keyOrderCommands } from './key-order.ts';
 import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
@@ -244,7 +244,7 @@ export const webhookCommands: CommandGroup = [
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
-  ...keyOrderCommands(),
+  ...keyOrderCommands(ID, (composed, named) => recordId(WEBHOOK, composed, named)),
   ...recordsCommands(),
   deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
@@ -334,41 +334,6 @@ function recordsCommands(): readonly Command[] {
       run: async (composed, { operand, integer }) => {
         const id = await recordId(WEBHOOK, composed, operand('webhook'));
         return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
-      },
-    }),
-  ];
-}
-
-/** For webhooks with the order by key. */
-function keyOrderCommands(): readonly Command[] {
-  return [
-    recordCommand({
-      name: 'webhook waiting-keys',
-      summary: 'List the ordering keys whose records wait',
-      examples: ['sallyport webhook waiting-keys Orders'],
-      explanation: 'For a webhook with the order by key: the first record of these keys failed or is late.',
-      operands: [ID],
-      options: {
-        after: { value: '<text>', description: 'Begin behind this key' },
-        limit: { value: '<n>', integer: true, description: 'How many at most, up to 200 (default: 50)' },
-      },
-      run: async (composed, { operand, text, integer }) => {
-        const asked = validate(waitingKeysInput, definedFields({ after: text('after'), limit: integer('limit') }));
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.keyOrder.waitingKeys(id, asked) };
-      },
-    }),
-    recordCommand({
-      name: 'webhook give-up',
-      summary: 'Give up the waiting records of an ordering key',
-      examples: ['sallyport webhook give-up Orders --ordering-key order-17'],
-      explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
-      operands: [ID],
-      options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
-      run: async (composed, { operand, text }) => {
-        const asked = validate(giveUpInput, definedFields({ orderingKey: text('ordering-key') }));
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
       },
     }),
   ];
