@@ -149,13 +149,13 @@ function readLimit(invocation: Invocation): number {
 }
 
 /** The options of a list whose use case reads the cursor. */
-export function readPage(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
+export function readCursorOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
   return { limit: readLimit(invocation), cursor: invocation.text('cursor') ?? null };
 }
 
 /** The options of a list whose cursors are ids. */
 export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
-  const { limit, cursor } = readPage(invocation);
+  const { limit, cursor } = readCursorOptions(invocation);
   if (cursor !== null && !isUuidV7(cursor))
     throw new UsageError('--cursor is not a cursor of this list', invocation.command.name);
   return { limit, cursor };

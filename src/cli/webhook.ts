@@ -10,6 +10,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
+import { giveUpInput } from '../webhooks/waiting-keys.ts';
 import {
   REPLAYABLE,
   replayInput,
@@ -22,9 +23,9 @@ import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { readJsonObject } from './input.ts';
-import { keyOrderCommands } from './key-order.ts';
-import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
+import { PAGE_OPTIONS, readCursorOptions, readJsonObject } from './input.ts';
+import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import { type Column, printPage } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
@@ -244,7 +245,7 @@ export const webhookCommands: CommandGroup = [
       return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
     },
   }),
-  ...keyOrderCommands(ID, (composed, named) => recordId(WEBHOOK, composed, named)),
+  ...keyOrderCommands(),
   ...recordsCommands(),
   deleteCommand(WEBHOOK, 'Also deletes its records and their attempts, including records that are not delivered yet.'),
 ];
@@ -334,6 +335,51 @@ function recordsCommands(): readonly Command[] {
       run: async (composed, { operand, integer }) => {
         const id = await recordId(WEBHOOK, composed, operand('webhook'));
         return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
+      },
+    }),
+  ];
+}
+
+const KEY_COLUMNS: readonly (string | Column)[] = [
+  { field: 'orderingKey', title: 'key', whole: true },
+  { field: 'waitingRecords', title: 'records' },
+  { field: 'attemptCount', title: 'attempts' },
+  { field: 'responseStatus', title: 'response' },
+  'nextAttemptAt',
+  'error',
+];
+
+/** For webhooks with the order by key. */
+function keyOrderCommands(): readonly Command[] {
+  return [
+    {
+      name: 'webhook waiting-keys',
+      summary: 'List the ordering keys whose records wait',
+      examples: ['sallyport webhook waiting-keys Orders'],
+      explanation: 'For a webhook with the order by key: the first record of these keys failed or is late.',
+      operands: [ID],
+      options: PAGE_OPTIONS,
+      settings: DATA_SETTINGS,
+      json: true,
+      run: (invocation) =>
+        withData(invocation, async (composed) => {
+          const asked = readCursorOptions(invocation);
+          const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+          await printPage(invocation, await composed.services.webhooks.keyOrder.waitingKeys(id, asked), KEY_COLUMNS);
+          return 0;
+        }),
+    },
+    recordCommand({
+      name: 'webhook give-up',
+      summary: 'Give up the waiting records of an ordering key',
+      examples: ['sallyport webhook give-up Orders --ordering-key order-17'],
+      explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
+      operands: [ID],
+      options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
+      run: async (composed, invocation) => {
+        const asked = validate(giveUpInput, definedFields({ orderingKey: invocation.text('ordering-key') }));
+        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+        return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
       },
     }),
   ];

@@ -41,7 +41,8 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
         lead:
           `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
           'name or id, deliveries and events by id or by values of their data' +
-          `${store.customerId === null ? ', deliveries by ordering key' : ''}, and pages and actions, such as “rotate secret of Production”.`,
+          `${store.customerId === null ? ', deliveries by ordering key' : ''}, and pages and actions, such as ` +
+          '“rotate secret of Production”.',
         path: PATH,
         query,
         submit: 'Search',

@@ -59,8 +59,8 @@ const COUNT = `
 const ERASE_ANSWERS = `
   UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
 
-// A batch that waits for its key has a copy of the key. If it carries only data of this person, it is discarded now rather than at its turn.
-// The key of another batch is that of other people's records too. Index: outbox_event, and the primary key of the batches.
+// A batch that waits for its key has a copy of the key. If it carries only data of this person, it is discarded now rather than at its
+// turn. The key of another batch is that of other people's records too. Index: outbox_event, and the primary key of the batches.
 const WAITING = `
   SELECT DISTINCT b.webhook_number, b.first_offset
   FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN batch AS b

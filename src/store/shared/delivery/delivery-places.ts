@@ -139,8 +139,8 @@ export function placesInLog(db: Database, webhookNumber: number, { from, below }
 }
 
 /**
- * The events of a type, about a subject or of an ordering key, or the erased events (`value` is null), newest first: the records of one webhook (`inLog`) or
- * of all.
+ * The events of a type, about a subject or of an ordering key, or the erased events (`value` is null), newest first: the records of one
+ * webhook (`inLog`) or of all.
  */
 export function placesOfEvents(
   db: Database,
