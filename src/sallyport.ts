@@ -52,7 +52,6 @@ export type {
   UsagePeriod,
   UserInput,
   UserQuery,
-  WaitingKeysQuery,
   WebhookInput,
   WebhookQuery,
 } from './program/inputs.ts';
@@ -85,7 +84,7 @@ export type {
   SignaturePreview,
   Usage,
   User,
-  WaitingKeys,
+  WaitingKey,
   Webhook,
 } from './program/records.ts';
 export type { MergePatch } from './resources/input.ts';

@@ -1,6 +1,7 @@
 /**
  * CPU time of the service for each token, guarded call and record, by thread: only publishing, only delivering, both together, batches of
- * 100, one ordered webhook, and the order of 10,000 keys. It uses one event a request, and one record a POST unless it says otherwise.
+ * 100, one ordered webhook, the order of 10,000 keys, and the formats of other receivers. It uses one event a request, and one record a
+ * POST unless it says otherwise.
  * With two or more folders of the project, it measures each in turn in every round, so that what else the machine does disturbs all of
  * them alike.
  *
@@ -30,6 +31,8 @@ const RECORDS = {
   paced: 900,
   ordered: 800,
   keyed: 6000,
+  standard: 6000,
+  cloudevents: 6000,
 } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,

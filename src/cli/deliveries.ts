@@ -37,6 +37,7 @@ export const deliveryCommands: CommandGroup = [
         description: `Only deliveries in this state: ${STATES.join(', ')}`,
       },
       'event-type': { value: '<type>', description: 'Only deliveries of events of this type' },
+      'ordering-key': { value: '<text>', description: 'Only deliveries of events with this ordering key' },
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this time' },
       ...PAGE_OPTIONS,
@@ -53,7 +54,8 @@ export const deliveryCommands: CommandGroup = [
         const { limit, cursor } = readPageOptions(invocation);
         const webhook = invocation.text('webhook');
         const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
-        const filter = definedFields({ webhookId, state, eventType: invocation.text('event-type'), since, until });
+        const [eventType, orderingKey] = [invocation.text('event-type'), invocation.text('ordering-key')];
+        const filter = definedFields({ webhookId, state, eventType, orderingKey, since, until });
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
         const page = { items: items.map(viewDelivery), nextCursor: next };
         await printPage(invocation, page, COLUMNS, invocation.json ? [] : await rowsOf(composed, items));

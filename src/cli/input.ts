@@ -148,9 +148,14 @@ function readLimit(invocation: Invocation): number {
   return limit;
 }
 
+/** The options of a list whose use case reads the cursor. */
+export function readCursorOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
+  return { limit: readLimit(invocation), cursor: invocation.text('cursor') ?? null };
+}
+
+/** The options of a list whose cursors are ids. */
 export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
-  const limit = readLimit(invocation);
-  const cursor = invocation.text('cursor') ?? null;
+  const { limit, cursor } = readCursorOptions(invocation);
   if (cursor !== null && !isUuidV7(cursor))
     throw new UsageError('--cursor is not a cursor of this list', invocation.command.name);
   return { limit, cursor };

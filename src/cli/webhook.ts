@@ -10,7 +10,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
-import { giveUpInput, waitingKeysInput } from '../webhooks/waiting-keys.ts';
+import { giveUpInput } from '../webhooks/waiting-keys.ts';
 import {
   REPLAYABLE,
   replayInput,
@@ -23,8 +23,9 @@ import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { readJsonObject } from './input.ts';
-import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
+import { PAGE_OPTIONS, readCursorOptions, readJsonObject } from './input.ts';
+import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import { type Column, printPage } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
@@ -339,25 +340,35 @@ function recordsCommands(): readonly Command[] {
   ];
 }
 
+const KEY_COLUMNS: readonly (string | Column)[] = [
+  { field: 'orderingKey', title: 'key', whole: true },
+  { field: 'waitingRecords', title: 'records' },
+  { field: 'attemptCount', title: 'attempts' },
+  { field: 'responseStatus', title: 'response' },
+  'nextAttemptAt',
+  'error',
+];
+
 /** For webhooks with the order by key. */
 function keyOrderCommands(): readonly Command[] {
   return [
-    recordCommand({
+    {
       name: 'webhook waiting-keys',
       summary: 'List the ordering keys whose records wait',
       examples: ['sallyport webhook waiting-keys Orders'],
       explanation: 'For a webhook with the order by key: the first record of these keys failed or is late.',
       operands: [ID],
-      options: {
-        after: { value: '<text>', description: 'Begin behind this key' },
-        limit: { value: '<n>', integer: true, description: 'How many at most, up to 200 (default: 50)' },
-      },
-      run: async (composed, { operand, text, integer }) => {
-        const asked = validate(waitingKeysInput, definedFields({ after: text('after'), limit: integer('limit') }));
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.keyOrder.waitingKeys(id, asked) };
-      },
-    }),
+      options: PAGE_OPTIONS,
+      settings: DATA_SETTINGS,
+      json: true,
+      run: (invocation) =>
+        withData(invocation, async (composed) => {
+          const asked = readCursorOptions(invocation);
+          const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+          await printPage(invocation, await composed.services.webhooks.keyOrder.waitingKeys(id, asked), KEY_COLUMNS);
+          return 0;
+        }),
+    },
     recordCommand({
       name: 'webhook give-up',
       summary: 'Give up the waiting records of an ordering key',
@@ -365,9 +376,9 @@ function keyOrderCommands(): readonly Command[] {
       explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
       operands: [ID],
       options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
-      run: async (composed, { operand, text }) => {
-        const asked = validate(giveUpInput, definedFields({ orderingKey: text('ordering-key') }));
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+      run: async (composed, invocation) => {
+        const asked = validate(giveUpInput, definedFields({ orderingKey: invocation.text('ordering-key') }));
+        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
         return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
       },
     }),

@@ -160,7 +160,7 @@ function buildMessage({ webhook, endpoint, batchId, now }: Parts, made: Delivery
   for (const { name, value } of customHeaders) headers[name] = value;
   if (webhook.standardWebhooks || webhook.format === 'standard') {
     const isAsymmetric = endpoint.signatureType === 'ed25519';
-    const secrets = isAsymmetric ? [] : standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
+    const secrets = isAsymmetric ? [] : standardWebhookSecrets(endpoint, now).map(keyOf);
     const standard = standardWebhookHeaders({ id: batchId, name: messageId, at: now, body: bytes, secrets });
     if (isAsymmetric) standard['webhook-signature'] = asymmetricSignature(endpoint, standard, bytes, now);
     Object.assign(headers, standard);

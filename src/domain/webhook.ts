@@ -121,6 +121,8 @@ export type Delivery = {
   readonly eventId: string;
   readonly eventType: string;
   readonly subject: string | null;
+  /** The event's; null without one, and once erased. */
+  readonly orderingKey: string | null;
   readonly offset: number;
   readonly state: DeliveryState;
   readonly attemptCount: number;

@@ -1,11 +1,12 @@
 /** Messages of the event catalogue in formats other than `records` (contract §12.1): their schemas, headers and examples. Pure. */
 import type { FormattedRecord } from '../domain/event.ts';
-import type { EventFormat } from '../domain/webhook-format.ts';
+import type { EventFormat, FormatSettings } from '../domain/webhook-format.ts';
 import { encodeEvents } from '../wire/event-format.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-export type OtherFormat = EventFormat['format'];
+/** The settings of a webhook whose format is another one than `records`. */
+export type OtherFormat = FormatSettings & Pick<EventFormat, 'format'>;
 
 /** What a message of the format has: the media type, the schema of its body, of its headers, and an example of both. */
 export type FormattedMessage = {
@@ -17,10 +18,15 @@ export type FormattedMessage = {
 
 const TIME: JsonObject = { type: 'string', format: 'date-time' };
 const TEXT: JsonObject = { type: 'string' };
+const ADDRESS: JsonObject = { type: 'string', format: 'uri', description: 'Where the event is read.' };
+const NO_BODY: JsonObject = { type: 'string', maxLength: 0, description: 'The body is empty.' };
+const SOURCE = 'https://sallyport.example';
 
 /** `data` is a reference to the schema of the data. */
-export function formattedMessage(format: OtherFormat, name: string, data: JsonObject): FormattedMessage {
-  const { headers } = encoded(format, name, {});
+export function formattedMessage(settings: OtherFormat, name: string, data: JsonObject): FormattedMessage {
+  const { format, batch, thin } = settings;
+  const { headers } = encoded(settings, name, {});
+  const content = thin ? { url: ADDRESS } : { data };
   const attributes = {
     specversion: { const: '1.0' },
     id: TEXT,
@@ -29,31 +35,35 @@ export function formattedMessage(format: OtherFormat, name: string, data: JsonOb
     time: TIME,
     correlationid: TEXT,
   };
-  const bodies: Readonly<Record<OtherFormat, JsonObject>> = {
-    standard: object({ type: { const: name }, timestamp: TIME, data }),
-    cloudevents: object({ ...attributes, datacontenttype: { const: 'application/json' }, data }, { subject: TEXT }),
-    'cloudevents-binary': data,
+  const contentType = thin ? {} : { datacontenttype: { const: 'application/json' } };
+  const bodies: Readonly<Record<OtherFormat['format'], JsonObject>> = {
+    standard: object({ type: { const: name }, timestamp: TIME, ...content }),
+    cloudevents: object({ ...attributes, ...contentType, ...content }, { subject: TEXT }),
+    'cloudevents-binary': thin ? NO_BODY : data,
   };
-  const ofBinary = Object.entries(attributes).map(([attribute, schema]) => [`ce-${attribute}`, schema] as const);
-  const headersOf: Readonly<Record<OtherFormat, JsonObject>> = {
+  const ofBinary = Object.entries({ ...attributes, ...(thin && content) }).map(
+    ([attribute, schema]) => [`ce-${attribute}`, schema] as const,
+  );
+  const headersOf: Readonly<Record<OtherFormat['format'], JsonObject>> = {
     standard: object({ 'webhook-id': TEXT, 'webhook-timestamp': TEXT, 'webhook-signature': TEXT }),
     cloudevents: object({}),
     'cloudevents-binary': object(Object.fromEntries(ofBinary), { 'ce-subject': TEXT }),
   };
   return {
     contentType: headers['content-type'] ?? 'application/json',
-    payload: bodies[format],
+    payload: batch ? { type: 'array', minItems: 1, items: bodies[format] } : bodies[format],
     headers: headersOf[format],
     example: (sample) => {
-      const made = encoded(format, name, sample);
+      const made = encoded(settings, name, sample);
       const { 'content-type': _, ...shown } = made.headers;
-      return { headers: shown, payload: JSON.parse(Buffer.from(made.body).toString('utf8')) };
+      const body = Buffer.from(made.body).toString('utf8');
+      return { headers: shown, payload: body === '' ? '' : JSON.parse(body) };
     },
   };
 }
 
 /** The body of an example, by the code that makes deliveries. */
-function encoded(format: OtherFormat, eventType: string, sample: JsonObject): ReturnType<typeof encodeEvents> {
+function encoded(settings: OtherFormat, eventType: string, sample: JsonObject): ReturnType<typeof encodeEvents> {
   const record: FormattedRecord = {
     offset: 0,
     createdAt: Date.UTC(2026, 10, 21, 5),
@@ -64,8 +74,8 @@ function encoded(format: OtherFormat, eventType: string, sample: JsonObject): Re
     subject: null,
     dataJson: JSON.stringify(sample),
   };
-  const context = { source: 'https://sallyport.example', sources: new Map<string, string>(), url: ['', ''] as const };
-  return encodeEvents({ format, batch: false, thin: false, ...context }, [record]);
+  const url = [`${SOURCE}/services/api/x/edge/v1/events/`, ''] as const;
+  return encodeEvents({ ...settings, source: SOURCE, sources: new Map(), url }, [record]);
 }
 
 function object(required: JsonObject, optional: JsonObject = {}): JsonObject {

@@ -1,10 +1,10 @@
 /** The event catalogue (contract §11): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
 import { z } from 'zod';
 import type { EventType } from '../domain/event.ts';
-import type { WebhookFormat } from '../domain/webhook-format.ts';
+import { carriesSeveral, type FormatSettings, type WebhookFormat } from '../domain/webhook-format.ts';
 import { VERSION } from '../kernel/version.ts';
 import { eventTypeKey } from '../wire/envelope.ts';
-import { formattedMessage } from './catalogue-formats.ts';
+import { formattedMessage, type OtherFormat } from './catalogue-formats.ts';
 
 export const catalogueView = z
   .object({
@@ -56,14 +56,17 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * An AsyncAPI 3.0 document: one channel to the address of each receiver, with a message for every event type in each of the two forms
- * (contract §5.2). `format`: of the webhook that gets them (contract §12.1).
+ * (contract §5.2). `settings`: of the webhook that gets them (contract §12.1).
  */
-export function asyncApiDocument(eventTypes: readonly EventType[], format: WebhookFormat = 'records'): JsonObject {
-  const carried = format === 'records' ? 'one or more records' : 'one event';
+export function asyncApiDocument(eventTypes: readonly EventType[], settings: FormatSettings): JsonObject {
+  const { format, batch, thin } = settings;
+  const carried =
+    format === 'records' ? 'one or more records' : carriesSeveral(settings) ? 'one or more events' : 'one event';
+  const described = batch ? BATCHED : DESCRIPTIONS[format];
   const refs = (of: string): JsonObject[] => eventTypes.map(({ name }) => ({ $ref: `#/${of}/${name}` }));
   return {
     asyncapi: '3.0.0',
-    info: { title: 'Sallyport events', version: VERSION, description: DESCRIPTIONS[format] },
+    info: { title: 'Sallyport events', version: VERSION, description: thin ? `${described} ${THIN}` : described },
     defaultContentType: 'application/json',
     channels: {
       endpoint: {
@@ -84,10 +87,10 @@ export function asyncApiDocument(eventTypes: readonly EventType[], format: Webho
       },
     },
     components: {
-      messages: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, messageOf(eventType, format)])),
+      messages: Object.fromEntries(eventTypes.map((eventType) => [eventType.name, messageOf(eventType, settings)])),
       schemas: Object.fromEntries(
         eventTypes.flatMap((eventType) => [
-          [eventType.name, payloadOf(eventType, format)],
+          [eventType.name, payloadOf(eventType, settings)],
           [dataName(eventType), dataOf(eventType)],
         ]),
       ),
@@ -105,9 +108,16 @@ const DESCRIPTIONS: Readonly<Record<WebhookFormat, string>> = {
   'cloudevents-binary': `${ONE_EVENT} CloudEvents 1.0 in binary mode.`,
 };
 
-function messageOf(eventType: EventType, format: WebhookFormat): JsonObject {
+const BATCHED = 'The events that webhooks of this format deliver, in batches of CloudEvents 1.0.';
+const THIN = 'They are thin: an address in place of the data.';
+
+function isOther(settings: FormatSettings): settings is OtherFormat {
+  return settings.format !== 'records';
+}
+
+function messageOf(eventType: EventType, settings: FormatSettings): JsonObject {
   const { name, description, deprecated, group, sample } = eventType;
-  const formatted = format === 'records' ? null : formattedMessage(format, name, dataRef(eventType));
+  const formatted = isOther(settings) ? formattedMessage(settings, name, dataRef(eventType)) : null;
   const example = (of: JsonObject) => formatted?.example(of) ?? { payload: exampleOf(name, of) };
   return {
     name,
@@ -123,10 +133,10 @@ function messageOf(eventType: EventType, format: WebhookFormat): JsonObject {
 }
 
 /** The body of a request with one record (contract §5.2), or with one event in another format. */
-function payloadOf(eventType: EventType, format: WebhookFormat): JsonObject {
+function payloadOf(eventType: EventType, settings: FormatSettings): JsonObject {
   const { name, deprecated } = eventType;
   const marked = deprecated ? { deprecated: true } : {};
-  if (format !== 'records') return { ...formattedMessage(format, name, dataRef(eventType)).payload, ...marked };
+  if (isOther(settings)) return { ...formattedMessage(settings, name, dataRef(eventType)).payload, ...marked };
   const headers = object({
     messageId: UUID,
     eventType: { const: name },

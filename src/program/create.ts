@@ -39,7 +39,7 @@ import {
 } from '../webhooks/endpoint-schema.ts';
 import { keyReader, viewKey } from '../webhooks/keys.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
-import { giveUpInput, waitingKeysInput } from '../webhooks/waiting-keys.ts';
+import { giveUpInput } from '../webhooks/waiting-keys.ts';
 import {
   filterPreviewInput,
   replayInput,
@@ -47,7 +47,7 @@ import {
   WEBHOOK_LIST,
   webhookReader,
 } from '../webhooks/webhook-schema.ts';
-import { readDeliveryQuery, readId, readPage } from './lists.ts';
+import { readDeliveryQuery, readId, readPage, readPageQuery } from './lists.ts';
 import type { Program } from './program.ts';
 import type { Page } from './records.ts';
 
@@ -208,8 +208,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
       start: async (id) => viewWebhook(await webhooks.start(readId(id), acting)),
       stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
       replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
-      waitingKeys: async (id, query = {}) =>
-        webhooks.keyOrder.waitingKeys(readId(id), validate(waitingKeysInput, query)),
+      waitingKeys: async (id, query) => webhooks.keyOrder.waitingKeys(readId(id), readPageQuery(query)),
       giveUp: async (id, input) => webhooks.keyOrder.giveUp(readId(id), validate(giveUpInput, input), acting),
       previewFilter: async (id, input) => webhooks.previewFilter(readId(id), validate(filterPreviewInput, input)),
       previewSignature: async (id, input = {}) => previewSignature(readId(id), validate(signaturePreviewInput, input)),

@@ -273,8 +273,6 @@ export type ReplayInput = {
   readonly orderingKey?: string | undefined;
 };
 
-export type WaitingKeysQuery = { readonly after?: string | undefined; readonly limit?: number | undefined };
-
 /** The key whose waiting records are given up. */
 export type GiveUpInput = { readonly orderingKey: string };
 
@@ -353,6 +351,8 @@ export type DeliveryQuery = PageQuery & {
   readonly webhookId?: string | undefined;
   readonly state?: 'pending' | 'delivered' | 'dead' | 'discarded' | undefined;
   readonly eventType?: string | undefined;
+  /** Of events with this ordering key. */
+  readonly orderingKey?: string | undefined;
   /** Of events from then on. */
   readonly since?: string | undefined;
   /** Of events before then. */

@@ -48,6 +48,14 @@ function filterText(name: string, value: unknown): string | undefined {
   return text;
 }
 
+const pageQuery = z.strictObject({ limit, cursor });
+
+/** The page of a list whose use case reads the cursor. */
+export function readPageQuery(query: unknown): { readonly limit: number; readonly cursor: string | null } {
+  const { limit, cursor = null } = validate(pageQuery, query ?? {});
+  return { limit, cursor };
+}
+
 const deliveryQuery = z.strictObject({
   limit,
   cursor: cursor.refine(
@@ -58,6 +66,7 @@ const deliveryQuery = z.strictObject({
   webhookId: z.string().optional(),
   state: z.enum(['pending', 'delivered', 'dead', 'discarded']).optional(),
   eventType: z.string().optional(),
+  orderingKey: z.string().optional(),
   since: moment.optional(),
   until: moment.optional(),
 });

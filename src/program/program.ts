@@ -30,7 +30,6 @@ import type {
   UsagePeriod,
   UserInput,
   UserQuery,
-  WaitingKeysQuery,
   WebhookInput,
   WebhookQuery,
 } from './inputs.ts';
@@ -59,7 +58,7 @@ import type {
   Replayed,
   SignaturePreview,
   User,
-  WaitingKeys,
+  WaitingKey,
   Webhook,
 } from './records.ts';
 
@@ -113,7 +112,7 @@ export type Program = {
     /** Sends records again. */
     replay(id: string, input?: ReplayInput): Promise<Replayed>;
     /** With `ordered: 'key'`: the keys whose records wait. */
-    waitingKeys(id: string, query?: WaitingKeysQuery): Promise<WaitingKeys>;
+    waitingKeys(id: string, query?: PageQuery): Promise<Page<WaitingKey>>;
     /** With `ordered: 'key'`: makes the waiting records of a key dead, except one that is being sent. */
     giveUp(id: string, input: GiveUpInput): Promise<GivenUp>;
     /** Judges the latest events of the webhook's types by a filter. Changes nothing. */

@@ -252,19 +252,16 @@ export type Replayed = { readonly replayed: number };
 /** How many records are dead now. */
 export type GivenUp = { readonly givenUp: number };
 
-/** The keys of a webhook whose records wait, in ascending order. `nextAfter`: the `after` of the next page. */
-export type WaitingKeys = {
-  readonly items: readonly {
-    readonly orderingKey: string;
-    readonly waitingRecords: number;
-    readonly firstOffset: number;
-    readonly attemptCount: number;
-    readonly nextAttemptAt: string | null;
-    readonly responseStatus: number | null;
-    readonly errorClass: string | null;
-    readonly error: string | null;
-  }[];
-  readonly nextAfter: string | null;
+/** A key of a webhook whose records wait. */
+export type WaitingKey = {
+  readonly orderingKey: string;
+  readonly waitingRecords: number;
+  readonly firstOffset: number;
+  readonly attemptCount: number;
+  readonly nextAttemptAt: string | null;
+  readonly responseStatus: number | null;
+  readonly errorClass: string | null;
+  readonly error: string | null;
 };
 
 /** Which of the latest events would pass a filter, newest first. */
@@ -295,6 +292,8 @@ export type Delivery = Stored & {
   readonly webhookId: string;
   readonly eventId: string;
   readonly eventType: string;
+  /** Null without one, and after an erasure. */
+  readonly orderingKey: string | null;
   readonly offset: number;
   readonly state: 'pending' | 'delivered' | 'dead' | 'discarded';
   readonly attemptCount: number;

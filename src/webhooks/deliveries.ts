@@ -62,6 +62,7 @@ export const deliveryView = z
     webhookId: id,
     eventId: id,
     eventType: z.string(),
+    orderingKey: z.string().nullable().meta({ description: 'Of the event; null without one, and once erased.' }),
     offset: z.int(),
     state: z.enum(['pending', 'delivered', 'dead', 'discarded']),
     attemptCount: z.int(),
@@ -238,12 +239,14 @@ function runsOf(deliveries: readonly Delivery[]): Delivery[][] {
 }
 
 export function viewDelivery(delivery: Delivery): DeliveryView {
-  const { id, webhookId, eventId, eventType, offset, state, attemptCount, createdAt, settledAt } = delivery;
+  const { id, webhookId, eventId, eventType, orderingKey, offset, state, attemptCount, createdAt, settledAt } =
+    delivery;
   return {
     id,
     webhookId,
     eventId,
     eventType,
+    orderingKey,
     offset,
     state,
     attemptCount,

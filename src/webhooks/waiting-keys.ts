@@ -3,38 +3,24 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { instant, isoInstant, textSchema } from '../kernel/schemas.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { instant, isoInstant, page, textSchema } from '../kernel/schemas.ts';
+import { textProblem } from '../kernel/validation.ts';
 import type { DeliveryVerbs, LastAttempt, WaitingKey } from '../store/port/deliveries.ts';
 
-export const WAITING_KEYS_MAX = 200;
-export const WAITING_KEYS_DEFAULT = 50;
-
-export const waitingKeysInput = z.object({
-  after: textSchema(0, 200).default(''),
-  limit: z.int().min(1).max(WAITING_KEYS_MAX).default(WAITING_KEYS_DEFAULT),
-});
-type WaitingKeysInput = z.output<typeof waitingKeysInput>;
-
-export const waitingKeysView = z
+const waitingKeyView = z
   .object({
-    items: z.array(
-      z.object({
-        orderingKey: z.string(),
-        waitingRecords: z
-          .int()
-          .meta({ description: 'How many of its records wait; at most 1,000 batches are counted.' }),
-        firstOffset: z.int().meta({ description: 'The record that the others of the key wait for.' }),
-        attemptCount: z.int().meta({ description: 'How often that record was sent.' }),
-        nextAttemptAt: instant.nullable().meta({ description: 'Null: when its turn comes.' }),
-        responseStatus: z.int().nullable().meta({ description: 'Of the last attempt of that record.' }),
-        errorClass: z.string().nullable(),
-        error: z.string().nullable(),
-      }),
-    ),
-    nextAfter: z.string().nullable().meta({ description: 'The `after` of the next page; null on the last one.' }),
+    orderingKey: z.string(),
+    waitingRecords: z.int().meta({ description: 'How many of its records wait; at most 1,000 batches are counted.' }),
+    firstOffset: z.int().meta({ description: 'The record that the others of the key wait for.' }),
+    attemptCount: z.int().meta({ description: 'How often that record was sent.' }),
+    nextAttemptAt: instant.nullable().meta({ description: 'Null: when its turn comes.' }),
+    responseStatus: z.int().nullable().meta({ description: 'Of the last attempt of that record.' }),
+    errorClass: z.string().nullable(),
+    error: z.string().nullable(),
   })
-  .meta({ id: 'WaitingKeys', description: 'The keys of a webhook whose records wait, in ascending order.' });
+  .meta({ id: 'WaitingKey', description: 'A key of a webhook whose records wait.' });
+export const waitingKeysView = page(waitingKeyView);
 export type WaitingKeys = z.infer<typeof waitingKeysView>;
 
 export const giveUpInput = z
@@ -54,8 +40,11 @@ type Dependencies = {
 };
 
 export type KeyOrder = {
-  /** The keys whose records wait because the first of them failed or is late. Throws 409 without `ordered: "key"`. */
-  waitingKeys(id: string, input: WaitingKeysInput): Promise<WaitingKeys>;
+  /**
+   * The keys whose records wait because the first of them failed or is late, in ascending order. Throws 409 without `ordered: "key"`, and
+   * 400 for a cursor of another list.
+   */
+  waitingKeys(id: string, page: { readonly cursor: string | null; readonly limit: number }): Promise<WaitingKeys>;
   /** Makes the waiting records of a key dead, except one that is being sent. They can be sent again. */
   giveUp(id: string, input: GiveUpInput, acting: Acting): Promise<{ readonly givenUp: number }>;
 };
@@ -72,13 +61,17 @@ export function createKeyOrder(
     });
   };
   return {
-    waitingKeys: async (id, { after, limit }) => {
+    waitingKeys: async (id, { cursor, limit }) => {
+      const after = cursor === null ? '' : keyOf(cursor);
       const { webhookNumber } = (await inOrder(id)).progress;
       const found = await store.waitingKeys.list(webhookNumber, after, limit + 1);
       const keys = found.slice(0, limit);
       const attempts = await store.attempts.lastOf(keys.map(({ firstOffset: offset }) => ({ webhookNumber, offset })));
-      const nextAfter = found.length > limit ? (keys.at(-1)?.orderingKey ?? null) : null;
-      return { items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)), nextAfter };
+      const last = keys.at(-1);
+      return {
+        items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)),
+        nextCursor: found.length > limit && last !== undefined ? cursorOf(last.orderingKey) : null,
+      };
     },
     giveUp: async (id, { orderingKey: key }, { actor }) => {
       const { progress, customerId } = await inOrder(id);
@@ -99,6 +92,30 @@ export function createKeyOrder(
       return { givenUp };
     },
   };
+}
+
+const LIST = 'waiting-keys';
+
+/** A key may hold any character, so the cursor is not the key itself. */
+function cursorOf(key: string): string {
+  return Buffer.from(JSON.stringify([LIST, key])).toString('base64url');
+}
+
+/** The key of a cursor. Throws 400. */
+function keyOf(cursor: string): string {
+  const key = keyIn(cursor);
+  if (key === null || cursorOf(key) !== cursor) throw refuseField('cursor', 'is not a cursor of this list');
+  return key;
+}
+
+function keyIn(cursor: string): string | null {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const key: unknown = Array.isArray(parts) ? parts[1] : null;
+    return typeof key === 'string' && textProblem(key) === null ? key : null;
+  } catch {
+    return null;
+  }
 }
 
 function viewKey({ nextAttemptAt, ...key }: WaitingKey, attempt: LastAttempt | null): WaitingKeys['items'][number] {

@@ -194,14 +194,15 @@ export function signingKey(secret: string): KeyObject {
   return createSecretKey(secretKey(secret));
 }
 
+function keyFrom(secret: string | KeyObject): KeyObject {
+  return typeof secret === 'string' ? signingKey(secret) : secret;
+}
+
 /** The three headers of a signed delivery. The custom headers are signed here; the caller sends them. */
 export function signDelivery(delivery: DeliveryToSign): ContentHeaders & { authorization: string } {
   const { url, secret, content, customHeaders } = delivery;
   const values = [content['x-content-sha256'], content.date, ...customHeaders.map(({ value }) => value)];
-  const signature = hmacSha256Base64(
-    typeof secret === 'string' ? signingKey(secret) : secret,
-    stringToSign('POST', pathAndQuery(url), values),
-  );
+  const signature = hmacSha256Base64(keyFrom(secret), stringToSign('POST', pathAndQuery(url), values));
   const names = [...REQUIRED_SIGNED_HEADERS, ...customHeaders.map(({ name }) => name)];
   return { ...content, authorization: formatAuthorization(names, signature) };
 }
@@ -221,8 +222,8 @@ type MessageToSign = {
   readonly name?: string | undefined;
   readonly at: number;
   readonly body: Uint8Array;
-  /** The active secret first, then during a rotation the other one. */
-  readonly secrets: readonly string[];
+  /** The active secret first, then during a rotation the other one; as text, or the keys that `signingKey` made from them. */
+  readonly secrets: readonly (string | KeyObject)[];
 };
 
 /**
@@ -241,7 +242,7 @@ export function standardWebhookHeaders({
   return {
     'webhook-id': name,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map((secret) => `v1,${hmacSha256Base64(secretKey(secret), signed, body)}`).join(' '),
+    'webhook-signature': secrets.map((secret) => `v1,${hmacSha256Base64(keyFrom(secret), signed, body)}`).join(' '),
   };
 }
 

@@ -38,6 +38,7 @@ const PARAMETERS: Readonly<Record<string, Reference>> = {
   userName: { name: 'user' },
   name: { name: 'webhook' },
   url: { name: 'url' },
+  orderingKey: { name: 'orderingKey' },
   externalId: { name: 'externalId' },
   actor: ACTORS,
   target: TARGETS,

@@ -47,6 +47,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
     { id: 'batches' },
     { id: 'webhooks' },
     { name: 'subject' },
+    { name: 'orderingKey' },
     { name: 'endpoint' },
     { name: 'user' },
     { name: 'clientId' },
@@ -54,12 +55,12 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
   ],
   kept: [{ id: 'webhooks', prefix: 'webhook:' }],
   open: [{ id: 'deliveries' }],
+  orderingKey: [{ name: 'orderingKey' }],
   ...Object.fromEntries(
     [
       'action',
       'method',
       'next',
-      'orderingKey',
       'outcome',
       'panel',
       'path',

@@ -36,7 +36,7 @@ it('delivers the records behind 100,000 of a failing key, with few looks and bou
   t.diagnostic(`${ms.toFixed(0)} ms of CPU time, ${(performance.now() - startedAt).toFixed(0)} ms`);
   const failed = at.deliveries.filter(({ records }) => (records[0]?.offset ?? 0) < FAILING);
   assert.deepEqual(new Set(failed.map(({ records }) => records[0]?.offset)), new Set([0]));
-  const { items } = await d.webhooks.keyOrder.waitingKeys(webhook.id, { after: '', limit: 10 });
+  const { items } = await d.webhooks.keyOrder.waitingKeys(webhook.id, { cursor: null, limit: 10 });
   assert.deepEqual(
     items.map(({ orderingKey, firstOffset, waitingRecords }) => [orderingKey, firstOffset, waitingRecords]),
     [['failing', 0, 1000]],

@@ -146,6 +146,7 @@ describe('the operations', () => {
       'customerId',
       'eventType',
       'limit',
+      'orderingKey',
       'since',
       'state',
       'until',

@@ -25,6 +25,9 @@ it('a key that holds others back is shown, given up, and its records are sent ag
   const viewer = await d.openAs('viewer', `/webhooks/${dock.webhook.id}`);
   await viewer.page.getByRole('heading', { name: '1 key waits; key order-17 failed once' }).waitFor();
   assert.equal(await viewer.page.getByRole('button', { name: /^Give up/ }).count(), 0);
+  await viewer.page.getByRole('link', { name: 'order-17', exact: true }).click();
+  await viewer.page.getByRole('link', { name: 'Remove key:order-17' }).waitFor();
+  assert.equal(await viewer.page.getByRole('table', { name: 'Deliveries' }).getByRole('row').count(), 3);
 
   const { page, isAccessible } = await d.openAs('operator', `/webhooks/${dock.webhook.id}`);
   await isAccessible();

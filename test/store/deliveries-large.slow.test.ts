@@ -55,7 +55,9 @@ function everything(s: LargeLog): Made[] {
     offset,
     eventId: eventId(n),
     state: n === ERASED && state === 'pending' ? ('discarded' as const) : state,
-    ...(n % RARE === 7 ? { eventType: 'rare.event', subject: 'somebody' } : { eventType: 'order.placed' }),
+    ...(n % RARE === 7
+      ? { eventType: 'rare.event', subject: 'somebody', orderingKey: 'order-17' }
+      : { eventType: 'order.placed' }),
   });
   const all = Array.from({ length: EVENTS }, (_, n) => [
     record(s.busy, n, n, n < 100 || (n >= half && n < half + 100) ? 'dead' : 'delivered'),
@@ -93,6 +95,9 @@ const CASES: Readonly<Record<string, Filters>> = {
   'of a rare type, of one webhook': (s) => ({ webhookNumber: s.quiet, eventType: 'rare.event' }),
   'of a rare type, delivered': () => ({ eventType: 'rare.event', state: 'delivered' }),
   'of one person': () => ({ subject: 'somebody', since: at(RARE + 1) }),
+  'of one key': () => ({ orderingKey: 'order-17' }),
+  'of one key, of one webhook': (s) => ({ webhookNumber: s.quiet, orderingKey: 'order-17' }),
+  'of one key, that are dead': () => ({ orderingKey: 'order-17', state: 'dead' }),
   'of one event': () => ({ eventId: eventId(500) }),
   'at some offsets': (s) => ({ webhookNumber: s.hopeless, offsets: { first: 70, last: 72 } }),
 };
@@ -129,6 +134,7 @@ describe('among two hundred thousand records, a page of deliveries', () => {
       'batch_pending',
       'event_of_type',
       'event_subject',
+      'event_of_key',
       'event_erased_key',
     ]) {
       assert.match(used, new RegExp(`INDEX ${index}\\b`));

@@ -30,7 +30,10 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
     // The smallest id of its millisecond, so that filters by time hit their limits exactly.
     const id = createIds(s.clock, (size) => new Uint8Array(size)).uuid();
     const subject = n % 5 === 0 ? null : `person ${n % 4}`;
-    await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id, subject })]);
+    const orderingKey = n % 7 === 0 ? null : `key ${n % 3}`;
+    await s.store.events.publish([
+      newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id, subject, orderingKey }),
+    ]);
     s.advance(MINUTE_MS);
   }
   const states = ['delivered', 'dead', 'pending', 'discarded'] as const;
@@ -143,6 +146,7 @@ describe('the deliveries', () => {
       until: instant,
       eventId: fc.constantFrom(...every.map(({ eventId }) => eventId), s.ids.uuid(), 'none'),
       subject: fc.constantFrom('person 0', 'person 1', 'person'),
+      orderingKey: fc.constantFrom('key 0', 'key 1', 'key'),
       text: fc.constantFrom('person 0', 'person 1', 'person'),
       audience: fc.constant('nobody'),
       offsets: fc.tuple(fc.nat(32), fc.nat(3)).map(([first, more]) => ({ first, last: first + more })),
@@ -165,6 +169,7 @@ describe('the deliveries', () => {
         'until',
         'eventId',
         'subject',
+        'orderingKey',
         'text',
       ] as const),
       ...(['offsets', 'response', 'response'] as const),
@@ -183,6 +188,7 @@ describe('the deliveries', () => {
             (filter.eventType ?? delivery.eventType) === delivery.eventType &&
             (filter.eventId ?? delivery.eventId) === delivery.eventId &&
             (filter.subject ?? delivery.subject) === delivery.subject &&
+            (filter.orderingKey ?? delivery.orderingKey) === delivery.orderingKey &&
             (filter.text ?? delivery.subject) === delivery.subject &&
             delivery.offset >= (filter.offsets?.first ?? 0) &&
             delivery.offset <= (filter.offsets?.last ?? 99) &&

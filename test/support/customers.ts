@@ -89,7 +89,7 @@ export async function seedBelongings(
 ): Promise<Belongings> {
   const api = customer?.api ?? admin;
   const names = Object.fromEntries(
-    ['user', 'application', 'endpoint', 'key', 'webhook', 'subject', 'correlation'].map((kind) => [
+    ['user', 'application', 'endpoint', 'key', 'webhook', 'subject', 'correlation', 'orderingKey'].map((kind) => [
       kind,
       `${unique(kind)}x`,
     ]),
@@ -110,7 +110,8 @@ export async function seedBelongings(
     retry: { policy: 'linear', maxAttempts: 1 },
   });
   await succeeded(api.post(`webhooks/${webhook.id}/start`));
-  await succeeded(api.post('events', { type: ORDERS, data: { text: unique('data') }, subject: names.subject }));
+  const { subject, orderingKey } = names;
+  await succeeded(api.post('events', { type: ORDERS, data: { text: unique('data') }, subject, orderingKey }));
   const { batchId, attemptId } = (await log.nextAttempt(webhook.id)) as { batchId?: string; attemptId?: string };
   const deliveries = await succeeded<Page<Made & { eventId: string }>>(api.get(`deliveries?webhookId=${webhook.id}`));
   const [delivery] = deliveries.items;

@@ -4,7 +4,7 @@ import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { subscribe } from './events.ts';
 import { NOW, openTestStore, type TestStore } from './store.ts';
 
-/** One event a second. Every 25,000th has the rare type and the only subject. */
+/** One event a second. Every 25,000th has the rare type, the only subject and the only ordering key. */
 export const EVENTS = 100_000;
 export const RARE = 25_000;
 export const SECOND_MS = 1000;
@@ -31,9 +31,9 @@ export type LargeLog = TestStore & {
 
 const EVENT_ROWS = `
   WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ${EVENTS})
-  INSERT INTO event (key, id, type, data, subject, correlation_id, created_at)
+  INSERT INTO event (key, id, type, data, subject, ordering_key, correlation_id, created_at)
   SELECT ${firstRowKeyAt(NOW)} + n * ${firstRowKeyAt(SECOND_MS)}, event_id(n), iif(n % ${RARE} = 7, 'rare.event', 'order.placed'), '{}',
-    iif(n % ${RARE} = 7, 'somebody', NULL), 'c', ${NOW} + n * ${SECOND_MS} FROM n`;
+    iif(n % ${RARE} = 7, 'somebody', NULL), iif(n % ${RARE} = 7, 'order-17', NULL), 'c', ${NOW} + n * ${SECOND_MS} FROM n`;
 
 export async function openLargeLog(t: TestContext): Promise<LargeLog> {
   const s = await openTestStore(t, { now: at(EVENTS) });

@@ -47,6 +47,8 @@ export type DeliveringOptions = {
   readonly certificates: Certificates;
   readonly batchRecords: number;
   readonly ordered?: boolean | 'key';
+  /** Another one than `records`. Versions before the formats have no such field. */
+  readonly format?: 'standard' | 'cloudevents';
   readonly gzip?: boolean;
   /** A PGP public key, armored. */
   readonly publicKey?: string;
@@ -221,6 +223,7 @@ export async function makeWebhooks(
     receiver,
     batchRecords,
     ordered = false,
+    format,
     gzip,
     publicKey,
     category = 'bench',
@@ -240,7 +243,8 @@ export async function makeWebhooks(
     });
     const encryptionKeyName = publicKey === undefined ? null : 'bench';
     const webhook = { name: `${category} ${n}`, endpointId, eventTypes: [eventType(n, category)], encryptionKeyName };
-    ids.push(await create('webhooks', { ...webhook, maxBatchRecords: batchRecords, ordered }));
+    const formatted = format === undefined ? {} : { format };
+    ids.push(await create('webhooks', { ...webhook, ...formatted, maxBatchRecords: batchRecords, ordered }));
   }
   return ids;
 }

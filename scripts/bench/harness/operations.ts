@@ -38,7 +38,7 @@ const KEYS = 10_000;
 
 /**
  * `steady`: publish and deliver together. `paced`: the same at 300 events a second. `ordered`: one ordered webhook.
- * `keyed`: as `deliver`, in the order of 10,000 keys.
+ * `keyed`: as `deliver`, in the order of 10,000 keys. `standard`, `cloudevents`: as `deliver`, in these formats.
  */
 export const OPERATIONS = [
   'token',
@@ -50,6 +50,8 @@ export const OPERATIONS = [
   'paced',
   'ordered',
   'keyed',
+  'standard',
+  'cloudevents',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -104,6 +106,8 @@ export async function startContender(options: ContenderOptions): Promise<Contend
   const ordered = await startIf('ordered', { ordered: true, receiver: receivers.slow });
   const keyed = await startIf('keyed', { ordered: 'key' });
   const batched = await startIf('batches', { batchRecords: 100 });
+  const standard = await startIf('standard', { format: 'standard' });
+  const cloudevents = await startIf('cloudevents', { format: 'cloudevents' });
   const calls = await prepareCalls(some, publishers);
   const measures: Readonly<Record<Operation, (count: number) => Promise<Measured>>> = {
     token: (count) => costOf(some, () => atOnce(count, publishers, calls.issueOne)),
@@ -115,12 +119,16 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     paced: (count) => some.deliver(count, () => paced(count, calls.publishOne)),
     ordered: (count) => started(ordered).deliver(count),
     keyed: (count) => started(keyed).deliver(count),
+    standard: (count) => started(standard).deliver(count),
+    cloudevents: (count) => started(cloudevents).deliver(count),
   };
   const prepare: { readonly [Name in Operation]?: (count: number) => Promise<unknown> } = {
     deliver: (count) => publish(some.service, count),
     batches: (count) => publish(started(batched).service, count),
     ordered: (count) => publishInOrder(started(ordered), count),
     keyed: (count) => publish(started(keyed).service, count, undefined, (n) => `key-${n % KEYS}`),
+    standard: (count) => publish(started(standard).service, count),
+    cloudevents: (count) => publish(started(cloudevents).service, count),
   };
   const postgresMs = async (): Promise<number> =>
     server === null ? 0 : await cpuMillisOfPostgres(server.url('postgres'));
@@ -137,7 +145,7 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     },
     stop: async () => {
       await calls.close();
-      for (const running of [some, ordered, keyed, batched]) await running?.stop();
+      for (const running of [some, ordered, keyed, batched, standard, cloudevents]) await running?.stop();
       server?.stop();
     },
   };

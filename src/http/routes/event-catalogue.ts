@@ -5,10 +5,11 @@
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
 import type { EventType } from '../../domain/event.ts';
-import { WEBHOOK_FORMATS, type WebhookFormat } from '../../domain/webhook-format.ts';
+import { type FormatSettings, WEBHOOK_FORMATS } from '../../domain/webhook-format.ts';
 import { asyncApiDocument, catalogueView, eventCatalogue, viewCatalogue } from '../../events/catalogue.ts';
 import { typesModule } from '../../events/typescript.ts';
 import { refuseField } from '../../kernel/refusal.ts';
+import { TRUE_OR_FALSE } from '../../resources/list-rules.ts';
 import type { EventTypeStore } from '../../store/port/events.ts';
 import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render, renderText } from '../document.ts';
 import type { Route } from '../route.ts';
@@ -23,6 +24,7 @@ const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
 });
 
 const formats = z.enum(WEBHOOK_FORMATS).default('records');
+const flag = z.enum(TRUE_OR_FALSE).default('false');
 
 type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'version'>; readonly gate: Gate };
 
@@ -30,7 +32,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
   const documentRoute = (
     about: Pick<Route, 'path' | 'operationId' | 'summary'>,
     schema: z.ZodType,
-    renderOf: (shown: readonly EventType[], format: WebhookFormat) => Rendered,
+    renderOf: (shown: readonly EventType[], settings: FormatSettings) => Rendered,
     mediaType?: string,
     query?: Route['query'],
   ): Route => {
@@ -57,11 +59,11 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
         if (caller !== null) gate.authorize(caller, 'GET', CATALOGUE_PATH.slice(1).split('/'));
         const sees = caller?.customerId === null ? 'all' : 'public';
         const version = await eventTypes.version();
-        const format = readFormat(call.query);
-        const key = `${sees} ${format}`;
+        const settings = readFormat(call.query);
+        const key = `${sees} ${Object.values(settings).join(' ')}`;
         let rendered = made.get(key);
         if (rendered?.version !== version) {
-          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees), format) };
+          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees), settings) };
           made.set(key, rendered);
         }
         return documentReply(call, rendered, caller === null ? 'no-cache' : 'private, no-cache', mediaType);
@@ -81,9 +83,13 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
     documentRoute(
       { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'The event catalogue as AsyncAPI 3' },
       anyDocument,
-      (shown, format) => render(asyncApiDocument(shown, format)),
+      (shown, settings) => render(asyncApiDocument(shown, settings)),
       undefined,
-      { format: { schema: formats, description: 'The format of the webhook that gets the events.' } },
+      {
+        format: { schema: formats, description: 'The format of the webhook that gets the events.' },
+        batch: { schema: flag, description: 'As the webhook says. Only with the format `cloudevents`.' },
+        thin: { schema: flag, description: 'As the webhook says. Not with the format `records`.' },
+      },
     ),
     documentRoute(
       { path: TYPES_PATH, operationId: 'getEventTypesTypeScript', summary: 'The data of events as TypeScript types' },
@@ -94,9 +100,19 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
   ];
 }
 
-function readFormat(query: URLSearchParams): WebhookFormat {
-  const asked = query.get('format');
-  const format = WEBHOOK_FORMATS.find((name) => name === (asked ?? 'records'));
+/** Throws 400, as for a webhook with these settings. */
+function readFormat(query: URLSearchParams): FormatSettings {
+  const asked = query.get('format') ?? 'records';
+  const format = WEBHOOK_FORMATS.find((name) => name === asked);
   if (format === undefined) throw refuseField('format', `must be one of ${WEBHOOK_FORMATS.join(', ')}`);
-  return format;
+  const [batch, thin] = [readFlag(query, 'batch'), readFlag(query, 'thin')];
+  if (batch && format !== 'cloudevents') throw refuseField('batch', 'needs the format cloudevents');
+  if (thin && format === 'records') throw refuseField('thin', 'needs another format than records');
+  return { format, batch, thin };
+}
+
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? 'false';
+  if (text !== 'true' && text !== 'false') throw refuseField(name, 'must be true or false');
+  return text === 'true';
 }

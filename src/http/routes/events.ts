@@ -104,6 +104,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         webhookId: { schema: z.string(), description: 'Of this webhook.' },
         state: { schema: state, description: 'In this state.' },
         eventType: { schema: z.string(), description: 'Of this event type.' },
+        orderingKey: { schema: z.string(), description: 'Of events with this ordering key.' },
         since: { schema: moment, description: 'Of events that happened then or later.' },
         until: { schema: moment, description: 'Of events that happened before.' },
       },
@@ -181,6 +182,7 @@ function readDeliverySearch(query: URLSearchParams): DeliverySearch {
   const customerId = query.get('customerId');
   const webhookId = query.get('webhookId');
   const eventType = query.get('eventType');
+  const orderingKey = query.get('orderingKey');
   const since = readMoment(query, 'since');
   const until = readMoment(query, 'until');
   refuseBackwards(since, until);
@@ -188,6 +190,7 @@ function readDeliverySearch(query: URLSearchParams): DeliverySearch {
     ...(customerId === null ? {} : { customerId }),
     ...(webhookId === null ? {} : { webhookId }),
     ...(eventType === null ? {} : { eventType }),
+    ...(orderingKey === null ? {} : { orderingKey }),
     ...(query.has('state') ? { state: readState(query.get('state')) } : {}),
     ...(since === null ? {} : { since }),
     ...(until === null ? {} : { until }),

@@ -1,19 +1,12 @@
 /** `GET /webhooks/{id}/waiting-keys` and `POST /webhooks/{id}/give-up` (contract §5.9). */
 import { z } from 'zod';
-import { refuseField } from '../../kernel/refusal.ts';
-import { textSchema } from '../../kernel/schemas.ts';
+import { CURSOR_MAX_LENGTH } from '../../domain/limits.ts';
 import { validate } from '../../kernel/validation.ts';
-import {
-  givenUpView,
-  giveUpInput,
-  WAITING_KEYS_DEFAULT,
-  WAITING_KEYS_MAX,
-  waitingKeysInput,
-  waitingKeysView,
-} from '../../webhooks/waiting-keys.ts';
+import { givenUpView, giveUpInput, waitingKeysView } from '../../webhooks/waiting-keys.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import { requireMatch } from '../conditional.ts';
+import { PAGE_QUERY, readLimit } from '../paging.ts';
 import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route } from '../route.ts';
 
@@ -30,21 +23,15 @@ export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Ro
       description:
         'With `ordered: "key"`: keys whose first record failed or is late, so that the others of the key wait.',
       query: {
-        after: { schema: textSchema(0, 200).default(''), description: 'The `nextAfter` of the page before.' },
-        limit: {
-          schema: z.int().min(1).max(WAITING_KEYS_MAX).default(WAITING_KEYS_DEFAULT),
-          description: 'How many keys at most.',
-        },
+        ...PAGE_QUERY,
+        cursor: { schema: z.string().max(CURSOR_MAX_LENGTH), description: '`nextCursor` of the page before.' },
       },
       replies: {
-        200: { description: 'The keys', schema: waitingKeysView },
+        200: { description: 'A page of keys, in ascending order', schema: waitingKeysView },
         409: { description: 'The webhook does not keep the order by key' },
       },
       respond: async (call) => {
-        const limit = call.query.get('limit') ?? String(WAITING_KEYS_DEFAULT);
-        if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > WAITING_KEYS_MAX)
-          throw refuseField('limit', `must be an integer from 1 to ${WAITING_KEYS_MAX}`);
-        const asked = validate(waitingKeysInput, { after: call.query.get('after') ?? '', limit: Number(limit) });
+        const asked = { limit: readLimit(call.query), cursor: call.query.get('cursor') };
         return okReply(await webhooks.keyOrder.waitingKeys(idInPath(call), asked));
       },
     },

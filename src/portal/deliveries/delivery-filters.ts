@@ -36,6 +36,7 @@ const PARAMETERS: Readonly<Record<string, SearchField>> = {
   customer: 'customer',
   type: 'type',
   response: 'response',
+  orderingKey: 'key',
   period: 'since',
   since: 'since',
   until: 'until',
@@ -71,7 +72,13 @@ export function readAsked(query: URLSearchParams, now: number, isOfOperator = tr
 }
 
 function filterOf(of: (field: SearchField) => string | null, now: number): DeliverySearch {
-  const [state, eventType, subject, eventId] = [of('state'), of('type'), of('subject'), of('id')];
+  const [state, eventType, subject, eventId, orderingKey] = [
+    of('state'),
+    of('type'),
+    of('subject'),
+    of('id'),
+    of('key'),
+  ];
   const since = momentOf(of('since') ?? '', now);
   const until = momentOf(of('until') ?? '', now);
   const response = responseOf(of('response') ?? '');
@@ -82,6 +89,7 @@ function filterOf(of: (field: SearchField) => string | null, now: number): Deliv
     ...(until !== null && { until }),
     ...(response !== null && { response }),
     ...(eventId !== null && { eventId }),
+    ...(orderingKey !== null && { orderingKey }),
     // A subject, or a value at a search path.
     ...(subject !== null && { text: subject }),
   };

@@ -154,6 +154,7 @@ function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[
   const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), {
     webhook: one?.id ?? null,
     state: filter.state ?? null,
+    orderingKey: filter.orderingKey ?? null,
   });
   return [may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null];
 }

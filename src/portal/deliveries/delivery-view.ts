@@ -114,10 +114,10 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
 }
 
 function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
-  const { id, eventId, eventType, offset, subject, attemptCount, createdAt, settledAt } = delivery;
+  const { id, eventId, eventType, offset, subject, orderingKey, attemptCount, createdAt, settledAt } = delivery;
   const { correlationId, actorId } = content;
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
-  const search = (field: 'id' | 'subject', value: string): string =>
+  const search = (field: 'id' | 'subject' | 'key', value: string): string =>
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
@@ -126,6 +126,7 @@ function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
       ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
       ['Event type', html`<code>${eventType}</code>`],
       ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
+      ['Ordering key', orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`],
       ['Correlation id', copyable(correlationId, 'correlation id')],
       ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
       ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],

@@ -13,7 +13,7 @@ import { instantOf } from '../frame/query.ts';
 /** `customer` only in the operator's portal. */
 export const SEARCH_FIELDS = [
   ...(['state', 'webhook', 'customer', 'type', 'response', 'since', 'until'] as const),
-  ...(['id', 'offset', 'subject'] as const),
+  ...(['id', 'offset', 'key', 'subject'] as const),
 ];
 export type SearchField = (typeof SEARCH_FIELDS)[number];
 
@@ -117,6 +117,7 @@ const EXAMPLES: Readonly<Record<SearchField, string>> = {
   until: 'until:2026-11-21T05:00',
   id: 'id:01a1fdf8-8e37-73c2-a47a-f267f1096a3e',
   offset: 'offset:160-168',
+  key: 'key:order-17',
   subject: 'subject:person-7',
 };
 

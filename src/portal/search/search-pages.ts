@@ -29,7 +29,7 @@ const DIALOG = 'dialog';
  * of their data, and the documentation.
  */
 export function searchPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, hasPage } = dependencies;
+  const { pages, store, hasPage } = dependencies;
   const documents = createLibrary();
   return [
     pages.view(PATH, 'both', async ({ query, may, now }) => {
@@ -40,8 +40,9 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
         title: 'Search',
         lead:
           `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
-          'name or id, deliveries and events by id or by values of their data, and pages and actions, such as “rotate secret of ' +
-          'Production”.',
+          'name or id, deliveries and events by id or by values of their data' +
+          `${store.customerId === null ? ', deliveries by ordering key' : ''}, and pages and actions, such as ` +
+          '“rotate secret of Production”.',
         path: PATH,
         query,
         submit: 'Search',
@@ -59,10 +60,11 @@ type Asked = Pick<PageCall, 'may' | 'now'> & { readonly text: string; readonly d
 async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promise<Hit[]> {
   const { store, hasPage } = dependencies;
   const { text, may, now, documents } = asked;
-  const [actions, found, events, pages] = await Promise.all([
+  const [actions, found, events, ofKey, pages] = await Promise.all([
     actionHits(dependencies, asked),
     namedHits(dependencies, text),
     store.terms.find(text, store.customerId, SEARCH_PER_KIND),
+    keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
   return [
@@ -70,6 +72,7 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     ...actions,
     ...found,
     ...(hasPage('/deliveries') ? deliveriesHit(text, events, now) : []),
+    ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
     ...pages
       .filter(({ title, section }) => isAbout(`${title} ${section.heading}`, text))
@@ -132,6 +135,16 @@ function deliveriesHit(text: string, events: readonly FoundEvent[], now: number)
   const href = `/deliveries?${new URLSearchParams({ q: text })}`;
   const detail = `${path} of ${type}, ${relativeText(createdAt - now)}`;
   return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, kind: 'Delivery', detail }];
+}
+
+/** The deliveries with the ordering key. Only the operator's search has an index for it. */
+async function keyHit({ store, hasPage }: SharedPageDependencies, { text, now }: Asked): Promise<Hit[]> {
+  if (store.customerId !== null || !hasPage('/deliveries')) return [];
+  const [newest] = (await store.deliveries.list({ orderingKey: text }, null, 1)).items;
+  if (newest === undefined) return [];
+  const href = `/deliveries?${new URLSearchParams({ orderingKey: text })}`;
+  const detail = `the last of them ${relativeText(newest.createdAt - now)}`;
+  return [{ href, icon: 'delivery', label: `Deliveries with the ordering key ${text}`, kind: 'Delivery', detail }];
 }
 
 /** The page of an event also tells why webhooks did not get it. It has no deliveries if none did. */

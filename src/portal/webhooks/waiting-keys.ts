@@ -14,13 +14,14 @@ export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, k
   const worst = keys?.items.toSorted((one, other) => other.attemptCount - one.attemptCount)[0];
   if (keys === null || worst === undefined) return null;
   const count = countOf(keys.items.length, 'key');
-  const isOne = keys.items.length === 1 && keys.nextAfter === null;
+  const isWhole = keys.nextCursor === null;
+  const isOne = keys.items.length === 1 && isWhole;
   const failed =
     worst.attemptCount === 0
       ? ''
       : `; key ${worst.orderingKey} failed ${worst.attemptCount === 1 ? 'once' : `${worst.attemptCount} times`}`;
   return section({
-    title: `${keys.nextAfter === null ? count : `More than ${count}`} ${isOne ? 'waits' : 'wait'}${failed}`,
+    title: `${isWhole ? count : `More than ${count}`} ${isOne ? 'waits' : 'wait'}${failed}`,
     id: 'waiting-keys',
     lead: 'The first record of these keys failed or is late. It holds back the other records of its key, and no others.',
     content: table({
@@ -34,7 +35,7 @@ export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, k
         { label: 'Actions', kind: 'actions' },
       ],
       rows: keys.items.map(({ orderingKey, waitingRecords, attemptCount, error, nextAttemptAt }) => [
-        orderingKey,
+        html`<a href="${ofKey('/deliveries', webhookId, orderingKey)}">${orderingKey}</a>`,
         String(waitingRecords),
         String(attemptCount),
         error === null ? '–' : sentence(error),
@@ -59,6 +60,10 @@ function giveUpButton(csrf: Html, webhookId: string, orderingKey: string): Html 
 }
 
 function sendAgain(webhookId: string, orderingKey: string): Html {
-  const query = new URLSearchParams({ webhook: webhookId, state: 'dead', orderingKey });
-  return linkButton({ href: `/deliveries/replay?${query}`, label: 'Send dead ones again', kind: 'quiet' });
+  const href = `${ofKey('/deliveries/replay', webhookId, orderingKey)}&state=dead`;
+  return linkButton({ href, label: 'Send dead ones again', kind: 'quiet' });
+}
+
+function ofKey(path: string, webhookId: string, orderingKey: string): string {
+  return `${path}?${new URLSearchParams({ webhook: webhookId, orderingKey })}`;
 }

@@ -47,7 +47,7 @@ export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'bo
   ];
 }
 
-const FIRST_KEYS = { after: '', limit: KEYS_SHOWN };
+const FIRST_KEYS = { cursor: null, limit: KEYS_SHOWN };
 
 /** The attempt in the URL, if it is a test of this webhook. */
 async function testOf(

@@ -20,6 +20,7 @@ export type DeliveryFilter = {
   readonly eventId?: string;
   /** The person that the event is about. */
   readonly subject?: string;
+  readonly orderingKey?: string;
   /** The subject, or a value of the data at a path that the event's type names. With a webhook, or of a customer, rather the value. */
   readonly text?: string;
   /** The customer that `text` is looked up for: only events that this customer gets. */

@@ -31,6 +31,6 @@ export async function vacuumErased(db: Runner): Promise<boolean> {
     if (looks === ERASURE_SNAPSHOT_LOOKS) return false;
     await sleep(ERASURE_SNAPSHOT_LOOK_MS);
   }
-  for (const table of ['event', 'attempt']) await db.vacuum(table);
+  for (const table of ['event', 'attempt', 'batch']) await db.vacuum(table);
   return true;
 }

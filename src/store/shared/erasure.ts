@@ -6,6 +6,7 @@ import type { Erasure, ErasureStore } from '../port/events.ts';
 import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
+import { changedSql } from './changes.ts';
 import { readRow } from './table.ts';
 
 /** Every column but the key. */
@@ -57,6 +58,31 @@ const COUNT = `
   WHERE id = @id AND after_key = @after AND finished_at IS NULL`;
 const ERASE_ANSWERS = `
   UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
+
+// A batch that waits for its key has a copy of the key. If it carries only data of this person, it is discarded now rather than at its
+// turn. The key of another batch is that of other people's records too. Index: outbox_event, and the primary key of the batches.
+const WAITING = `
+  SELECT DISTINCT b.webhook_number, b.first_offset
+  FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN batch AS b
+  WHERE o.event_key = erased.value AND b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+      (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+    AND b.state = 'pending' AND b.order_key <> '' AND b.lease_owner IS NULL
+    AND NOT EXISTS (
+      SELECT 1 FROM outbox AS other CROSS JOIN event AS e
+      WHERE other.webhook_number = b.webhook_number AND other.record_offset BETWEEN b.first_offset AND b.last_offset
+        AND e.key = other.event_key AND e.erased_at IS NULL AND (coalesce(e.subject, '') <> @subject OR e.key > @through))
+  ORDER BY b.webhook_number, b.first_offset`;
+const STILL_WAITING = `webhook_number = @webhookNumber AND first_offset IN (SELECT named.value FROM numbers(@offsets) AS named)
+    AND state = 'pending' AND order_key <> '' AND lease_owner IS NULL`;
+const COUNT_WAITING = `
+  UPDATE webhook_position SET pending_records = pending_records - coalesce((
+    SELECT sum(last_offset - first_offset + 1) FROM batch WHERE ${STILL_WAITING}), 0)
+  WHERE webhook_number = @webhookNumber`;
+// Settled after the erasure began, so that the records count as discarded by it.
+const DISCARD_WAITING = `
+  UPDATE batch SET state = 'discarded', next_attempt_at = NULL, settled_at = @at + 1, updated_at = @at + 1, order_key = NULL
+  WHERE ${STILL_WAITING}`;
+const CHANGED = changedSql('@webhookNumber');
 
 /**
  * Whether an attempt carried an event that was erased after its records had been read. Its response may repeat the data and is then not
@@ -119,6 +145,9 @@ async function step(
   const answered = (await db.all(ANSWERED, params)).map(({ key }) => Number(key));
   const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
   const reached = done ? through : (keys.at(-1) ?? through);
+  // A transaction of its own: a settlement locks its batches before the attempts, and the other one locks the attempts first.
+  const discarding = await discardingWaiting(db, { ...params, subject, through }, at);
+  if (discarding.length > 0) await db.commit(discarding);
   await db.commit([
     ...copies.first,
     { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
@@ -128,4 +157,21 @@ async function step(
     ...(await copies.last({ events: erased, attempts: answered, at })),
   ]);
   return { done, rows: keys.length };
+}
+
+/** The statements that discard the batches that wait for their keys and carry nothing but data of the erasure. */
+async function discardingWaiting(
+  db: Pick<Database, 'all'>,
+  asked: { readonly keys: string; readonly subject: string; readonly through: number },
+  at: number,
+): Promise<Statement[]> {
+  const found = await db.all(WAITING, asked);
+  return [...Map.groupBy(found, (row) => Number(row.webhook_number))].flatMap(([webhookNumber, rows]) => {
+    const waiting = { webhookNumber, offsets: JSON.stringify(rows.map((row) => Number(row.first_offset))) };
+    return [
+      { sql: COUNT_WAITING, params: waiting },
+      { sql: DISCARD_WAITING, params: { ...waiting, at } },
+      { sql: CHANGED, params: { webhookNumber } },
+    ];
+  });
 }

@@ -11,7 +11,12 @@ export function erasureStore(db: SqliteDatabase): ErasureStore {
   return sharedErasureStore(db, {
     first: [],
     last: async ({ events, attempts, at }) => [
-      ...(await overwriteLeftovers(db, EVENT, events, { data: null, content_hash: null, erased_at: at })),
+      ...(await overwriteLeftovers(db, EVENT, events, {
+        data: null,
+        content_hash: null,
+        ordering_key: null,
+        erased_at: at,
+      })),
       ...(await overwriteLeftovers(db, ATTEMPT, attempts, { response_headers: null, response_body: null })),
     ],
     forgetCopies: db.forgetOverwritten,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Parser } from '@asyncapi/parser';
-import { type ApiClient, succeeded } from '../../support/client.ts';
+import { type ApiClient, refusalOf, succeeded } from '../../support/client.ts';
 import { registerApplication } from '../../support/journey.ts';
 import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { startService } from '../../support/service.ts';
@@ -141,6 +141,43 @@ it('the AsyncAPI document shows the bodies of a format, whose examples satisfy t
     assert.deepEqual(order, { id: 17 });
     if (format === 'cloudevents-binary') assert.equal(example?.headers()?.['ce-type'], 'order.placed');
   }
+  const shaped = async (query: string) => {
+    const { document, diagnostics } = await parser.parse(
+      JSON.stringify(await succeeded(admin.as(null).get(`${ASYNC_API}?${query}`))),
+    );
+    assert.deepEqual(
+      diagnostics.filter(({ severity }) => severity === 0),
+      [],
+      query,
+    );
+    const message = document?.allMessages().get('order.placed') ?? assert.fail();
+    const [example] = message.examples().all();
+    return { type: message.contentType(), headers: example?.headers() ?? {}, payload: example?.payload() as unknown };
+  };
+  const batch = await shaped('format=cloudevents&batch=true');
+  assert.equal(batch.type, 'application/cloudevents-batch+json');
+  assert.deepEqual((batch.payload as { data: unknown }[])[0]?.data, { order: { id: 17 } });
+  const url = /^https:\/\/.*\/events\/[\w-]+$/;
+  for (const format of ['standard', 'cloudevents']) {
+    const { payload } = await shaped(`format=${format}&thin=true`);
+    assert.deepEqual(
+      [Object.hasOwn(payload as object, 'data'), 'datacontenttype' in (payload as object)],
+      [false, false],
+    );
+    assert.match(String((payload as { url?: unknown }).url), url);
+  }
+  const thin = await shaped('format=cloudevents-binary&thin=true');
+  assert.equal(thin.payload, '');
+  assert.match(String(thin.headers['ce-url']), url);
+  for (const [query, field] of [
+    ['format=standard&batch=true', 'batch'],
+    ['thin=true', 'thin'],
+    ['format=standard&thin=yes', 'thin'],
+  ] as const)
+    assert.deepEqual(
+      (await refusalOf(admin.as(null).get(`${ASYNC_API}?${query}`), 400)).details?.map((one) => one.field),
+      [field],
+    );
   assert.deepEqual(contentTypes, {
     standard: 'application/json',
     cloudevents: 'application/cloudevents+json',

@@ -46,6 +46,9 @@ describe('the search line', () => {
     ['anna <b>', { subject: 'anna <b>' }, '"anna <b>"'],
     ['"dead"', { subject: 'dead' }],
     ['subject:dead', { subject: 'dead' }, '"dead"'],
+    ['key:order-17 state:pending', { key: 'order-17', state: 'pending' }],
+    ['key:"order 17"', { key: 'order 17' }],
+    ['key:503', { key: '503' }],
     ['subject:urn:person:7', { subject: 'urn:person:7' }, '"urn:person:7"'],
     ['10:30', { subject: '10:30' }],
     ['600', { subject: '600' }, '"600"'],
@@ -110,6 +113,7 @@ describe('the search line', () => {
       until: fc.constantFrom('7d', '2026-11-21T05:00:00.123Z'),
       id: fc.uuid({ version: 7 }),
       offset,
+      key: text,
       subject: text,
     };
     const terms = fc

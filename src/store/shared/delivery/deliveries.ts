@@ -50,7 +50,7 @@ const SENT_SINCE = `
 const READ = `
   SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name,
          p.state AS webhook_state, w.mode AS webhook_mode,
-         e.id AS event_id, e.type AS event_type, e.subject, e.created_at,
+         e.id AS event_id, e.type AS event_type, e.subject, e.ordering_key, e.created_at,
          e.erased_at, CASE WHEN ${UNSENT} THEN 'discarded' ELSE coalesce(b.state, 'pending') END AS state,
          greatest(0, coalesce(b.attempt_count, 0) - CASE WHEN ${UNSENT} THEN (${SENT_SINCE}) ELSE 0 END) AS attempt_count,
          CASE WHEN e.erased_at IS NULL THEN b.next_attempt_at END AS next_attempt_at,
@@ -157,7 +157,8 @@ async function withResponse(
 
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
 async function placesFor(db: Database, filter: Filter, before: DeliveryAddress | null): Promise<Places> {
-  const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, eventType, offsets: named } = filter;
+  const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, orderingKey, eventType } = filter;
+  const { offsets: named } = filter;
   const inLog = webhookNumber ?? null;
   if (eventId !== undefined) {
     const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
@@ -176,6 +177,7 @@ async function placesFor(db: Database, filter: Filter, before: DeliveryAddress |
     if ((filter.keys ?? []).length > 0) return found;
   }
   if (isOfAll && subject !== undefined) return events('subject', subject);
+  if (isOfAll && orderingKey !== undefined) return events('key', orderingKey);
   if (isOfAll && state === 'discarded') return events('erased', null);
   const indexed = state === 'dead' || state === 'pending' ? state : null;
   if (isOfAll && eventType !== undefined && indexed === null) return events('type', eventType);

@@ -63,10 +63,11 @@ const IN_LOG = `
   ORDER BY record_offset DESC LIMIT @limit`;
 
 /** The index that finds the events. Each of these indexes ends in the key. */
-export type EventKind = 'type' | 'subject' | 'erased';
+export type EventKind = 'type' | 'subject' | 'key' | 'erased';
 const EVENTS: Readonly<Record<EventKind, { readonly index: string; readonly condition: string }>> = {
   type: { index: 'event_of_type', condition: 'e.type = @value' },
   subject: { index: 'event_subject', condition: 'e.subject = @value' },
+  key: { index: 'event_of_key', condition: 'e.ordering_key = @value' },
   erased: { index: 'event_erased_key', condition: 'e.erased_at IS NOT NULL' },
 };
 
@@ -138,8 +139,8 @@ export function placesInLog(db: Database, webhookNumber: number, { from, below }
 }
 
 /**
- * The events of a type or about a subject, or the erased events (`value` is null), newest first: the records of one webhook (`inLog`) or
- * of all.
+ * The events of a type, about a subject or of an ordering key, or the erased events (`value` is null), newest first: the records of one
+ * webhook (`inLog`) or of all.
  */
 export function placesOfEvents(
   db: Database,
