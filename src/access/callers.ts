@@ -18,7 +18,8 @@ export type Caller = {
   readonly actor: Actor;
   /** For a portal token its own id. */
   readonly applicationId: string;
-  readonly clientId: string;
+  /** Null for a portal token, which belongs to no application. */
+  readonly clientId: string | null;
   /** The customer whose resources it reaches; null: all. */
   readonly customerId: string | null;
   readonly scope: readonly string[];

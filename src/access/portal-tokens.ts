@@ -21,7 +21,7 @@ export async function findPortalCaller(store: AccessVerbs, token: string, now: n
   return {
     actor: `portal-token:${id}`,
     applicationId: id,
-    clientId: id,
+    clientId: null,
     customerId,
     scope,
     userId: null,

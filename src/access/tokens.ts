@@ -11,7 +11,9 @@ import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Answer } from '../store/port/database.ts';
 import { retryStale, StaleWrite } from '../store/port/errors.ts';
+import type { Caller } from './callers.ts';
 import { findGrant } from './gate.ts';
+import { findPortalCaller, isPortalToken } from './portal-tokens.ts';
 
 /** Applications that request tokens; the least recently used go first. */
 const CLIENTS_CACHED = 5000;
@@ -26,12 +28,13 @@ type Introspection =
   | {
       readonly active: true;
       readonly scope: string;
-      readonly client_id: string;
+      /** Absent, as `iat` and `sub`, for a portal token, which belongs to no application and no user. */
+      readonly client_id?: string;
       readonly username: string;
       readonly token_type: 'Bearer';
       readonly exp: number;
-      readonly iat: number;
-      readonly sub: string;
+      readonly iat?: number;
+      readonly sub?: string;
       readonly jti: string;
       /** The current rights and limits of the user, which the gate decides by. */
       readonly permissions: readonly string[];
@@ -130,6 +133,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       return retryStale(async () => issueTo(await again(), text));
     },
     introspect: async (token) => {
+      if (isPortalToken(token)) return introspectPortalToken(await findPortalCaller(store, token, clock()));
       const grant = await findGrant(store, token, clock());
       if (grant === null) return { active: false };
       return {
@@ -152,6 +156,22 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       const grant = await findGrant(store, token, clock());
       if (grant !== null) await store.tokens.revoke(grant.key, client.id);
     },
+  };
+}
+
+function introspectPortalToken(caller: Caller | null): Introspection {
+  if (caller === null) return { active: false };
+  const { applicationId: jti, customerId, expiresAt, scope, userName, permissions, constraints } = caller;
+  return {
+    active: true,
+    scope: scope.join(' '),
+    username: userName,
+    token_type: 'Bearer',
+    exp: Math.floor(expiresAt / 1000),
+    jti,
+    permissions,
+    constraints,
+    ...(customerId !== null && { customerId }),
   };
 }
 

@@ -97,7 +97,7 @@ describe('cached callers', () => {
     const { s, applicationId, userId } = holder;
     await s.users.patch(userId, { constraints: { divisions: ['sales'] } }, ACTOR);
     await s.applications.patch(applicationId, { scopes: ['employees:edit', 'employees:view'] }, ACTOR);
-    const client = await s.store.applications.getClient((await enter(holder)).clientId);
+    const client = await s.store.applications.getClient((await enter(holder)).clientId ?? '');
     assert.ok(client);
     const callerOf = async (scope: string) =>
       enter({ ...holder, token: (await s.tokens.issue(client, scope)).accessToken });
@@ -135,7 +135,7 @@ describe('cached callers', () => {
     const holder = await startHolding(t);
     const { s } = holder;
     const first = await enter(holder);
-    const client = await s.store.applications.getClient(first.clientId);
+    const client = await s.store.applications.getClient(first.clientId ?? '');
     assert.ok(client);
     const others: string[] = [];
     while (others.length < CALLERS_CACHED) {

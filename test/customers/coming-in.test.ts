@@ -332,6 +332,38 @@ describe('rights of a customer', () => {
 describe('a portal token', () => {
   const tokensOf = ({ id }: Pick<TestCustomer, 'id'>) => `customers/${id}/portal-tokens`;
 
+  it('belongs to no application, for forward auth and for introspection', async (t) => {
+    const { service, customer } = await open(t);
+    const { url, admin } = service;
+    const { token } = await created<{ token: string }>(admin, tokensOf(customer), { role: 'viewer' });
+    const { status, headers } = await fetch(`${url}/services/api/oauth2/forward-auth`, {
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-forwarded-method': 'GET',
+        'x-forwarded-uri': '/services/api/x/edge/v1/endpoints',
+      },
+    });
+    assert.equal(status, 200);
+    assert.deepEqual(
+      ['x-auth-client-id', 'x-auth-user-id', 'x-auth-customer-id'].map((name) => headers.get(name)),
+      ['', '', customer.id],
+    );
+    const introspected = async (): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${url}/services/api/oauth2/introspect`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${await tokenFor(url, service.credentials)}` },
+        body: new URLSearchParams({ token }),
+      });
+      return (await response.json()) as Record<string, unknown>;
+    };
+    const { exp, jti, username, permissions, scope, constraints, ...others } = await introspected();
+    assert.deepEqual(others, { active: true, token_type: 'Bearer', customerId: customer.id, iss: url, aud: url });
+    assert.deepEqual(permissions, String(scope).split(' '));
+    assert.deepEqual([typeof exp, typeof jti, typeof username, constraints], ['number', 'string', 'string', {}]);
+    service.advance(900_000);
+    assert.deepEqual(await introspected(), { active: false });
+  });
+
   it('reaches the resources of the customer, by its role, until it expires', async (t) => {
     const { service, customer } = await open(t);
     const { admin } = service;
@@ -367,7 +399,7 @@ describe('a portal token', () => {
     await succeeded(administrator.patch(`endpoints/${endpoint.id}`, { name: 'renamed' }));
     const { items } = await succeeded<{ items: { actor: string; action: string }[] }>(administrator.get('audit'));
     assert.match(items.find(({ action }) => action === 'endpoint.update')?.actor ?? '', /^portal-token:/);
-    // Neither a cookie nor a portal link, and nothing that introspection knows.
+    // Neither a cookie nor a portal link.
     assert.equal((await request(`${service.url}/`, { token: made.token })).status, 303);
     assert.equal((await request(`${service.url}/portal-links/${made.token}`)).status, 404);
     service.advance(60_000);

@@ -15,7 +15,7 @@ const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
 
 /** Every reply has all of them, so that the proxy overwrites headers that the client sent under these names. */
 const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
-  'X-Auth-Client-Id': (caller) => caller.clientId,
+  'X-Auth-Client-Id': (caller) => caller.clientId ?? '',
   'X-Auth-Customer-Id': (caller) => caller.customerId ?? '',
   'X-Auth-User-Id': (caller) => caller.userId ?? '',
   'X-Auth-User-Name': (caller) => headerSafe(caller.userName),
