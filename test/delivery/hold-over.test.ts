@@ -116,6 +116,32 @@ describe('an attempt under a hold that is over', () => {
     await checkLog(d, number);
   });
 
+  it('leaves the row of a slow attempt to the next one', async (t) => {
+    const { d, at, number, holds } = await start(t, 'none');
+    const answers = [deferred(), deferred()];
+    let arrived = 0;
+    at.answer(async () => {
+      await answers[arrived++]?.promise;
+      return { status: 200 };
+    });
+    await publishKeys(d, ['a']);
+    await d.start({ store: holds.store });
+    await until('the attempt', () => arrived === 1);
+    d.advance(POSITION_EVERY_MS);
+    await until(
+      'its row',
+      async () => (await d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL')).length === 1,
+    );
+    holds.next();
+    answers[0]?.resolve();
+    await until('the next attempt', () => arrived === 2);
+    answers[1]?.resolve();
+    await until('the end', () => isDrained(d));
+    await checkLog(d, number);
+    const rows = await d.rows('SELECT state, attempt_count, lease_owner FROM batch');
+    assert.deepEqual(rows, [{ state: 'delivered', attempt_count: 2, lease_owner: null }]);
+  });
+
   it('gives no row to records that wait for their key, and moves no position past them', async (t) => {
     const { d, at, number, holds } = await start(t, 'key');
     const failing = deferred();

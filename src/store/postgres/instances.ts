@@ -32,6 +32,8 @@ const RENEW = `
     (SELECT coalesce(json_agg(o.number), '[]') FROM instance AS o WHERE o.number <> @number AND o.expires_at <= ${NOW}) AS expired`;
 // Its renewal waits for this lock, and then finds no row. If its renewal comes first, this finds none.
 const LOCK_EXPIRED = `SELECT number FROM instance WHERE number = @number AND expires_at <= ${NOW} FOR UPDATE`;
+// A settlement in progress may make a row of a slow attempt, which `RELEASE_BATCHES` would not see.
+const LOCK_HOLDS = 'SELECT 1 FROM webhook_hold WHERE holder = @number ORDER BY webhook_number FOR UPDATE';
 const RELEASE_BATCHES = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, ${NOW})
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number)`;
@@ -216,7 +218,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       try {
         await db.commit([
           { sql: LOCK_EXPIRED, params, expectChanges: 1 },
-          ...[RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })),
+          ...[LOCK_HOLDS, RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })),
         ]);
         freeReadAt = Number.NEGATIVE_INFINITY;
         return true;

@@ -10,9 +10,12 @@ import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
 import { judgedChanges } from '../judging.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 
-/** The row of a batch as the attempt found it. The row of a slow attempt counts it already. */
+/**
+ * The row of a batch as the attempt found it. The row of a slow attempt counts it already. If it counts the attempt before, it may name the
+ * process of that one: its outcome was given up. Only the process that may send for the webhook claims and settles.
+ */
 export const AS_ATTEMPTED = (batch: string, attempt: string, owner: string): string =>
-  `${batch}state = 'pending' AND (${batch}lease_owner IS NULL AND ${batch}attempt_count = ${attempt} - 1
+  `${batch}state = 'pending' AND (${batch}attempt_count = ${attempt} - 1
     OR ${batch}lease_owner = ${owner} AND ${batch}attempt_count = ${attempt})`;
 // The row of a batch that failed before. A replay in between makes another attempt of it.
 const TRIED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
