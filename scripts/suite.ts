@@ -31,7 +31,7 @@ const BRANCHES_PERCENT = 85;
 const TEST_TIMEOUT_MS = 180_000;
 /** The time limit of a process, for cases that the limits of tests and files do not end, for example an endless loop. */
 const PROCESS_TIMEOUT_MS = 25 * 60_000;
-/** Two more than the number of processors, because tests wait for browsers, other processes and timers for a third of their time. */
+/** Two more than the number of processors, because many tests wait for timers, browsers and other processes. */
 const CONCURRENCY = availableParallelism() + 2;
 /** Files that each test process loads before the tests: the runner sorts files by their paths. */
 const FIRST = ['scripts/suite/deadline.ts', 'scripts/suite/times.ts', 'scripts/suite/recorder.ts'];
