@@ -120,7 +120,7 @@ const selected = { ...noted, ...(isPooled ? server : {}) };
 const jobs = [
   ...(isWhole && tier === 'fast' ? checks : []),
   ...[...grouped(files).map((group) => testJob(group, selected)), ...repeated].toSorted(
-    (one, other) => secondsOf(other.files ?? []) - secondsOf(one.files ?? []),
+    (one, other) => expectedSeconds(other) - expectedSeconds(one),
   ),
 ];
 const results = await runAll(jobs);
@@ -242,6 +242,11 @@ function endAll({ pid }: ChildProcess): void {
   } catch {
     // It has ended.
   }
+}
+
+/** On PostgreSQL tests need about twice what their size says. */
+function expectedSeconds({ files = [], env }: Job): number {
+  return secondsOf(files) * (env?.TEST_DATABASE === undefined ? 1 : 2);
 }
 
 function testJob(group: readonly string[], settings: Readonly<Record<string, string>>): Job {
