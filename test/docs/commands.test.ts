@@ -213,6 +213,8 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
     'https://hooks.example.com': receiver.origin,
     'https://login.example.com': receiver.origin,
     'https://localhost:9443': receiver.origin,
+    // Nothing happens meanwhile, so it would wait as long.
+    'wait=30': 'wait=1',
     '<secret>': Buffer.alloc(32, 7).toString('base64'),
     '<api key>': '0123456789abcdef0123456789abcdef',
     '~/.local/state/sallyport/listen/certificate.pem': base.SALLYPORT_CA_FILE,

@@ -2,9 +2,10 @@
  * The pages of one Chromium per process. The next test uses a page again, because a new one costs a process of Chromium: 0.2 s of CPU time.
  * Each test gets it without cookies and without anything that earlier tests changed.
  */
-import { after } from 'node:test';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { after, type TestContext } from 'node:test';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
+import { cleanUp } from './cleanup.ts';
 
 export type OpenedPage = {
   readonly page: Page;
@@ -65,6 +66,13 @@ export async function takePage(isScriptless: boolean, size: { width: number; hei
     ready.push(taken);
   };
   return { page, context, giveBack };
+}
+
+/** A context of the test's own, for options that the shared pages do not have. */
+export async function openContext(t: TestContext, options: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await (await openBrowser()).newContext(options);
+  cleanUp(t, () => context.close());
+  return context;
 }
 
 async function newPage(isScriptless: boolean): Promise<FreePage> {

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
 import { embedIntegrity } from '../../src/portal/customer-frame/embedding.ts';
-import { launchChromium } from './chromium.ts';
+import { openContext } from './browser-pages.ts';
 import { cleanUp } from './cleanup.ts';
 import { succeeded } from './client.ts';
 import { sharedCertificates } from './journey.ts';
@@ -102,9 +102,7 @@ function sample(portalUrl: string): string {
 export async function startSurrounded(t: TestContext, options: ServiceOptions = {}): Promise<Surrounded> {
   const shop = await startShop(t, options);
   const { portalUrl, serve } = shop;
-  const browser = await launchChromium();
-  cleanUp(t, () => browser.close());
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
+  const context = await openContext(t, { ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   return {
     ...shop,
     context,
