@@ -12,14 +12,18 @@ import { AUTHORIZATION_BYTES } from '../domain/limits.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
+import type { Answer } from '../store/port/database.ts';
 import { type Caller, createCallers } from './callers.ts';
 import { findPortalCaller, isPortalToken } from './portal-tokens.ts';
 
 export type { Caller } from './callers.ts';
 
 export type Gate = {
-  /** The caller of an `Authorization` header. `values` are all the values that were sent. Throws 401 (RFC 6750 §3). */
-  authenticate(values: readonly string[]): Promise<Caller>;
+  /**
+   * The caller of an `Authorization` header. `values` are all the values that were sent. Throws 401 (RFC 6750 §3). A caller that is in
+   * memory comes without a promise, which would cost as much as finding it.
+   */
+  authenticate(values: readonly string[]): Answer<Caller>;
   /** The rule that allows the request. Throws 401: `insufficient_scope` or `insufficient_permission`. */
   authorize(caller: Caller, method: string, segments: readonly string[]): RuleMatch;
 };
@@ -36,28 +40,39 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
   const refreshAt = refreshCatalogue === undefined ? null : oncePerVersion(refreshCatalogue);
   // By the SHA-256 of the token, so that tokens are not stored and look-up times reveal no part of one.
   const callers = createCallers();
+  const findKnown = (digest: string, version: number): Caller | null => {
+    const now = clock();
+    const caller = callers.find(digest, version);
+    if (caller === null || caller.expiresAt <= now) return null;
+    store.applicationUses.note(caller.applicationId, now);
+    return caller;
+  };
+  const read = async (token: string, digest: string, version: number): Promise<Caller> => {
+    const now = clock();
+    const grant = await findGrant(store, token, now);
+    if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
+    store.applicationUses.note(grant.applicationId, now);
+    return callers.keep(digest, version, grant);
+  };
+  const readPortalCaller = async (token: string): Promise<Caller> => {
+    const caller = await findPortalCaller(store, token, clock());
+    if (caller === null) throw invalidToken('the portal token is unknown or expired');
+    return caller;
+  };
+  /** On PostgreSQL the version comes from the database. */
+  const find = async (token: string, digest: string, answer: Answer<number>): Promise<Caller> => {
+    const version = await answer;
+    await refreshAt?.(version);
+    return findKnown(digest, version) ?? read(token, digest, version);
+  };
   return {
-    authenticate: async (values) => {
+    authenticate: (values) => {
       const token = bearerToken(values);
-      if (isPortalToken(token)) {
-        const caller = await findPortalCaller(store, token, clock());
-        if (caller === null) throw invalidToken('the portal token is unknown or expired');
-        return caller;
-      }
+      if (isPortalToken(token)) return readPortalCaller(token);
       const digest = hash('sha256', token, 'base64');
-      const answer = store.tokens.version();
-      const version = typeof answer === 'number' ? answer : await answer;
-      if (refreshAt !== null) await refreshAt(version);
-      const now = clock();
-      const caller = callers.find(digest, version);
-      if (caller !== null && caller.expiresAt > now) {
-        store.applicationUses.note(caller.applicationId, now);
-        return caller;
-      }
-      const grant = await findGrant(store, token, now);
-      if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
-      store.applicationUses.note(grant.applicationId, now);
-      return callers.keep(digest, version, grant);
+      const version = store.tokens.version();
+      if (typeof version !== 'number' || refreshAt !== null) return find(token, digest, version);
+      return findKnown(digest, version) ?? read(token, digest, version);
     },
     authorize: (caller, method, segments) => {
       const rule = matchRule(catalogue(), method, segments);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { type Config, settingText, withSettings } from '../config/config.ts';
 import { OUTBOUND_NAMES } from '../config/names.ts';
 import { randomBytes } from '../kernel/ids.ts';
+import { createLru } from '../kernel/lru.ts';
 import { writePrivateFile } from '../kernel/private-file.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import { masterKeyPath } from './data.ts';
@@ -18,6 +19,11 @@ import { readMasterKey } from './master-key.ts';
 /** An announced receiver refreshes its announcement this often. Without a refresh the announcement ends after the longer time. */
 const ANNOUNCED_REFRESH_MS = 5000;
 export const ANNOUNCED_MS = 15_000;
+
+/** So long the server takes an announcement as it was. */
+const LOOKED_AT_MS = 5;
+/** Ports on this machine whose latest look is kept. */
+const PORTS_MAX = 64;
 
 /** `end` removes the announcement. */
 export type Announcement = { end(): void };
@@ -30,6 +36,21 @@ export function announceReceiver(dataDir: string, port: number, certificate: str
 /** The certificate of the receiver that is announced for a port, in PEM; null without one. `now` is in epoch milliseconds. */
 export function announcedCertificate(dataDir: string, port: number, now: number): string | null {
   return announced(receiverFile(dataDir, port), now);
+}
+
+/**
+ * The same for the server, by port and time. Looking takes 5 µs, a twentieth of a delivery, so that a look serves all deliveries of a few
+ * milliseconds.
+ */
+export function announcedReceivers(dataDir: string): (port: number, now: number) => string | null {
+  const looks = createLru<number, { readonly at: number; readonly certificate: string | null }>({ max: PORTS_MAX });
+  return (port, now) => {
+    const latest = looks.get(port);
+    if (latest !== undefined && Math.abs(now - latest.at) < LOOKED_AT_MS) return latest.certificate;
+    const certificate = announcedCertificate(dataDir, port, now);
+    looks.set(port, { at: now, certificate });
+    return certificate;
+  };
 }
 
 /** The settings are sealed, because the proxy's URL may hold a password. */

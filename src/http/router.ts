@@ -117,7 +117,7 @@ const REPLACED = '%EF%BF%BD';
  */
 export function refuseUnknownQuery(route: Route, query: URLSearchParams, target: string): void {
   const { anyMethod, freeQuery, body } = route;
-  if (query.size === 0 || anyMethod === true) return;
+  if (query === NO_QUERY || query.size === 0 || anyMethod === true) return;
   for (const [name, value] of query) {
     const problem = textProblem(name) ?? textProblem(value);
     if (problem !== null) throw refuseField(printableName(name), problem);

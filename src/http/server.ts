@@ -86,21 +86,8 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   const { bodies = createBodies() } = dependencies;
   const sendLater = createSendLater(log);
 
-  const answer = async (context: RequestContext): Promise<Reply> => {
-    const { request, method } = context;
-    const target = request.url ?? '/';
-    refuseFraming(request);
-    const { route: known, params, segments } = router.route(method, target);
-    let route = known;
-    context.route = route;
-    context.params = params;
-    if (route.access === 'guarded') {
-      context.caller = await gate.authenticate(allHeaders(request, 'authorization'));
-      gate.authorize(context.caller, method, segments);
-      route = routeFor(route, context.caller);
-    }
-    context.query = queryOf(target);
-    refuseUnknownQuery(route, context.query, target);
+  const readAndRespond = async (route: Route, context: RequestContext): Promise<Reply> => {
+    const { request } = context;
     const early = route.admit === undefined ? null : await route.admit(request);
     if (early !== null) return early;
     if (route.body === undefined) return await respond(route, context);
@@ -118,6 +105,31 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     } finally {
       memory?.close();
     }
+  };
+
+  const serve = (route: Route, context: RequestContext, target: string): Promise<Reply> => {
+    context.query = queryOf(target);
+    refuseUnknownQuery(route, context.query, target);
+    const isRead = route.admit === undefined && route.body === undefined;
+    return isRead ? respond(route, context) : readAndRespond(route, context);
+  };
+
+  // Each `await` costs a call about 0.3 µs, so that this has none: it throws `Refusal`, or the promise rejects with it.
+  const answer = (context: RequestContext): Promise<Reply> => {
+    const { request, method } = context;
+    const target = request.url ?? '/';
+    refuseFraming(request);
+    const { route, params, segments } = router.route(method, target);
+    context.route = route;
+    context.params = params;
+    if (route.access !== 'guarded') return serve(route, context, target);
+    const admit = (caller: Caller): Promise<Reply> => {
+      context.caller = caller;
+      gate.authorize(caller, method, segments);
+      return serve(routeFor(route, caller), context, target);
+    };
+    const caller = gate.authenticate(allHeaders(request, 'authorization'));
+    return caller instanceof Promise ? caller.then(admit) : admit(caller);
   };
 
   const refuse = (error: unknown, context: RequestContext): Reply => {

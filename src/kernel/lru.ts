@@ -2,7 +2,7 @@
 
 export type Lru<Key, Value> = {
   readonly size: number;
-  /** The value, or undefined. The entry becomes the most recently used. */
+  /** The value, or undefined. The entry becomes the most recently used once the bounds are half reached: until then no order is needed. */
   get(key: Key): Value | undefined;
   /**
    * The entry becomes the most recently used. Drops old entries until the bounds hold, the new one too if it exceeds them without the
@@ -36,7 +36,7 @@ export function createLru<Key, Value>({
 }: LruBounds<Value>): Lru<Key, Value> {
   /** From the least to the most recently used. */
   const entries = new Map<Key, Value>();
-  /** The key that was used last. It needs no move, which costs more than the look-up. */
+  /** The key that was used last. It needs no move. */
   let newest: Key | undefined;
   let weight = 0;
   const remove = (key: Key): boolean => {
@@ -51,7 +51,9 @@ export function createLru<Key, Value>({
     },
     get: (key) => {
       const value = entries.get(key);
-      if (value === undefined || key === newest) return value;
+      // A move takes longer than the look-up.
+      const isRoomy = entries.size * 2 < max && weight * 2 < maxWeight;
+      if (value === undefined || key === newest || isRoomy) return value;
       entries.delete(key);
       entries.set(key, value);
       newest = key;

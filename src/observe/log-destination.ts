@@ -35,10 +35,11 @@ export type LogDestination = {
  */
 export function createLogDestination(fd: number, now: () => number = () => performance.now()): LogDestination {
   let sink: Sink | null = null;
-  /** Chunks to write, oldest first. `chunk` collects the lines of the next one: joining texts costs less than encoding each line. */
+  /** Chunks to write, oldest first. `chunk` collects the lines of the next one: joining them once costs less than encoding each. */
   const waiting: Buffer[] = [];
   let waitingBytes = 0;
-  let chunk = '';
+  let chunk: string[] = [];
+  let chunkLength = 0;
   /** Lines dropped since the last line that was kept, and in total. */
   let dropped = 0;
   let droppedInAll = 0;
@@ -59,18 +60,20 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
     if (pause !== null) flushAtTurnsEnd();
   };
   const seal = (): void => {
-    if (chunk === '') return;
-    const bytes = Buffer.from(chunk);
-    chunk = '';
+    if (chunkLength === 0) return;
+    const bytes = Buffer.from(chunk.join(''));
+    chunk = [];
+    chunkLength = 0;
     enqueue(bytes);
   };
   const append = (line: string): void => {
-    if (chunk.length + line.length > LOG_CHUNK_LENGTH) seal();
-    chunk += line;
+    if (chunkLength + line.length > LOG_CHUNK_LENGTH) seal();
+    chunk.push(line);
+    chunkLength += line.length;
   };
   /** Waits until half of the buffer is free: otherwise this line would be written after almost every other one. */
   const tellDropped = (): void => {
-    if (dropped === 0 || waitingBytes + chunk.length > LOG_BUFFER_BYTES / 2) return;
+    if (dropped === 0 || waitingBytes + chunkLength > LOG_BUFFER_BYTES / 2) return;
     append(droppedText(dropped));
     dropped = 0;
   };
@@ -132,7 +135,7 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
         taken(bytes);
         if (waiting.length > 0) writeWaiting();
         else if (onDrained !== null) flush();
-        else if (chunk !== '') schedule();
+        else if (chunkLength > 0) schedule();
       }
     });
   };
@@ -168,7 +171,7 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
 
   return {
     write: (line) => {
-      if (dropped > 0 || waitingBytes + (chunk.length + line.length) * 3 > LOG_BUFFER_BYTES) {
+      if (dropped > 0 || waitingBytes + (chunkLength + line.length) * 3 > LOG_BUFFER_BYTES) {
         dropped += 1;
         droppedInAll += 1;
       } else append(line);

@@ -27,12 +27,13 @@ function requestText({
   errorId,
 }: RequestLine): string {
   const tenths = Math.round(durationMs * 10);
-  const client = clientId === null ? '' : `,"clientId":"${clientId}"`;
-  const code = refusal === null ? '' : `,"code":"${refusal}"`;
-  const error = errorId === null ? '' : `,"errorId":"${errorId}"`;
-  const where = `"method":"${method}","path":${quoted(path)},"status":${status}`;
-  const how = `"durationMs":${Math.floor(tenths / 10)}.${tenths % 10},"remoteAddress":"${remoteAddress}"${client}${code}${error}`;
-  return `{"level":30${timeMember()},${where},${how},"msg":"request"}\n`;
+  const what = `${requestHead()}${method}","path":${quoted(path)},"status":${status},"durationMs":`;
+  const line = `${what}${Math.floor(tenths / 10)}.${tenths % 10},"remoteAddress":"${remoteAddress}`;
+  const known = clientId === null ? line : `${line}","clientId":"${clientId}`;
+  if (refusal === null && errorId === null) return `${known}","msg":"request"}\n`;
+  const code = refusal === null ? '' : `","code":"${refusal}`;
+  const error = errorId === null ? '' : `","errorId":"${errorId}`;
+  return `${known}${code}${error}","msg":"request"}\n`;
 }
 
 const NEEDS_ESCAPES = /[^\x20-\x7e]|["\\]/;
@@ -43,6 +44,13 @@ function quoted(text: string): string {
 
 let timeAt = Number.NaN;
 let timeText = '';
+let headText = '';
+
+/** The beginning of a line up to the method of its request. */
+function requestHead(): string {
+  timeMember();
+  return headText;
+}
 
 /** Formatted once a millisecond. */
 function timeMember(): string {
@@ -50,6 +58,7 @@ function timeMember(): string {
   if (now !== timeAt) {
     timeAt = now;
     timeText = `,"time":"${new Date(now).toISOString()}"`;
+    headText = `{"level":30${timeText},"method":"`;
   }
   return timeText;
 }

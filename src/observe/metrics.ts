@@ -39,8 +39,7 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
   const build = new Gauge({ ...GAUGES.build, registers });
   build.set({ version: VERSION }, 1);
 
-  const requests = new Counter({ ...COUNTERS.requests, registers });
-  const requestSeconds = new Histogram({ ...HISTOGRAMS.requestSeconds, registers });
+  const requests = createRequestMetrics();
   const tokens = new Counter({ ...COUNTERS.tokens, registers });
   const refusals = new Counter({ ...COUNTERS.refusals, registers });
   const deliveries = new Counter({ ...COUNTERS.deliveries, registers });
@@ -102,14 +101,13 @@ export function createMetrics({ queues, clock, instances = null }: Dependencies)
     contentType: registry.contentType,
     render: async () => {
       await Promise.all([readQueues(), readInstances()]);
-      return registry.metrics();
+      return `${await registry.metrics()}\n${requests.render()}`;
     },
     answeredRequests: () => answered,
-    observeRequest: ({ method, route, metered, status, refusal, seconds }) => {
+    observeRequest: (request) => {
       answered += 1;
-      const labels = { route: route ?? 'unknown' };
-      requests.inc({ ...labels, method: METHODS.has(method) ? method : 'other', status });
-      requestSeconds.observe(labels, seconds);
+      requests.observe(request);
+      const { metered, refusal } = request;
       if (metered === 'token') tokens.inc({ result: refusal ?? 'issued' });
       else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.inc({ reason: refusal });
     },
@@ -162,6 +160,88 @@ function measureInstances(
   };
 }
 
+const { requests: REQUESTS } = COUNTERS;
+const { requestSeconds: SECONDS } = HISTOGRAMS;
+
+type Measured = {
+  /** Answers by method and status. */
+  readonly answers: Map<string, Map<number, number>>;
+  /** The durations up to each bound and above the one before. The last is of those above all bounds. */
+  readonly buckets: number[];
+  sum: number;
+};
+
+type RequestMetrics = {
+  readonly observe: ObserveRequest;
+  render(): string;
+};
+
+/**
+ * Counts and durations of requests in Prometheus's text format. Every request is counted, and prom-client takes 1.5 µs for it, a twentieth
+ * of a guarded call: it makes a text of all labels each time.
+ */
+function createRequestMetrics(): RequestMetrics {
+  const routes = new Map<string | null, Measured>();
+  const measuredOf = (route: string | null): Measured => {
+    let found = routes.get(route);
+    if (found === undefined) {
+      found = { answers: new Map(), buckets: [...SECONDS.buckets.map(() => 0), 0], sum: 0 };
+      routes.set(route, found);
+    }
+    return found;
+  };
+  return {
+    observe: ({ route, method, status, seconds }) => {
+      const measured = measuredOf(route);
+      const name = METHODS.has(method) ? method : OTHER;
+      const statuses = measured.answers.get(name);
+      if (statuses === undefined) measured.answers.set(name, new Map([[status, 1]]));
+      else statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      measured.sum += seconds;
+      const bucket = bucketOf(seconds);
+      measured.buckets[bucket] = (measured.buckets[bucket] ?? 0) + 1;
+    },
+    render: () => {
+      const all = Array.from(routes, ([route, measured]) => ({ route: route ?? 'unknown', measured }));
+      const counts = all.flatMap(({ route, measured }) => countsOf(route, measured));
+      const seconds = all.flatMap(({ route, measured }) => secondsOf(route, measured));
+      return [...headOf(REQUESTS, 'counter'), ...counts, '', ...headOf(SECONDS, 'histogram'), ...seconds, ''].join(
+        '\n',
+      );
+    },
+  };
+}
+
+function bucketOf(seconds: number): number {
+  const { buckets: bounds } = SECONDS;
+  let at = 0;
+  while (at < bounds.length && seconds > (bounds[at] as number)) at += 1;
+  return at;
+}
+
+function headOf({ name, help }: { readonly name: string; readonly help: string }, type: string): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+}
+
+function countsOf(route: string, { answers }: Measured): string[] {
+  return Array.from(answers, ([method, statuses]) =>
+    Array.from(
+      statuses,
+      ([status, count]) => `${REQUESTS.name}{route="${route}",method="${method}",status="${status}"} ${count}`,
+    ),
+  ).flat();
+}
+
+/** Each bucket of the format has the ones before too. */
+function secondsOf(route: string, { buckets, sum }: Measured): string[] {
+  let count = 0;
+  const upTo = buckets.map((durations, at) => {
+    count += durations;
+    return `${SECONDS.name}_bucket{le="${SECONDS.buckets[at] ?? '+Inf'}",route="${route}"} ${count}`;
+  });
+  return [...upTo, `${SECONDS.name}_sum{route="${route}"} ${sum}`, `${SECONDS.name}_count{route="${route}"} ${count}`];
+}
+
 /** The metrics of the process cannot be stopped. They start with the first service and serve all others. */
 let ofProcess: Registry | null = null;
 
@@ -174,6 +254,7 @@ function measureProcess(): Registry {
 }
 
 const OTHER = 'other';
+/** All others are counted together, because clients can invent them. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 export const GATE_REFUSALS: ReadonlySet<string> = new Set([
   'unauthorized',

@@ -2,7 +2,7 @@
 
 import type { Worker } from 'node:worker_threads';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
-import { announcedCertificate } from '../data/announcements.ts';
+import { announcedReceivers } from '../data/announcements.ts';
 import type { Data, FirstCredentials } from '../data/data.ts';
 import { makeFirstCredentials } from '../data/first-start.ts';
 import { openData } from '../data/open.ts';
@@ -164,6 +164,7 @@ function openTransport({ caFile, egressProxy, dataDir }: Config, egress: Egress)
   } catch (cause) {
     throw new ConfigurationError(`SALLYPORT_CA_FILE: ${caFile}: ${(cause as Error).message}`, { cause });
   }
-  const developmentReceiver = (port: number): string | null => announcedCertificate(dataDir, port, Date.now());
+  const receivers = announcedReceivers(dataDir);
+  const developmentReceiver = (port: number): string | null => receivers(port, Date.now());
   return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null, developmentReceiver });
 }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import type { Reply } from '../../src/http/route.ts';
 import {
+  createRefusalPace,
   enterLive,
   eventStream,
   LIVE_PAGES_PER_CUSTOMER,
@@ -107,27 +108,45 @@ describe('an event stream', () => {
 });
 
 describe('the live pages that are open', () => {
-  it('are bounded for each session and each customer, and leave room for others', () => {
+  it('are bounded for each session and each customer, and leave room for others', async () => {
     const gone = new AbortController();
     const [soon, later] = [new AbortController(), gone.signal];
-    const open = (customer: string | null, session: string, signal = later): void =>
+    const open = (customer: string | null, session: string, signal = later): Promise<void> =>
       enterLive(customer, session, signal);
     try {
-      open('one', 'first', soon.signal);
-      for (let n = 1; n < LIVE_PAGES_PER_SESSION; n += 1) open('one', 'first');
+      await open('one', 'first', soon.signal);
+      for (let n = 1; n < LIVE_PAGES_PER_SESSION; n += 1) await open('one', 'first');
       const refused = { code: 'too_many_requests', headers: { 'Retry-After': '10' } };
-      assert.throws(() => open('one', 'first'), refused);
-      for (let n = LIVE_PAGES_PER_SESSION; n < LIVE_PAGES_PER_CUSTOMER; n += 1) open('one', `session ${n}`);
-      assert.throws(() => open('one', 'another'), refused);
-      open('two', 'another');
-      open(null, 'operator');
+      await assert.rejects(open('one', 'first'), refused);
+      for (let n = LIVE_PAGES_PER_SESSION; n < LIVE_PAGES_PER_CUSTOMER; n += 1) await open('one', `session ${n}`);
+      await assert.rejects(open('one', 'another'), refused);
+      await open('two', 'another');
+      await open(null, 'operator');
       soon.abort();
       // Of the session too: a refusal took no place of it.
-      open('one', 'first');
-      assert.throws(() => open('one', 'another'), refused);
+      await open('one', 'first');
+      await assert.rejects(open('one', 'another'), refused);
     } finally {
       gone.abort();
     }
-    enterLive('one', 'first', gone.signal);
+    await enterLive('one', 'first', gone.signal);
+  });
+
+  it('are refused one after the other for each customer, each within 5 s', () => {
+    const waitsMs = createRefusalPace();
+    assert.deepEqual([waitsMs('one', 0), waitsMs('one', 0), waitsMs('one', 5)], [0, 20, 35]);
+    assert.deepEqual([waitsMs('two', 5), waitsMs(null, 5)], [0, 0]);
+    assert.equal(waitsMs('one', 1000), 0);
+    const many = Array.from({ length: 300 }, () => waitsMs('one', 1000));
+    assert.deepEqual([many[0], many[249], many[299]], [20, 5000, 5000]);
+  });
+
+  it('are not refused to a client that is gone', async () => {
+    const gone = new AbortController();
+    for (let n = 0; n < LIVE_PAGES_PER_SESSION; n += 1) await enterLive('three', 'first', gone.signal);
+    const all = Array.from({ length: 1000 }, () => enterLive('three', 'first', gone.signal));
+    gone.abort();
+    const refused = await Promise.allSettled(all);
+    assert.ok(refused.every(({ status }) => status === 'rejected'));
   });
 });

@@ -13,7 +13,7 @@ import type { AuditEntry } from '../../src/domain/audit.ts';
 import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
 import { type Clock, createIds, type Ids, randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
-import type { Database, DatabaseSource, Row } from '../../src/store/port/database.ts';
+import type { Answer, Database, DatabaseSource, Row } from '../../src/store/port/database.ts';
 import type { Store } from '../../src/store/port/store.ts';
 import type { PostgresDatabase } from '../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../src/store/postgres/store.ts';
@@ -242,7 +242,7 @@ function sorted(rows: readonly unknown[]): unknown[] {
 /** Runs `work` and asserts that it changed no table. */
 export async function leavingNothing<T>(
   { database }: { readonly database: Pick<Database, 'all'> },
-  work: () => Promise<T>,
+  work: () => Answer<T>,
 ): Promise<T> {
   const before = await contentsOf(database);
   const result = await work();

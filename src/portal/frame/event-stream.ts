@@ -47,10 +47,20 @@ const openInSession: FairQueue = createFairQueue({
 });
 
 /**
- * Takes a place for a stream until the client is gone. Throws 429 if the session or its customer has too many, and 503 if all together
- * have.
+ * Takes a place for a stream until the client is gone. Rejects with 429 if the session or its customer has too many, and with 503 if all
+ * together have. The refusals of a customer wait for their turn: pages that are opened again without a pause would otherwise keep the
+ * process busy.
  */
-export function enterLive(customerId: string | null, sessionId: string, gone: AbortSignal): void {
+export async function enterLive(customerId: string | null, sessionId: string, gone: AbortSignal): Promise<void> {
+  try {
+    takePlaces(customerId, sessionId, gone);
+  } catch (error) {
+    await pause(refusalWaitsMs(customerId, performance.now()), gone);
+    throw error;
+  }
+}
+
+function takePlaces(customerId: string | null, sessionId: string, gone: AbortSignal): void {
   const leaveSession = openInSession.take(sessionId);
   let leave: () => void;
   try {
@@ -66,6 +76,30 @@ export function enterLive(customerId: string | null, sessionId: string, gone: Ab
   if (gone.aborted) end();
   else gone.addEventListener('abort', end, { once: true });
 }
+
+/** The pause between two refusals of one customer, and the longest wait for one. */
+const REFUSED_EVERY_MS = 20;
+const REFUSED_WITHIN_MS = 5000;
+
+/** Returns how long the next refusal of a customer waits. `now` is in milliseconds of a monotonic clock. */
+export function createRefusalPace(): (customerId: string | null, now: number) => number {
+  /** When the latest refusal of each customer is sent. */
+  const latest = new Map<string | null, number>();
+  return (customerId, now) => {
+    for (const [other, at] of latest) {
+      if (at + REFUSED_EVERY_MS > now) break;
+      latest.delete(other);
+    }
+    const before = latest.get(customerId) ?? Number.NEGATIVE_INFINITY;
+    const at = Math.min(Math.max(now, before + REFUSED_EVERY_MS), now + REFUSED_WITHIN_MS);
+    // At the end of the map, which is about the order of the times.
+    latest.delete(customerId);
+    latest.set(customerId, at);
+    return at - now;
+  };
+}
+
+const refusalWaitsMs = createRefusalPace();
 
 /** The reply if the session ended before the stream began: only the event `signed-out`. */
 export function signedOutStream(): Reply {

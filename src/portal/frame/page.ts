@@ -313,7 +313,7 @@ export function createPages(dependencies: Dependencies): Pages {
         isStream: true,
         signedOut: signedOutStream,
         respond: async (call) => {
-          enterLive(customerId, call.session.id, call.signal);
+          await enterLive(customerId, call.session.id, call.signal);
           const tokens = [call.visitor, ...(call.opener === null ? [] : [call.opener.token])];
           const ended = AbortSignal.any(tokens.map((token) => sessionWatch.ended(token, call.signal)));
           return { reply: eventStream(call, ended, await source(call)) };

@@ -1,11 +1,11 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 import type { Employee } from '../../domain/employee.ts';
 import type { NewEvent } from '../../domain/event.ts';
-import type { Statement } from './database.ts';
+import type { Answer, Statement } from './database.ts';
 import type { Filter } from './resource.ts';
 
 export type EmployeeStore = {
-  get(userId: string): Promise<Employee | null>;
+  get(userId: string): Answer<Employee | null>;
   /** In order of creation. `divisions` null: all divisions. */
   list(page: {
     divisions: readonly string[] | null;

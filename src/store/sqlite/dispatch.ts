@@ -58,8 +58,6 @@ export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Append
     appended: () => appended.take(),
     ends: async (webhookNumbers) => {
       if (webhookNumbers.length === 0) return new Map();
-      // Otherwise a look that a commit of this turn woke would not see what it wrote.
-      db.endSnapshot();
       const rows = await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) });
       return new Map(rows.map((row) => [Number(row.webhook_number), Number(row.end)]));
     },

@@ -286,16 +286,13 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
 
 /** Inserts an attempt. Omits the answer of the receiver if an event of the attempt was erased after the attempt began. */
 export function attemptStatement(attempt: AttemptRecord): Statement {
-  const { responseHeaders, responseBody, requestHeaders, timings, ...plain } = attempt;
-  return {
-    sql: responseBody === null ? INSERT_ATTEMPT_WITHOUT_BODY : INSERT_ATTEMPT,
-    params: {
-      ...plain,
-      ...(responseBody !== null && { responseBody }),
-      key: rowKeyOf(attempt.id),
-      requestHeaders: JSON.stringify(requestHeaders),
-      responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
-      timings: JSON.stringify(timings),
-    },
+  const { id, requestHeaders, responseHeaders, responseBody, timings } = attempt;
+  const params = {
+    ...attempt,
+    key: rowKeyOf(id),
+    requestHeaders: JSON.stringify(requestHeaders),
+    responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
+    timings: JSON.stringify(timings),
   };
+  return { sql: responseBody === null ? INSERT_ATTEMPT_WITHOUT_BODY : INSERT_ATTEMPT, params };
 }

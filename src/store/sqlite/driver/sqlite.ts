@@ -32,7 +32,9 @@ import { createCommitLists, createInlineWriter, type WaitingList } from './write
  */
 export const LISTS_HANDED_EARLY = 32;
 
-export type SqliteDatabase = Database & {
+export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
+  get(sql: string, params: Parameters): Row | undefined;
+  all(sql: string, params: Parameters): Row[];
   /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
   endSnapshot(): void;
   /** Removes old versions of rows from the write-ahead log. False if another process may still read them. */
