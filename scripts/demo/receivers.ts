@@ -26,7 +26,9 @@ export async function startReceivers({ certificate, privateKey }: Identity, cloc
     request.resume().on('end', () => {
       const behaviour = paths.get(request.url ?? '');
       const { status, body = '' } = behaviour === undefined ? { status: 404 } : behaviour(clock());
-      response.writeHead(status, body === '' ? {} : { 'content-type': 'application/json' }).end(body);
+      // By the clock of the story: a receiver stands in it too.
+      const date = { date: new Date(clock()).toUTCString() };
+      response.writeHead(status, body === '' ? date : { ...date, 'content-type': 'application/json' }).end(body);
     });
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

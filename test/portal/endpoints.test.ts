@@ -98,7 +98,7 @@ describe('the health of an endpoint', () => {
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(
       figures,
-      /Succeeded, last 24 hours 75\.0 % 4 attempts, 1 failed Last delivery .* Last error .*answered 503/,
+      /Succeeded, 24 h 75\.0 % 4 attempts, 1 failed Last delivery .* Last error .*answered 503/,
     );
     await isAccessible();
   });

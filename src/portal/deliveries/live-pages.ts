@@ -55,8 +55,7 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
       ];
       return listView({
         title: 'Live',
-        lead: LEAD,
-        above: deliveryTabs('live'),
+        above: html`${deliveryTabs('live')}<p class="lead">${LEAD}</p>`,
         path: PATH,
         query,
         filters,

@@ -158,7 +158,7 @@ function delivery(): FieldTable {
       label: 'Attempts',
       min: 1,
       max: ATTEMPTS_MAX,
-      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can replay it.`,
+      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can send it again.`,
     }),
     'retry.delaysSeconds': RETRY_DELAYS,
     timeoutSeconds: number({
