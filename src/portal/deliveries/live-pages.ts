@@ -192,7 +192,7 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
       <span class="tail-what">
         ${isOfAll ? html`<strong>${name}</strong> ` : null}
         ${what(attempt, webhook)}
-        ${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}
+        ${errorClass === null ? null : html` <span class="cell-hint">${errorMessage}</span>`}
       </span>
       <span class="tail-took">${took}</span>
     </li>

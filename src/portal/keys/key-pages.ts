@@ -242,7 +242,7 @@ function firstKey(call: PageCall): Html {
     title: 'Import your first key',
     text: html`
       <p>
-        Employee events, and event types that require encryption, are sent only encrypted. The owner of the receiver
+        ${call.session.customerId === null ? 'Employee events, and event types that require encryption, are' : 'Event types that require encryption are'} sent only encrypted. The owner of the receiver
         creates a PGP key pair. Import its public key here, and choose it in a webhook.
       </p>
       <p>

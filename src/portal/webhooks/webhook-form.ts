@@ -307,12 +307,21 @@ function ruleBox(rule: Html): Html {
   return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }
 
-/** Whether the chosen events need a key. */
-export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+const EMPLOYEES = 'employee.';
+
+/** Whether the chosen events need a key. `shown`: the types that the people of the portal may choose. */
+export function encryptionRule(
+  patterns: readonly string[],
+  hasKey: boolean,
+  eventTypes: readonly EventType[],
+  shown: readonly EventType[] = eventTypes,
+): Html {
   const need = encryptionNeed(patterns, eventTypes);
   if (need === null) {
+    const marked = 'vent types marked “encrypted only”';
+    const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
     return html`
-      <p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>
+      <p class="hint">${hasEmployees ? `Employee events, e${marked}` : `E${marked}`} and <code>*</code> need a key.</p>
     `;
   }
   return hasKey
