@@ -26,7 +26,7 @@ export async function startReceivers({ certificate, privateKey }: Identity, cloc
     request.resume().on('end', () => {
       const behaviour = paths.get(request.url ?? '');
       const { status, body = '' } = behaviour === undefined ? { status: 404 } : behaviour(clock());
-      // By the clock of the story: a receiver stands in it too.
+      // The receivers are part of the story, so they have its clock.
       const date = { date: new Date(clock()).toUTCString() };
       response.writeHead(status, body === '' ? date : { ...date, 'content-type': 'application/json' }).end(body);
     });

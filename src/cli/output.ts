@@ -103,7 +103,7 @@ function wordsOf(field: string): string {
   return field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Addresses differ in what follows, and every one of them is of HTTPS. */
+/** Every address is of HTTPS: the part that differs is worth the width. */
 function withoutScheme(field: string, text: string): string {
   return field === 'url' ? text.replace(/^https:\/\//, '') : text;
 }

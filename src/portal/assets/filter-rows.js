@@ -206,7 +206,7 @@
       showMatch();
       list.lastElementChild.querySelector('input').focus();
     };
-    // Whoever opens an empty filter wants a condition.
+    // An empty filter is opened to add a condition.
     const fold = editor.closest('details');
     fold?.addEventListener('toggle', () => {
       const isOpened = fold.open && document.activeElement === fold.querySelector('summary');

@@ -158,7 +158,7 @@ function delivery(): FieldTable {
       label: 'Attempts',
       min: 1,
       max: ATTEMPTS_MAX,
-      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can send it again.`,
+      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, to be sent again.`,
     }),
     'retry.delaysSeconds': RETRY_DELAYS,
     timeoutSeconds: number({
@@ -317,16 +317,17 @@ export function encryptionRule(
   shown: readonly EventType[] = eventTypes,
 ): Html {
   const need = encryptionNeed(patterns, eventTypes);
+  const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
   if (need === null) {
     const marked = 'vent types marked “encrypted only”';
-    const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
     return html`
       <p class="hint">${hasEmployees ? `Employee events, e${marked}` : `E${marked}`} and <code>*</code> need a key.</p>
     `;
   }
+  const which = hasEmployees || !need.startsWith('employee') ? capital(need) : 'Some events';
   return hasKey
-    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
-    : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
+    ? notice({ tone: 'positive', text: `${which} must be encrypted. They will be.` })
+    : notice({ tone: 'caution', text: `${which} must be encrypted: choose a key.` });
 }
 
 function capital(text: string): string {
