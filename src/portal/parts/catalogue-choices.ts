@@ -27,7 +27,9 @@ function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[],
     const key = at === 0 ? name : `${name}-${product.id}`;
     const boxes = checkboxGroup(form, { name, key, label: product.name, choices });
     if (!product.builtIn) return boxes;
-    const open = isOpen || choices.some(({ value }) => chosen.has(value));
+    // A problem of the field is in the first group.
+    const hasProblem = key === name && form.problem(name) !== null;
+    const open = isOpen || hasProblem || choices.some(({ value }) => chosen.has(value));
     return html`
       <details class="more-fields"${attributes({ open })}>
         <summary>
