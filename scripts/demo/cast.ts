@@ -22,6 +22,8 @@ export type EventName = (typeof EVENT_TYPES)[number]['name'];
 
 type WebhookPlan = {
   readonly name: string;
+  /** Its name. */
+  readonly endpoint: string;
   readonly path: string;
   readonly eventTypes: readonly string[];
   /** Default: it works. Null: nothing listens at its address. */
@@ -48,15 +50,17 @@ function customersOf(now: number): readonly CustomerPlan[] {
       metadata: { plan: 'gold', region: 'EU' },
       person: { userName: 'grace', displayName: 'Grace Hopper' },
       webhooks: [
-        { name: 'Orders', path: '/acme/orders', eventTypes: ['order.*'] },
+        { name: 'Orders', endpoint: 'Shop backend', path: '/acme/orders', eventTypes: ['order.*'] },
         {
           name: 'Large orders',
+          endpoint: 'Fraud check',
           path: '/acme/large',
           eventTypes: ['order.created'],
           more: { filter: { 'data.total': { $gte: 250 } } },
         },
         {
           name: 'Invoices',
+          endpoint: 'Ledger',
           path: '/acme/invoices',
           eventTypes: ['invoice.*'],
           behaviour: failsBetween(ago(77), ago(74), 503, '{"error":"maintenance","until":"06:00"}'),
@@ -71,18 +75,20 @@ function customersOf(now: number): readonly CustomerPlan[] {
       webhooks: [
         {
           name: 'Orders',
+          endpoint: 'Shop backend',
           path: '/bolt/orders',
           eventTypes: ['order.*'],
           behaviour: failsBetween(ago(9), now + 1000 * HOUR_MS, 500, '{"error":"database is locked"}'),
         },
         {
           name: 'Accounting',
+          endpoint: 'ERP',
           path: '/bolt/accounting',
           eventTypes: ['invoice.paid', 'order.shipped'],
           behaviour: failsBetween(ago(50), now + 1000 * HOUR_MS, 401, '{"error":"unknown signature"}'),
           more: { retry: { policy: 'linear', maxAttempts: 2 } },
         },
-        { name: 'Warehouse', path: '/bolt/warehouse', eventTypes: ['order.shipped'] },
+        { name: 'Warehouse', endpoint: 'Stock system', path: '/bolt/warehouse', eventTypes: ['order.shipped'] },
       ],
     },
     {
@@ -91,9 +97,15 @@ function customersOf(now: number): readonly CustomerPlan[] {
       metadata: { plan: 'free', region: 'EU' },
       person: { userName: 'mary', displayName: 'Mary Jackson' },
       webhooks: [
-        { name: 'Shop', path: '/cedar/shop', eventTypes: ['order.*', 'invoice.*'] },
-        { name: 'Staging', path: '/cedar/staging', eventTypes: ['order.created'], behaviour: null },
-        { name: 'Old shop', path: '/cedar/old', eventTypes: ['order.*'], isStopped: true },
+        { name: 'Shop', endpoint: 'Shop backend', path: '/cedar/shop', eventTypes: ['order.*', 'invoice.*'] },
+        {
+          name: 'Staging',
+          endpoint: 'Staging server',
+          path: '/cedar/staging',
+          eventTypes: ['order.created'],
+          behaviour: null,
+        },
+        { name: 'Old shop', endpoint: 'Old server', path: '/cedar/old', eventTypes: ['order.*'], isStopped: true },
       ],
     },
   ];
@@ -121,6 +133,7 @@ export async function makeCast(services: Services, receivers: Receivers, now: nu
   }
   await addWebhook(services, receivers, null, acting, {
     name: 'Data warehouse',
+    endpoint: 'Loader',
     path: '/own/warehouse',
     eventTypes: ['order.*', 'invoice.*'],
   });
@@ -149,10 +162,13 @@ async function addWebhook(
   receivers: Receivers,
   customerId: string | null,
   acting: Acting,
-  { name, path, eventTypes, behaviour = works, more = {}, isStopped }: WebhookPlan,
+  { name, endpoint: endpointName, path, eventTypes, behaviour = works, more = {}, isStopped }: WebhookPlan,
 ): Promise<void> {
   const url = behaviour === null ? CLOSED + path : receivers.add(path, behaviour);
-  const endpoint = await services.endpoints.create(endpointReader.create({ customerId, name, url }), acting);
+  const endpoint = await services.endpoints.create(
+    endpointReader.create({ customerId, name: endpointName, url }),
+    acting,
+  );
   const input = {
     customerId,
     name,

@@ -26,7 +26,9 @@ export async function startReceivers({ certificate, privateKey }: Identity, cloc
     request.resume().on('end', () => {
       const behaviour = paths.get(request.url ?? '');
       const { status, body = '' } = behaviour === undefined ? { status: 404 } : behaviour(clock());
-      response.writeHead(status, body === '' ? {} : { 'content-type': 'application/json' }).end(body);
+      // The receivers are part of the story, so they have its clock.
+      const date = { date: new Date(clock()).toUTCString() };
+      response.writeHead(status, body === '' ? date : { ...date, 'content-type': 'application/json' }).end(body);
     });
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

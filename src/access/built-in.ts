@@ -54,7 +54,7 @@ const ADMINISTRATION: BuiltInProduct = {
       description: 'Read the records of webhooks and their events with their data, and acknowledge them.',
     },
     { name: 'audit:view', description: 'See the audit log.' },
-    { name: 'usage:view', description: 'See what customers use.' },
+    { name: 'usage:view', description: 'See usage and limits.' },
     { name: 'tokens:introspect', description: 'Introspect access tokens.' },
     { name: 'edge:metrics', description: 'Read the metrics from elsewhere than the loopback address.' },
   ],

@@ -58,7 +58,7 @@ export function tableText(rows: readonly Shown[], columns: readonly (string | Co
     .map((column): Column => (typeof column === 'string' ? { field: column } : column))
     .filter(({ field }) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== ''));
   const titles = shown.map(({ field, title }) => title ?? wordsOf(field));
-  const cells = [titles, ...rows.map((row) => shown.map(({ field }) => tableCell(row[field])))];
+  const cells = [titles, ...rows.map((row) => shown.map(({ field }) => withoutScheme(field, tableCell(row[field]))))];
   const widths = fitted(
     shown.map(({ field, whole }, at) => ({
       width: Math.max(...cells.map((line) => line[at]?.length ?? 0)),
@@ -101,6 +101,11 @@ function cut(text: string, width: number): string {
 /** `lastUsedAt` as `last used`. */
 function wordsOf(field: string): string {
   return field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** Every address is of HTTPS: the part that differs is worth the width. */
+function withoutScheme(field: string, text: string): string {
+  return field === 'url' ? text.replace(/^https:\/\//, '') : text;
 }
 
 /** Instants without milliseconds, and yes or no. */

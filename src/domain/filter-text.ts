@@ -29,7 +29,7 @@ function conditionText(path: string, condition: unknown): string {
         );
       }
       if (name === '$not') return `not (${conditionText(path, value)})`;
-      return `${path} ${WORDS[name]?.(value) ?? ''}`;
+      return `${path} ${comparisonText(name, value)}`;
     })
     .join(' and ');
 }
@@ -46,19 +46,26 @@ function joined(operator: '$and' | '$or', parts: readonly unknown[], texts: read
 const json = (value: unknown): string => JSON.stringify(value);
 const list = (values: unknown): string => (values as readonly unknown[]).map(json).join(', ');
 
-const WORDS: Readonly<Record<string, (value: unknown) => string>> = {
-  $eq: (value) => `is ${json(value)}`,
-  $neq: (value) => `is not ${json(value)}`,
-  $gt: (value) => `is more than ${json(value)}`,
-  $gte: (value) => `is at least ${json(value)}`,
-  $lt: (value) => `is less than ${json(value)}`,
-  $lte: (value) => `is at most ${json(value)}`,
-  $in: (values) => `is one of ${list(values)}`,
-  $nin: (values) => `is none of ${list(values)}`,
-  $startsWith: (prefix) => `starts with ${json(prefix)}`,
-  $endsWith: (suffix) => `ends with ${json(suffix)}`,
-  $exist: (value) => (value === true ? 'is there' : 'is missing'),
+/** What each comparison of a filter says, in the order in which forms offer them. */
+export const COMPARISONS: Readonly<Record<string, string>> = {
+  $eq: 'is',
+  $neq: 'is not',
+  $gt: 'is more than',
+  $gte: 'is at least',
+  $lt: 'is less than',
+  $lte: 'is at most',
+  $in: 'is one of',
+  $nin: 'is none of',
+  $startsWith: 'starts with',
+  $endsWith: 'ends with',
+  $exist: 'is there',
 };
+
+function comparisonText(name: string, operand: unknown): string {
+  if (name === '$exist') return operand === true ? 'is there' : 'is missing';
+  const isList = name === '$in' || name === '$nin';
+  return `${COMPARISONS[name]} ${isList ? list(operand) : json(operand)}`;
+}
 
 /** The reasons why a filter stops an event, one by one. None if the event passes. `isSecret`: says nothing of what the event has. */
 export type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
@@ -124,9 +131,9 @@ function failure(path: string, [name, wanted]: readonly [string, unknown], text:
   if (has === MISSING) return `${path} is missing`;
   if (name === '$exist') return `${path} is there, and must be missing`;
   const shown = shortened(jsonStart(has, SHOWN_LENGTH), SHOWN_LENGTH);
-  const words = WORDS[name]?.(wanted);
-  if (words?.startsWith('is not ') || name === '$nin') return `${path} is ${shown}, which the filter excludes`;
-  if (words?.startsWith('is ')) return `${path} is ${shown}, not ${words.slice('is '.length)}`;
+  const words = Object.hasOwn(COMPARISONS, name) ? comparisonText(name, wanted) : '';
+  if (words.startsWith('is not ') || name === '$nin') return `${path} is ${shown}, which the filter excludes`;
+  if (words.startsWith('is ')) return `${path} is ${shown}, not ${words.slice('is '.length)}`;
   return `${path} is ${shown}, and this is not true: ${text}`;
 }
 

@@ -31,6 +31,7 @@ import { eventTypePages } from './event-types/event-type-pages.ts';
 import { publishPages } from './event-types/publish-pages.ts';
 import { createAssets } from './frame/asset-routes.ts';
 import { createCookies } from './frame/cookies.ts';
+import { createSessionReader } from './frame/current-session.ts';
 import { createLayout } from './frame/layout.ts';
 import { navigationOf } from './frame/navigation.ts';
 import {
@@ -140,6 +141,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return url === null ? null : new URL(url).host;
   };
   const cookies = createCookies(publicUrl);
+  const sessionOf = createSessionReader(sessions, cookies);
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
   const results = createResults(clock, {
     results: store.shortLived.values('result', RESULTS_MAX),
@@ -158,7 +160,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     const hasPage = (path: string): boolean => paths.has(path);
     const navigation = () => (customerId === null ? navigationOf(hasPage) : CUSTOMER_NAVIGATION);
     const layout = createLayout(assets.urls, navigation, ...(customerId === null ? [] : [customerFrame]));
-    const around = { sessions, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
+    const around = { sessionOf, sessionWatch, clock, random, layout, cookies, publicHost, frameAncestors, theme };
     const pages = createPages({ customerId, offered, ...around });
     const register = <Page extends PageRoute>(made: Page[]): Page[] => {
       for (const { method, path } of made) if (method === 'GET') paths.add(path);
@@ -182,7 +184,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
       }),
     );
   };
-  const served = createPageDispatch({ cookies, sessions, registered, routesOf: pagesOfCustomer });
+  const served = createPageDispatch({ sessionOf, registered, routesOf: pagesOfCustomer });
   const signInInvited = createSignInInvited({ ...dependencies, cookies });
   return {
     pages: served,

@@ -75,7 +75,7 @@ export function createKeys({
       build: async ({ customerId, name, publicKey }, before, stamp) => {
         if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
         const verdict = await inspectPublicKey(publicKey, clock(), customerId);
-        if (!verdict.ok) throw refuseField('publicKey', `is refused (${verdict.code}): ${verdict.description}`);
+        if (!verdict.ok) throw refuseField('publicKey', `cannot be used (${verdict.code}): ${verdict.description}`);
         const { fingerprint, algorithm, expiresAt } = verdict;
         return { ...stamp, customerId, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };
       },

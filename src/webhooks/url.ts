@@ -39,6 +39,6 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
       ? ''
       : egress.isForCustomers === true
         ? '. Use an address that can be reached from the internet'
-        : '; one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW';
-  throw refuseField(field, `names an address that is not sent to: ${verdict.description}${advice}`);
+        : ', and events go to public addresses only. To allow it, add it to SALLYPORT_EGRESS_ALLOW and restart';
+  throw refuseField(field, `cannot be used: ${verdict.description}${advice}`);
 }

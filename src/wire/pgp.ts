@@ -183,7 +183,7 @@ function refuseArmor(armored: string): Rejection<KeyFailureCode> | null {
 }
 
 function refusePrivate(): Rejection<KeyFailureCode> {
-  return reject('private_key', 'this is a private key: keep it secret, and give its public key instead');
+  return reject('private_key', 'this is a private key. Keep it secret, and give its public key instead');
 }
 
 /** What encrypts at a moment: a subkey, or the key itself. `keyExpiresAt` is the key's own expiry; infinite for never. */

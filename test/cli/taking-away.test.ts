@@ -107,7 +107,7 @@ test('key update: changes the name, also in webhooks, and the key', async (t) =>
   assert.equal((await json(['key', 'update', 'hr', '--fields', '{"name":"payroll"}'])).name, 'payroll');
   assert.match(
     await failure(['key', 'update', 'payroll', '--public-key', '-'], pgpVector('weak-rsa1024')),
-    /^sallyport: --public-key is refused/,
+    /^sallyport: --public-key cannot be used/,
   );
   assert.equal(await failure(['key', 'update', 'hr', '--name', 'x']), 'sallyport: there is no key hr\n');
   const nothing = await run(['key', 'update', 'payroll']);

@@ -167,7 +167,7 @@ test('key: imports from a file or standard input, lists, and refuses unusable ke
   );
   assert.match(
     await failure(['key', 'import', '-', '--name', 'weak'], pgpVector('weak-rsa1024')),
-    /^sallyport: <file> is refused/,
+    /^sallyport: <file> cannot be used/,
   );
   assert.match(
     await failure(['key', 'import', '/nowhere', '--name', 'x']),

@@ -318,6 +318,8 @@ describe('users', () => {
     const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users/new');
     await page.getByLabel('User name').fill('grace');
+    // People need no permissions, so the groups are folded.
+    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:view').check();
     await page.getByLabel('Further permissions').fill('orders:view orders!');
     await page.getByRole('button', { name: 'Add the user' }).click();

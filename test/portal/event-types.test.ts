@@ -34,14 +34,14 @@ describe('the list of event types', () => {
     const { page } = await openAs('viewer', '/event-types');
     const rows = (await page.getByRole('row').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
     assert.deepEqual(rows.slice(1), [
-      `invoice.paid ${MARKUP.replace(/\s+/g, ' ')} encrypted only schema 0 Everything`,
+      `invoice.paid encrypted only schema ${MARKUP.replace(/\s+/g, ' ')} 0 Everything`,
       'order.created 2 Orders Everything',
     ]);
     await page.getByText('Built-in event types').first().click();
     const builtIn = await page.getByRole('row').filter({ hasText: 'employee.created' }).innerText();
     assert.equal(
       builtIn.replace(/\s+/g, ' ').trim(),
-      'employee.created An employee was created. encrypted only 0 Everything',
+      'employee.created encrypted only An employee was created. 0 Everything',
     );
     assert.equal(await page.getByRole('link', { name: 'New event type' }).count(), 0);
     await page.getByLabel('Name or description').fill('OVER');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { filterProblem } from '../../src/domain/filter.ts';
-import { readAsset } from '../../src/kernel/assets.ts';
+import { COMPARISONS } from '../../src/domain/filter-text.ts';
 import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
@@ -194,18 +194,54 @@ describe('the editor of a filter', () => {
     assert.equal(await rows.count(), 0);
   });
 
-  it('offers the operators that filters have, in rows and in suggestions', () => {
-    const namesIn = (asset: Parameters<typeof readAsset>[0]): string[] =>
-      [...readAsset(asset).matchAll(/^ +\['(\$\w+)', '[^']*'\],$/gm)].map(([, name = '']) => name);
-    const combining = ['$and', '$or', '$not'];
-    const rows = namesIn('portal/filter-rows.js');
-    assert.deepEqual([...rows, ...combining], namesIn('portal/filter.js'));
-    for (const name of rows) {
+  it('offers the comparisons that filters have, in rows and in suggestions with the same words', async (t) => {
+    const names = Object.keys(COMPARISONS);
+    for (const name of names) {
       const operand = { $in: [1], $nin: [1], $startsWith: 'a', $endsWith: 'a', $exist: true }[name] ?? 1;
       assert.equal(filterProblem({ 'data.a': { [name]: operand } }), null, name);
     }
+    const combining = ['$and', '$or', '$not'];
     const problem = filterProblem({ 'data.a': { $none: 1 } })?.problem ?? '';
-    for (const [name] of problem.matchAll(/\$\w+/g)) assert.ok([...rows, ...combining].includes(name), name);
+    for (const [name] of problem.matchAll(/\$\w+/g)) assert.ok([...names, ...combining].includes(name), name);
+
+    const { openAs } = await start(t);
+    const { page } = await openAs('administrator', '/webhooks/new');
+    await page.getByText('Only some of these events').click();
+    const options = page.getByLabel('Condition 1: comparison').locator('option');
+    assert.deepEqual(await options.allInnerTexts(), Object.values(COMPARISONS));
+    await page.locator('textarea[name="filter"]').fill('{"data.a": {"$');
+    assert.deepEqual(
+      await suggestions(page).allInnerTexts(),
+      Object.entries(COMPARISONS)
+        .slice(0, 10)
+        .map((words) => words.join('\n')),
+    );
+  });
+
+  it('begins with a condition where the caret is, and completes its path', async (t) => {
+    const { openAs } = await start(t);
+    const { page } = await openAs('administrator', '/webhooks/new');
+    const loaded = page.waitForResponse((reply) => reply.url().includes('order.placed'));
+    await page.getByLabel('order.placed').check();
+    await loaded;
+    const fold = page.getByText('Only some of these events');
+    await fold.click();
+    const path = page.getByLabel('Condition 1: path');
+    await path.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('total');
+    await page.keyboard.press('Tab');
+    assert.equal(await path.inputValue(), 'data.total');
+    await page.keyboard.type('is at l');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('100');
+    const filter = page.locator('textarea[name="filter"]');
+    assert.deepEqual(JSON.parse(await filter.inputValue()), { 'data.total': { $gte: 100 } });
+    await fold.click();
+    await fold.click();
+    assert.equal(await page.getByRole('group', { name: /^Condition/ }).count(), 1);
+    await path.fill('elsewhere');
+    await path.blur();
+    assert.equal(await path.inputValue(), 'elsewhere');
   });
 
   it('is a plain field without the script: the paths are below it, and the preview is a page of its own', async (t) => {

@@ -54,7 +54,7 @@ describe('importing a key', () => {
     await page.getByLabel('Name').fill('ours');
     await page.getByLabel('Public key').fill(privateKey);
     await page.getByRole('button', { name: 'Import the key' }).click();
-    await page.getByText('keep it secret, and give its public key instead').first().waitFor();
+    await page.getByText('Keep it secret, and give its public key instead').first().waitFor();
     assert.equal(await page.getByLabel('Public key').inputValue(), '');
     assert.ok(!(await page.content()).includes(privateKey.slice(100, 160)));
   });

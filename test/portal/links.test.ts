@@ -52,8 +52,12 @@ async function startPortals(t: Parameters<typeof startHistory>[0]): Promise<Hist
   return history;
 }
 
-/** Of the operator: its commands, its settings, its documentation, and the employees API. The name of a npm package is allowed. */
-const OPERATORS = /\bsallyport [a-z]|SALLYPORT_|\bdocs\/|\bemployees?\.|\bEmployees\b/;
+/**
+ * Of the operator: its commands, its settings, its documentation, the employees API, and what only its audit log has. The name of a npm
+ * package is allowed.
+ */
+const OPERATORS =
+  /\bsallyport [a-z]|SALLYPORT_|\bdocs\/|\b[Ee]mployees?\b|master key|\bdatabase\b|\bbackup\b|what customers use|look of the customers/;
 
 function textOf({ reply }: Visit): string {
   return reply.text.replaceAll(/<(script|style)[\s\S]*?<\/\1>/g, '').replaceAll(/<[^>]*>/g, ' ');

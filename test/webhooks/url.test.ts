@@ -132,7 +132,7 @@ describe('the URL of an endpoint', () => {
       await refused(work, {
         code: 'validation_failed',
         fields: ['url'],
-        says: 'one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW',
+        says: 'To allow it, add it to SALLYPORT_EGRESS_ALLOW and restart',
       });
     });
   }

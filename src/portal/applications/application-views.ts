@@ -80,8 +80,8 @@ function applicationTable(
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
-          <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
           ${ownerIn(application.customerId)}
+          <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
         `,
         html`<a href="/users/${userId}" class="plain-link">${userName}</a>`,
         scopes.length === 0

@@ -1,32 +1,19 @@
 /* The conditions of a filter as rows, in step with its JSON. A filter that rows cannot show stays JSON. */
 (() => {
-  const OPERATORS = [
-    ['$eq', 'is'],
-    ['$neq', 'is not'],
-    ['$gt', 'is more than'],
-    ['$gte', 'is at least'],
-    ['$lt', 'is less than'],
-    ['$lte', 'is at most'],
-    ['$in', 'is one of'],
-    ['$nin', 'is none of'],
-    ['$startsWith', 'starts with'],
-    ['$endsWith', 'ends with'],
-    ['$exist', 'is there'],
-  ];
   const LISTS = ['$in', '$nin'];
   const TEXTS = ['$startsWith', '$endsWith'];
   const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
-  const isKnown = (operator) => OPERATORS.some(([known]) => known === operator);
+  const comparisonsOf = (editor) => JSON.parse(editor.dataset.comparisons);
 
-  /** The conditions of a filter, which must all hold; null if it has others. */
-  const conditionsOf = (filter) => {
+  /** The conditions of a filter, which must all hold; null if it has others. `known`: the comparisons. */
+  const conditionsOf = (filter, known) => {
     if (!isObject(filter)) return null;
     const all = Object.entries(filter).map(([path, condition]) => {
-      if (path === '$and' && Array.isArray(condition)) return joined(condition.map(conditionsOf));
+      if (path === '$and' && Array.isArray(condition)) return joined(condition.map((one) => conditionsOf(one, known)));
       if (path.startsWith('$')) return null;
       if (!isObject(condition)) return [{ path, operator: '$eq', value: condition }];
       const operators = Object.entries(condition);
-      if (operators.length === 0 || !operators.every(([operator]) => isKnown(operator))) return null;
+      if (operators.length === 0 || !operators.every(([operator]) => Object.hasOwn(known, operator))) return null;
       return operators.map(([operator, value]) => ({ path, operator, value }));
     });
     return joined(all);
@@ -34,7 +21,7 @@
   const joined = (parts) => (parts.includes(null) ? null : parts.flat());
 
   /** What a text says, as rows; null if rows cannot show it. */
-  const read = (text) => {
+  const read = (text, known) => {
     if (text.trim() === '') return { match: 'all', rows: [] };
     let filter;
     try {
@@ -43,10 +30,10 @@
       return null;
     }
     if (isObject(filter) && Object.keys(filter).join() === '$or' && Array.isArray(filter.$or)) {
-      const parts = filter.$or.map(conditionsOf);
+      const parts = filter.$or.map((one) => conditionsOf(one, known));
       return parts.every((part) => part?.length === 1) ? { match: 'any', rows: parts.flat() } : null;
     }
-    const rows = conditionsOf(filter);
+    const rows = conditionsOf(filter, known);
     return rows === null ? null : { match: 'all', rows };
   };
 
@@ -100,6 +87,20 @@
       .map((one) => scalarOf(one.trim(), isText));
   };
 
+  const pathsOf = (editor) => [...editor.querySelectorAll('[data-path]')].map(({ dataset }) => dataset.path);
+  /** `total` is enough for `data.total`, unless another path ends so too. */
+  const wholePath = (paths, typed) => {
+    if (typed === '' || paths.includes(typed)) return typed;
+    if (paths.includes(`data.${typed}`)) return `data.${typed}`;
+    const ending = paths.filter((path) => path.endsWith(`.${typed}`));
+    return ending.length === 1 ? ending[0] : typed;
+  };
+  const complete = (editor, pathField) => {
+    const whole = wholePath(pathsOf(editor), pathField.value.trim());
+    if (whole === pathField.value) return;
+    pathField.value = whole;
+    pathField.dispatchEvent(new Event('input', { bubbles: true }));
+  };
   const knownOf = (editor, path) =>
     [...editor.querySelectorAll('[data-path]')].find(({ dataset }) => dataset.path === path)?.dataset;
   const isTextAt = (editor, path) => path === 'type' || path === 'subject' || knownOf(editor, path)?.types === 'string';
@@ -125,12 +126,12 @@
     });
     pathField.value = path;
     const chosen = element('select', { 'aria-label': `${name}: comparison` });
-    for (const [value, label] of OPERATORS) chosen.append(new Option(label, value, false, value === operator));
+    for (const [value, label] of Object.entries(comparisonsOf(editor)))
+      chosen.append(new Option(label, value, false, value === operator));
     const valueField = element('input', { 'aria-label': `${name}: value`, list: values.id, class: 'code-input' });
     valueField.value = 'value' in row ? shown({ operator, value: row.value }) : '';
     const suggest = () => {
-      const known = [...editor.querySelectorAll('[data-path]')].map(({ dataset }) => dataset.path);
-      paths.replaceChildren(...optionsOf(known));
+      paths.replaceChildren(...optionsOf(pathsOf(editor)));
       const samples = JSON.parse(knownOf(editor, pathField.value.trim())?.values ?? '[]').map(textOf);
       values.replaceChildren(...optionsOf(chosen.value === '$exist' ? ['true', 'false'] : samples));
       valueField.placeholder = LISTS.includes(chosen.value) ? 'DE, FR' : chosen.value === '$exist' ? 'true' : '';
@@ -152,6 +153,7 @@
       paths,
       values,
     );
+    pathField.addEventListener('change', () => complete(editor, pathField));
     made.addEventListener('focusin', suggest);
     made.addEventListener('change', suggest);
     return made;
@@ -173,7 +175,7 @@
     const stateOf = () => ({ match: match.value, rows: finished(editor) });
     const showRows = (rows) => list.replaceChildren(...rows.map((row, at) => rowElement(editor, row, at)));
     const follow = () => {
-      const known = read(area.value);
+      const known = read(area.value, comparisonsOf(editor));
       more.hidden = known !== null;
       list.hidden = known === null;
       // What the rows say already stays as it is, also a row that is not finished.
@@ -196,12 +198,22 @@
     area.addEventListener('input', follow);
     area.addEventListener('change', follow);
     box.addEventListener('input', told);
-    box.addEventListener('click', ({ target }) => {
-      if (target.closest('[data-filter-add]') !== null && more.hidden) {
+    // The last row is the one to go on with if nothing is in it yet.
+    const add = () => {
+      const last = list.lastElementChild;
+      if (last === null || last.querySelector('input').value.trim() !== '')
         list.append(rowElement(editor, { path: '', operator: '$eq' }, list.children.length));
-        showMatch();
-        list.lastElementChild.querySelector('input').focus();
-      }
+      showMatch();
+      list.lastElementChild.querySelector('input').focus();
+    };
+    // An empty filter is opened to add a condition.
+    const fold = editor.closest('details');
+    fold?.addEventListener('toggle', () => {
+      const isOpened = fold.open && document.activeElement === fold.querySelector('summary');
+      if (isOpened && area.value.trim() === '') add();
+    });
+    box.addEventListener('click', ({ target }) => {
+      if (target.closest('[data-filter-add]') !== null && more.hidden) add();
       const remove = target.closest('[data-filter-remove]');
       if (remove === null) return;
       remove.closest('.filter-row').remove();
@@ -212,6 +224,10 @@
   };
 
   htmx.onLoad((root) => {
+    // The paths of the chosen events have arrived, perhaps after somebody typed the end of one.
+    const around = root.closest?.('[data-filter-editor]') ?? null;
+    for (const field of around?.querySelectorAll('.filter-row > input:first-child') ?? [])
+      if (field !== document.activeElement) complete(around, field);
     for (const editor of root.querySelectorAll('[data-filter-editor]:not([data-rowed])')) {
       editor.dataset.rowed = '';
       start(editor);

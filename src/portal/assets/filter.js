@@ -1,22 +1,14 @@
 /* Completion in the filter of a webhook: paths of the chosen events, operators and values. Without it the field is a plain one. */
 (() => {
-  const COMBINE = ['$and', '$or', '$not'];
-  const OPERATORS = [
-    ['$eq', 'is'],
-    ['$neq', 'is not'],
-    ['$gt', 'is more than'],
-    ['$gte', 'is at least'],
-    ['$lt', 'is less than'],
-    ['$lte', 'is at most'],
-    ['$in', 'is one of a list'],
-    ['$nin', 'is none of a list'],
-    ['$startsWith', 'starts with'],
-    ['$endsWith', 'ends with'],
-    ['$exist', 'is there: true or false'],
-    ['$and', 'all of a list'],
-    ['$or', 'any of a list'],
-    ['$not', 'the contrary'],
-  ];
+  const COMBINING = { $and: 'all of a list', $or: 'any of a list', $not: 'the contrary' };
+  const COMBINE = Object.keys(COMBINING);
+  /** The comparisons that the page knows, as the rows offer them. */
+  const operatorsOf = (editor) =>
+    Object.entries({ ...JSON.parse(editor.dataset.comparisons), ...COMBINING }).map(([text, note]) => ({
+      text,
+      note,
+      isKey: true,
+    }));
   // Without scrolling, which the keyboard could not do while the field has the focus.
   const SHOWN_MAX = 10;
 
@@ -73,11 +65,10 @@
     if (expects === 'key') {
       // The innermost object has no key yet, or an earlier member's.
       const outer = around.slice(0, -1).findLast(({ key }) => key !== null && !COMBINE.includes(key))?.key ?? null;
-      if (outer !== null)
-        return outer.startsWith('$') ? [] : OPERATORS.map(([text, note]) => ({ text, note, isKey: true }));
+      if (outer !== null) return outer.startsWith('$') ? [] : operatorsOf(editor);
       return [
         ...paths.map(({ path: text, types }) => ({ text, note: types.replaceAll(' ', ' or '), isKey: true })),
-        ...OPERATORS.filter(([text]) => COMBINE.includes(text)).map(([text, note]) => ({ text, note, isKey: true })),
+        ...operatorsOf(editor).filter(({ text }) => COMBINE.includes(text)),
       ];
     }
     if (around.length === 0) return [{ text: '{', note: 'a filter begins so', isKey: false }];

@@ -149,11 +149,16 @@ function row(entry: AuditRecord, links: Links, query: URLSearchParams): Html[] {
   ];
 }
 
+/** `ownerFields`: none in the portal of a customer, whose log has no changes to what only the operator has. */
 function filters(query: URLSearchParams, ownerFields: readonly Html[]): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   return [
     textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
-    selectField(state, { name: 'action', label: 'Action', choices: actionChoices(state.value('action')) }),
+    selectField(state, {
+      name: 'action',
+      label: 'Action',
+      choices: actionChoices(state.value('action'), ownerFields.length > 0),
+    }),
     textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:… or webhook' }),
     ...ownerFields,
     textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
@@ -231,9 +236,20 @@ export function entryText({ action, changes }: Pick<AuditRecord, 'action' | 'cha
   return isFailed ? 'Tried to verify the endpoint: failed' : actionText(action);
 }
 
+/** Kinds of what only the operator has. */
+const OF_OPERATOR: ReadonlySet<string> = new Set([
+  'portal',
+  'product',
+  'event-type',
+  'backup',
+  'database',
+  'master-key',
+]);
+
 /** The choices of the filter. `asked` is the action in the address, which may be a prefix such as `webhook.`. */
-function actionChoices(asked: string): readonly Choice[] {
-  const known = [...TEXTS].map(([value, label]) => ({ value, label }));
+function actionChoices(asked: string, isOperators: boolean): readonly Choice[] {
+  const offered = [...TEXTS].filter(([value]) => isOperators || !OF_OPERATOR.has(value.split('.', 1)[0] ?? ''));
+  const known = offered.map(([value, label]) => ({ value, label }));
   const other = asked === '' || TEXTS.has(asked) ? [] : [{ value: asked, label: asked }];
   return [{ value: '', label: 'Anything' }, ...other, ...known];
 }

@@ -71,13 +71,13 @@ function fits(text: string | null, ...fields: readonly string[]): boolean {
 function groupTable(caption: string, types: readonly EventType[], uses: ReadonlyMap<string, Uses>): Html {
   return table({
     caption,
-    columns: [{ label: 'Event', kind: 'main' }, { label: 'Rules' }, { label: 'Your webhooks that receive it' }],
+    columns: [{ label: 'Event', kind: 'main' }, { label: 'Your webhooks that receive it' }],
     rows: types.map((eventType) => [
       html`
         <a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>
+        <span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>
         ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
       `,
-      html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
       usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
     ]),
     empty: html``,

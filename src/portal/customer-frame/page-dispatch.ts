@@ -3,33 +3,30 @@
  * customer's part of the service, and the operator's pages never see it.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Sessions } from '../../access/sessions.ts';
 import { nameOf, routesByName } from '../../http/customer-routes.ts';
 import type { ServedTo } from '../../http/route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Cookies } from '../frame/cookies.ts';
-import { currentSession } from '../frame/current-session.ts';
+import type { SessionReader } from '../frame/current-session.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 
 /** A page over the part of the service of one customer. */
 export type CustomerPage = PageRoute<Exclude<ServedTo, 'operator'>>;
 
 type Dependencies = {
-  readonly cookies: Cookies;
-  readonly sessions: Sessions;
+  readonly sessionOf: SessionReader;
   /** The pages of the operator. */
   readonly registered: readonly PageRoute[];
   /** The pages of a customer. */
   readonly routesOf: (customerId: string) => readonly CustomerPage[];
 };
 
-export function createPageDispatch({ cookies, sessions, registered, routesOf }: Dependencies): PageRoute[] {
+export function createPageDispatch({ sessionOf, registered, routesOf }: Dependencies): PageRoute[] {
   const ofCustomer = routesByName(routesOf);
   /** The pages that serve requests in progress, so that a refusal gets the same layout. */
   const serving = new WeakMap<IncomingMessage, PageRoute>();
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
-    const current = await currentSession(sessions, cookies.of(request), true);
+    const current = await sessionOf.readFor(request, route.isBackground);
     const customerId = current?.session.customerId ?? null;
     if (customerId === null) return route;
     const routes = ofCustomer(customerId);

@@ -260,6 +260,7 @@ function bars(
       <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
         ${drawn}
       </svg>
+      <p class="usage-days" aria-hidden="true"><span>${items[0]?.day ?? null}</span><span>${items.at(-1)?.day ?? null}</span></p>
     </figure>
   `;
 }

@@ -86,8 +86,13 @@ function nextStep(
   const { nextAttemptAt, attemptCount } = delivery;
   const { state } = webhook.progress;
   if (delivery.isLeased) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
-  if (!isRunnable(state))
-    return html`It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}.`;
+  if (!isRunnable(state)) {
+    const { webhookId, webhookName } = delivery;
+    return html`
+      It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}. To send it, start
+      <a href="/webhooks/${webhookId}">${webhookName}</a>.
+    `;
+  }
   if (nextAttemptAt === null && ahead !== null) {
     const at = ahead.nextAttemptAt;
     return html`

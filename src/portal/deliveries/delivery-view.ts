@@ -122,32 +122,44 @@ function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
   return section({
     title: 'Details',
     actions: [linkButton({ href: search('id', eventId), label: 'This event at all webhooks', kind: 'quiet' })],
-    content: definitionList([
-      ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
-      ['Event type', html`<code>${eventType}</code>`],
-      ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
-      ['Ordering key', orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`],
-      ['Correlation id', copyable(correlationId, 'correlation id')],
-      ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
-      ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
-      ['Offset', `#${offset}`],
-      [
-        'Attempts',
-        endpoint === null ? null : countText(base + attemptCount),
-        base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
-      ],
-      [
-        'Batch',
-        batches.length === 0
-          ? null
-          : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
-        batches.length === 0 ? undefined : 'With Standard Webhooks, webhook-id is msg_ followed by this id.',
-      ],
-      ['Published', time(createdAt)],
-      ['Finished', time(settledAt)],
-      ['Delivery id', copyable(id, 'delivery id')],
-    ]),
+    content: definitionList(
+      present([
+        ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
+        ['Event type', html`<code>${eventType}</code>`],
+        ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
+        [
+          'Ordering key',
+          orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`,
+        ],
+        ['Correlation id', copyable(correlationId, 'correlation id')],
+        ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
+        ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
+        ['Offset', `#${offset}`],
+        [
+          'Attempts',
+          endpoint === null ? null : countText(base + attemptCount),
+          base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
+        ],
+        [
+          'Batch',
+          batches.length === 0
+            ? null
+            : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
+          batches.length === 0 ? undefined : 'With Standard Webhooks, webhook-id is msg_ followed by this id.',
+        ],
+        ['Published', time(createdAt)],
+        ['Finished', settledAt === null ? null : time(settledAt)],
+        ['Delivery id', copyable(id, 'delivery id')],
+      ]),
+    ),
   });
+}
+
+type Fact = Parameters<typeof definitionList>[0][number];
+
+/** Without the facts that are not known yet, or never will be. */
+function present(all: readonly Fact[]): Fact[] {
+  return all.filter(([, value]) => value !== null);
 }
 
 /** A live update leaves the payload as it is, so the chosen tab stays. The section has another id once the data is erased. */

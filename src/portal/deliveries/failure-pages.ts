@@ -37,8 +37,8 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       const scope = await readScope(dependencies, query);
       return listView({
         title: 'Failures',
-        lead: LEAD,
-        above: deliveryTabs('failures'),
+        layout: 'under-tabs',
+        above: html`${deliveryTabs('failures')}<p class="lead">${LEAD}</p>`,
         filters: await scopeFields(store, scope),
         stream: withQuery(STREAM, query, {}),
         ...resultsOf(call, await read(scope.numbers)),

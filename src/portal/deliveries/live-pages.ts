@@ -55,8 +55,7 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
       ];
       return listView({
         title: 'Live',
-        lead: LEAD,
-        above: deliveryTabs('live'),
+        above: html`${deliveryTabs('live')}<p class="lead">${LEAD}</p>`,
         path: PATH,
         query,
         filters,
@@ -193,7 +192,7 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
       <span class="tail-what">
         ${isOfAll ? html`<strong>${name}</strong> ` : null}
         ${what(attempt, webhook)}
-        ${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}
+        ${errorClass === null ? null : html` <span class="cell-hint">${errorMessage}</span>`}
       </span>
       <span class="tail-took">${took}</span>
     </li>

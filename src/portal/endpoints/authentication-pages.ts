@@ -12,7 +12,7 @@ import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
 import { type FieldTable, fillForm, readForm, titlesOf, withoutSecrets } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
-import { formView } from '../record/record-pages.ts';
+import { formView, heldView } from '../record/record-pages.ts';
 import { authenticationFields } from './authentication-fields.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
@@ -75,17 +75,25 @@ function fieldsOf(endpoint: Endpoint, now: number): FieldTable {
   };
 }
 
+const NONE = {
+  title: 'Its requests are signed.',
+  text: 'There are no other credentials to replace. The signature has a secret, which you replace with a new secret.',
+};
+
 function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, state: FormState): View {
   const { id, name } = endpoint;
+  const title = `New authentication for ${name}`;
+  const crumbs = [
+    { href: '/endpoints', label: 'Endpoints' },
+    { href: `/endpoints/${id}`, label: name },
+  ];
+  if (currentAuthentication(endpoint, now) === null) return heldView({ title, crumbs, back: `/endpoints/${id}` }, NONE);
   const waits = waitsUntil(endpoint.nextAuthenticationAt, now);
   const table = fieldsOf(endpoint, now);
   const [when, ...fields] = Object.entries(table).map(([field, one]) => one.draw(state, field));
   return formView({
-    title: `New authentication for ${name}`,
-    crumbs: [
-      { href: '/endpoints', label: 'Endpoints' },
-      { href: `/endpoints/${id}`, label: name },
-    ],
+    title,
+    crumbs,
     lead: 'Until the new one is sent, the receiver should accept both.',
     csrf,
     state,

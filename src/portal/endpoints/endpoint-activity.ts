@@ -77,7 +77,7 @@ export function activitySection(customerId: string | null, activity: EndpointAct
     lead: 'From all webhooks that send here.',
     content: figures([
       {
-        label: 'Succeeded, last 24 hours',
+        label: 'Succeeded, 24 h',
         value: rate === null ? 'none' : shareText(rate),
         tone: rateTone(rate) === 'positive' ? 'neutral' : rateTone(rate),
         hint: rate === null ? 'no event was sent' : attemptsText(day),

@@ -17,6 +17,7 @@ import { type Html, html } from '../../http/html.ts';
 import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/port/directory.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall, View } from '../frame/call.ts';
+import { operatorName } from '../parts/brand.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
@@ -101,7 +102,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
   return section({
     id: 'credentials',
     title: 'Credentials',
-    lead: 'With these the receiver checks that a request comes from you.',
+    lead: `With these the receiver checks that a request comes from ${call.brand === null ? 'you' : operatorName(call.brand)}.`,
     actions: [
       rotates('rotate-secret', 'New secret'),
       rotates('rotate-api-key', 'New API key'),

@@ -298,8 +298,8 @@ function endpointTable(
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
-          <span class="cell-hint cell-address">${url.replace('https://', '')}</span>
           ${ownerIn(endpoint.customerId)}
+          <span class="cell-hint cell-address" title="${url}">${url.replace('https://', '')}</span>
           ${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}
         `,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,

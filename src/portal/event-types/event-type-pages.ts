@@ -294,7 +294,6 @@ function listTable(
     caption,
     columns: [
       { label: 'Name', kind: 'main' },
-      { label: 'Rules' },
       { label: 'Events, 24 h', kind: 'number' },
       { label: 'Webhooks that receive it' },
     ],
@@ -304,9 +303,9 @@ function listTable(
       return [
         html`
           <a href="${PATH}/${id}"><code>${name}</code></a>
+          <span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>
           ${description === '' ? null : html`<span class="cell-hint">${description}</span>`}
         `,
-        html`<span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>`,
         volume === 0
           ? html`<span class="quiet">0</span>`
           : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,

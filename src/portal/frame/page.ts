@@ -6,7 +6,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../../access/session-watch.ts';
-import type { Sessions } from '../../access/sessions.ts';
 import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../data/data.ts';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
@@ -31,7 +30,7 @@ import type { Store } from '../../store/port/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult } from './call.ts';
 import type { ReadCookie } from './cookie-values.ts';
 import { type Cookies, readRenewal, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
-import { currentSession } from './current-session.ts';
+import type { SessionReader } from './current-session.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
@@ -120,7 +119,7 @@ type Dependencies = {
   readonly customerId: string | null;
   /** The scopes that administrators of customers hold. */
   readonly offered: () => readonly string[];
-  readonly sessions: Sessions;
+  readonly sessionOf: SessionReader;
   readonly sessionWatch: SessionWatch;
   readonly clock: Clock;
   readonly random: Random;
@@ -145,7 +144,7 @@ type Recognition = {
 
 function createRecognition({
   customerId,
-  sessions,
+  sessionOf,
   random,
   cookies,
   frameAncestors,
@@ -155,7 +154,7 @@ function createRecognition({
 
   const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
     const cookieOf = cookies.of(request);
-    const found = await currentSession(sessions, cookieOf, place.isBackground === true);
+    const found = await sessionOf.read(request, place.isBackground === true);
     const current = place.isFramable !== true && found?.session.customerId === customerId ? found : null;
     const session = current?.session ?? null;
     const cookie = current === null ? cookieOf(VISITOR_COOKIE) : current.token;

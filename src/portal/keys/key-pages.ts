@@ -238,12 +238,16 @@ function expiryCell(expiresAt: number | null, now: number): Html {
 }
 
 function firstKey(call: PageCall): Html {
+  const what =
+    call.session.customerId === null
+      ? 'Employee events, and event types that require encryption, are'
+      : 'Event types that require encryption are';
   return emptyState({
     title: 'Import your first key',
     text: html`
       <p>
-        Employee events, and event types that require encryption, are sent only encrypted. The owner of the receiver
-        creates a PGP key pair. Import its public key here, and choose it in a webhook.
+        ${what} sent only encrypted. The owner of the receiver creates a PGP key pair. Import its public key here, and
+        choose it in a webhook.
       </p>
       <p>
         The owner creates it with <code>gpg --quick-generate-key</code> and exports it with

@@ -232,8 +232,8 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
     rows: ailing.map((webhook) => [
       html`
         <a href="/webhooks/${webhook.id}">${webhook.name}</a>
-        <span class="cell-hint">to ${webhook.endpointName}</span>
         ${owners.webhooks.hintOf(webhook.id)}
+        <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
       problemOf(webhook, owners),

@@ -14,20 +14,22 @@ export function scopeChoices(form: FormState, name: string, products: readonly A
       hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
     })),
   }));
-  return groupsOf(form, name, groups);
+  const hasOwn = groups.some(({ product }) => !product.builtIn);
+  return groupsOf(form, name, groups, !hasOwn);
 }
 
 type ChoiceGroup = { readonly product: ApiProduct; readonly choices: readonly Choice[] };
 
-/** Built-in products are folded if the company has its own ones, unless something in them is chosen. */
-function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[]): Html[] {
+/** `isOpen`: built-in products are unfolded although nothing in them is chosen. */
+function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[], isOpen: boolean): Html[] {
   const chosen = new Set(form.values(name));
-  const hasOwn = groups.some(({ product }) => !product.builtIn);
   return groups.map(({ product, choices }, at) => {
     const key = at === 0 ? name : `${name}-${product.id}`;
     const boxes = checkboxGroup(form, { name, key, label: product.name, choices });
     if (!product.builtIn) return boxes;
-    const open = !hasOwn || choices.some(({ value }) => chosen.has(value));
+    // A problem of the field is in the first group.
+    const hasProblem = key === name && form.problem(name) !== null;
+    const open = isOpen || hasProblem || choices.some(({ value }) => chosen.has(value));
     return html`
       <details class="more-fields"${attributes({ open })}>
         <summary>
@@ -81,7 +83,8 @@ export function permissionChoices(form: FormState, products: readonly ApiProduct
   const known = new Set(groups.flatMap(({ choices }) => choices.map(({ value }) => value)));
   const others = form.values('permissions').filter((name) => !known.has(name));
   return [
-    ...groupsOf(form, 'permissions', groups),
+    // Most users are people, who need none.
+    ...groupsOf(form, 'permissions', groups, false),
     ...(others.length === 0
       ? []
       : [

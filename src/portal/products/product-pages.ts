@@ -48,7 +48,11 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
           return redirectTo(`/products/${id}`, `${name} is added. Applications can use its scopes now.`);
         },
       },
-      change: { lead: LEAD, done: ({ name }) => `${name} is saved. The rules apply immediately.` },
+      change: {
+        lead: LEAD,
+        held: partOfSallyport,
+        done: ({ name }) => `${name} is saved. The rules apply immediately.`,
+      },
     }),
     pages.view('/products/{id}', 'operator', async (call) => {
       const product = await products.get(pathId(call));
@@ -58,8 +62,15 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
     ...removalPages(pages, entity, {
       text: () =>
         'Its scopes and rules are deleted, and requests that need them are refused immediately. This cannot be undone.',
+      held: async (product) => partOfSallyport(product),
     }),
   ];
+}
+
+function partOfSallyport({ builtIn }: ApiProduct): { readonly title: string; readonly text: string } | null {
+  return builtIn
+    ? { title: 'It is part of Sallyport, so it stays as it is.', text: 'Add a product of your own.' }
+    : null;
 }
 
 function listView(call: PageCall, products: readonly ApiProduct[]): View {

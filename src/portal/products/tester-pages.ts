@@ -98,8 +98,8 @@ function answer(reach: Reach, owners: RecordOwners): Html {
       rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
         html`
           <a href="/applications/${id}">${name}</a>
-          <span class="cell-hint"><code>${clientId}</code></span>
           ${owners.hintOf(id)}
+          <span class="cell-hint"><code>${clientId}</code></span>
         `,
         userName,
         obstacle === null

@@ -69,6 +69,8 @@ export type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entit
   readonly change: Partial<FormTexts> & {
     /** The message after saving; default: that the record is saved. */
     done?(after: Rec, before: Rec): string;
+    /** Why it cannot be changed, shown instead of the form; null if it can. */
+    held?(record: Rec): Held | null;
   };
 };
 
@@ -104,6 +106,9 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
     const path =
       before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
     const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
+    const crumbs = before === null ? [list] : [list, { href: path, label: nameOf(before) }];
+    const held = before === null ? null : (change.held?.(before) ?? null);
+    if (held !== null) return heldView({ title: texts.title, crumbs, back: path }, held);
     const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
     const unset = fillForm(table, defaultsOf(reader.schema));
     const isSet = (name: string): boolean => textOf(state, name) !== textOf(unset, name);
@@ -114,7 +119,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       state,
       submit: texts.submit,
       cancel: path,
-      crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
+      crumbs,
       action: before === null ? `${list.href}/new` : `${path}/edit`,
       content: html`
         ${isNewOfCustomer ? ownerField(owner) : null}
@@ -225,7 +230,7 @@ export type Removal<Rec> = {
   /** The resources that use the record. If there are any, the page names them and does not ask. */
   uses?(record: Rec): Promise<Uses | null>;
   /** Why it cannot be deleted now, shown instead of the question; null if it can. */
-  held?(record: Rec): Promise<{ readonly title: string; readonly text: string | Html } | null>;
+  held?(record: Rec): Promise<Held | null>;
   /** Lists the resources that use it, and how to remove the reference. */
   readonly used?: { all(record: Rec): string; readonly remedy: string };
 };
@@ -297,10 +302,10 @@ function stillUsedView(
   return heldView(page, { title: `${who}, so it stays.`, text: html`<p>${remedy}</p>${usesList(uses, all)}` });
 }
 
-function heldView(
-  { title, crumbs, back }: HeldPage,
-  reason: { readonly title: string; readonly text: string | Html },
-): View {
+type Held = { readonly title: string; readonly text: string | Html };
+
+/** A page that says why something cannot be done. */
+export function heldView({ title, crumbs, back }: HeldPage, reason: Held): View {
   const content = html`
     ${pageHeader({ title, crumbs })}
     ${notice({ tone: 'caution', ...reason })}

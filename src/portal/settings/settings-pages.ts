@@ -112,7 +112,7 @@ function settingsView(
 
 function settingTable(config: Config, caption: string, names: readonly SettingName[]): Html {
   const given = settingsGiven(config);
-  return table({
+  const made = table({
     caption,
     columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Source' }],
     rows: names.map((name) => [
@@ -122,6 +122,7 @@ function settingTable(config: Config, caption: string, names: readonly SettingNa
     ]),
     empty: html``,
   });
+  return html`<div class="settings-table">${made}</div>`;
 }
 
 const GROUPS: readonly { readonly title: string; readonly names: readonly SettingName[] }[] = [

@@ -22,7 +22,7 @@ export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonl
   administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
   operator: {
     label: 'Operator',
-    hint: 'Sees everything, and starts, stops, tests and replays webhooks.',
+    hint: 'Sees everything, and starts, stops and tests webhooks, and sends again.',
   },
   viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
   service: { label: 'Service', hint: 'Cannot sign in. For applications to act as.' },
@@ -90,8 +90,8 @@ function userTable(
       html`
         <a href="${PATH}/${user.id}">${user.userName}</a>
         ${user.id === me.id ? html` ${badge('info', 'you')}` : null}
-        <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
         ${ownerIn(user.customerId)}
+        <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
       `,
       ROLE_TEXTS[user.role].label,
       user.permissions.length,

@@ -5,7 +5,7 @@
 
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import { filterProblem } from '../../domain/filter.ts';
-import { filterText } from '../../domain/filter-text.ts';
+import { COMPARISONS, filterText } from '../../domain/filter-text.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
@@ -51,7 +51,7 @@ export function filterField(
     draw: (state, name) => {
       const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
       return html`
-        <div class="filter-editor" data-filter-editor>
+        <div class="filter-editor" data-filter-editor${COMPARED}>
           ${ROWS}
           ${field.draw(state, name)}
           <div class="buttons">${PREVIEW_BUTTON}</div>
@@ -62,6 +62,9 @@ export function filterField(
     },
   };
 }
+
+/** For the scripts: the rows and the suggestions offer them. */
+const COMPARED = attributes({ 'data-comparisons': JSON.stringify(COMPARISONS) });
 
 /** The filter as the form has it. Problems are beside the field. */
 function inWords(read: FormField['read'], sent: URLSearchParams): Html | null {

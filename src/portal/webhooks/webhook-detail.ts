@@ -144,7 +144,7 @@ function webhookFigures(
   const tone = rateTone(rate);
   return figures([
     {
-      label: 'Succeeded, last 24 hours',
+      label: 'Succeeded, 24 h',
       value: rate === null ? '–' : shareText(rate),
       tone: tone === 'positive' ? 'neutral' : tone,
       hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
@@ -159,7 +159,7 @@ function webhookFigures(
       label: 'Dead',
       value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until they are replayed' : 'No record is dead',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'No record is dead',
       ...link('dead'),
     },
     { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
@@ -200,7 +200,7 @@ export function deadCount({ records, isWhole }: DeadRecords): string {
   return isWhole ? countOf(records, 'record') : `more than ${countOf(records - 1, 'record')}`;
 }
 
-/** Dead records, with a link to the page that counts and replays them. */
+/** Dead records, with a link to the page that counts them and sends them again. */
 function deadSection(
   call: PageCall,
   { id }: Webhook,
@@ -296,7 +296,7 @@ export function removalSection({ id, mode }: Webhook): Html {
     lead:
       mode === 'pull'
         ? 'Deletes its log too: unread records cannot be read any more.'
-        : 'Deletes its log too: waiting records are not sent, and dead records cannot be replayed.',
+        : 'Deletes its log too: waiting records are not sent, and dead records cannot be sent again.',
     content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
   });
 }

@@ -90,7 +90,7 @@ function encryptionRulePage({ pages, store }: SharedPageDependencies): PageRoute
     role: 'administrator',
     respond: async ({ query }) => {
       const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
-      const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all());
+      const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all(), await shownTypes(store));
       const title = 'What must be encrypted';
       return { title, content: html`${pageHeader({ title })}${partial}`, partial };
     },

@@ -158,7 +158,7 @@ function delivery(): FieldTable {
       label: 'Attempts',
       min: 1,
       max: ATTEMPTS_MAX,
-      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, and you can replay it.`,
+      hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, to be sent again.`,
     }),
     'retry.delaysSeconds': RETRY_DELAYS,
     timeoutSeconds: number({
@@ -307,17 +307,27 @@ function ruleBox(rule: Html): Html {
   return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }
 
-/** Whether the chosen events need a key. */
-export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+const EMPLOYEES = 'employee.';
+
+/** Whether the chosen events need a key. `shown`: the types that the people of the portal may choose. */
+export function encryptionRule(
+  patterns: readonly string[],
+  hasKey: boolean,
+  eventTypes: readonly EventType[],
+  shown: readonly EventType[] = eventTypes,
+): Html {
   const need = encryptionNeed(patterns, eventTypes);
+  const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
   if (need === null) {
+    const marked = 'vent types marked “encrypted only”';
     return html`
-      <p class="hint">Employee events, event types marked “encrypted only” and <code>*</code> need a key.</p>
+      <p class="hint">${hasEmployees ? `Employee events, e${marked}` : `E${marked}`} and <code>*</code> need a key.</p>
     `;
   }
+  const which = hasEmployees || !need.startsWith('employee') ? capital(need) : 'Some events';
   return hasKey
-    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
-    : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
+    ? notice({ tone: 'positive', text: `${which} must be encrypted. They will be.` })
+    : notice({ tone: 'caution', text: `${which} must be encrypted: choose a key.` });
 }
 
 function capital(text: string): string {

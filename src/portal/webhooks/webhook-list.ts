@@ -123,6 +123,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
+          ${ownerIn(webhook.customerId)}
           <span class="cell-hint">
             ${
               endpointId === null
@@ -130,7 +131,6 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
                 : html`to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a>`
             }
           </span>
-          ${ownerIn(webhook.customerId)}
         `,
         html`
           ${stateBadge(isBrief ? 'running' : progress.state)}

@@ -44,7 +44,7 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
               : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`
           },
         </li>
-        <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be replayed any more`},</li>
+        <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be sent again`},</li>
         <li>the list of its deliveries with all attempts.</li>
       </ul>
       <p>

@@ -191,6 +191,7 @@ describe('the state of a delivery', () => {
     attemptCount: 1,
     nextAttemptAt: NOW + 60_000,
     isLeased: false,
+    webhookName: 'Orders',
   };
   const failed = [attempt(FAILED)];
   const cases: readonly [
@@ -222,8 +223,8 @@ describe('the state of a delivery', () => {
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
     [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is in 1 minute\.$/],
     [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
-    [{}, failed, 'stopped', /It waits because its webhook is stopped\.$/],
-    [{}, failed, 'failed', /It waits because its webhook has failed\.$/],
+    [{}, failed, 'stopped', /It waits because its webhook is stopped\. To send it, start Orders\s?\.$/],
+    [{}, failed, 'failed', /It waits because its webhook has failed\. To send it, start Orders\s?\.$/],
     [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the records before it\.$/],
     [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It is due and is sent next\.$/],
     [{ isLeased: true }, [], 'running', /^Attempt 1 is in progress\.$/],

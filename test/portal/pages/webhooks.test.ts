@@ -193,6 +193,7 @@ describe('the rule for the events that are chosen', () => {
   const types = [
     { name: 'order.created', encryptionRequired: false },
     { name: 'invoice.paid', encryptionRequired: true },
+    { name: 'employee.created', encryptionRequired: true },
   ] as unknown as Parameters<typeof encryptionRule>[2];
   const cases: readonly (readonly [patterns: string[], hasKey: boolean, says: RegExp])[] = [
     [[], false, /Employee events, event types marked/],
@@ -206,6 +207,12 @@ describe('the rule for the events that are chosen', () => {
       assert.match(encryptionRule(patterns, hasKey, types).markup, says);
     });
   }
+  it('does not name employees to people who cannot choose their events', () => {
+    const shown = types.slice(0, 2);
+    for (const patterns of [[], ['order.*'], ['*']])
+      assert.doesNotMatch(encryptionRule(patterns, false, types, shown).markup, /employee/i);
+    assert.match(encryptionRule(['*'], false, types, shown).markup, /Some events must be encrypted: choose a key/);
+  });
 });
 
 describe('what a webhook will do', () => {
