@@ -45,7 +45,7 @@ const WAITING_ASKED = rowsOf<WaitingAsked>(
 const WAITING = `
   SELECT asked.place, waiting.* FROM ${WAITING_ASKED.from}
   CROSS JOIN LATERAL (
-    SELECT ${WAITING_RECORD}, ${WAITS} AS waits FROM outbox
+    SELECT ${WAITING_RECORD}, (SELECT ${WAITS}) AS waits FROM outbox
     WHERE webhook_number = asked.webhook_number AND record_offset >= asked.begin
     ORDER BY record_offset LIMIT asked.most) AS waiting
   ORDER BY asked.place, waiting."offset"`;
