@@ -120,9 +120,14 @@ export function typesFor(customerId: string | null, eventTypes: readonly EventTy
 }
 
 /** Names the events that make encryption necessary for these patterns, or null. A wildcard also matches future types. */
-export function encryptionNeed(patterns: readonly string[], eventTypes: readonly Named[]): string | null {
+export function encryptionNeed(
+  patterns: readonly string[],
+  eventTypes: readonly Named[],
+  knowsEmployees = true,
+): string | null {
   for (const pattern of patterns) {
-    if (pattern === '*' || pattern.startsWith(EMPLOYEE_CATEGORY)) return 'employee events';
+    if (pattern === '*' || pattern.startsWith(EMPLOYEE_CATEGORY))
+      return knowsEmployees ? 'employee events' : 'some of these events';
     const needing = matchingTypes(pattern, eventTypes).find(({ encryptionRequired }) => encryptionRequired);
     if (needing !== undefined) return `events of type ${needing.name}`;
   }

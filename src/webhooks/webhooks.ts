@@ -241,7 +241,7 @@ async function refuseBrokenRules(
     before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
   const keyProblem = (): string | null => {
     if (encryptionKeyName === null) {
-      const need = encryptionNeed(patterns, eventTypes);
+      const need = encryptionNeed(patterns, eventTypes, store.customerId === null);
       return need === null ? null : `is required: ${need} must be encrypted`;
     }
     if (key === null) return 'is not the name of a key';
@@ -251,7 +251,7 @@ async function refuseBrokenRules(
   if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
   if (signsStandard(input) && input.mode === 'push') {
     const field = input.standardWebhooks ? 'standardWebhooks' : 'format';
-    const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes) : null;
+    const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes, store.customerId === null) : null;
     if (need !== null) {
       const standing = `cannot be combined with ${need}, which must be encrypted`;
       problems.push({ field, problem: standing });

@@ -316,18 +316,17 @@ export function encryptionRule(
   eventTypes: readonly EventType[],
   shown: readonly EventType[] = eventTypes,
 ): Html {
-  const need = encryptionNeed(patterns, eventTypes);
   const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
+  const need = encryptionNeed(patterns, eventTypes, hasEmployees);
   if (need === null) {
     const marked = 'vent types marked “encrypted only”';
     return html`
       <p class="hint">${hasEmployees ? `Employee events, e${marked}` : `E${marked}`} and <code>*</code> need a key.</p>
     `;
   }
-  const which = hasEmployees || !need.startsWith('employee') ? capital(need) : 'Some events';
   return hasKey
-    ? notice({ tone: 'positive', text: `${which} must be encrypted. They will be.` })
-    : notice({ tone: 'caution', text: `${which} must be encrypted: choose a key.` });
+    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
+    : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
 }
 
 function capital(text: string): string {

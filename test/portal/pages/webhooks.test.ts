@@ -211,7 +211,10 @@ describe('the rule for the events that are chosen', () => {
     const shown = types.slice(0, 2);
     for (const patterns of [[], ['order.*'], ['*']])
       assert.doesNotMatch(encryptionRule(patterns, false, types, shown).markup, /employee/i);
-    assert.match(encryptionRule(['*'], false, types, shown).markup, /Some events must be encrypted: choose a key/);
+    assert.match(
+      encryptionRule(['*'], false, types, shown).markup,
+      /Some of these events must be encrypted: choose a key/,
+    );
   });
 });
 
