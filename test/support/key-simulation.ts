@@ -241,8 +241,10 @@ export function createSimulation({
     let isOver = meanwhile === undefined;
     const waitingKeys: DispatchStore['waitingKeys'] = async (...asked) => {
       const found = (await store.dispatch.waitingKeys?.(...asked)) ?? [];
-      if (!isOver) await meanwhile?.();
+      // Before it is awaited: a claim may read the records of several rows together.
+      const isFirst = !isOver;
       isOver = true;
+      if (isFirst) await meanwhile?.();
       return found;
     };
     const claimed = await claimWork(

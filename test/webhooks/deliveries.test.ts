@@ -76,6 +76,7 @@ describe('deliveries', () => {
     const { id, webhookId, eventId, ...view } = viewDelivery(delivery);
     assert.deepEqual(view, {
       eventType: 'order.placed',
+      orderingKey: null,
       offset: 0,
       state: 'dead',
       attemptCount: 2,
