@@ -10,7 +10,9 @@ async function open(t: TestContext): Promise<{ database: PostgresDatabase; reade
   const url = await newDatabase(t);
   const database = await openPostgres({ connection: { connectionString: url } });
   cleanUp(t, () => database.close());
-  await database.run('CREATE TABLE event (data text); CREATE TABLE attempt (data text); CREATE TABLE batch (order_key text)');
+  await database.run(
+    'CREATE TABLE event (data text); CREATE TABLE attempt (data text); CREATE TABLE batch (order_key text)',
+  );
   await database.run(`INSERT INTO event VALUES ('erase this')`);
   return { database, reader: await openClient(t, url) };
 }
