@@ -173,16 +173,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     for (const webhookNumber of await store.dispatch.changed()) unread.add(webhookNumber);
     while (unread.size > 0) {
       const numbers = [...unread].slice(0, POSITIONS_AT_ONCE);
+      const before = new Map(numbers.map((webhookNumber) => [webhookNumber, logs.get(webhookNumber)]));
       const positions = await store.dispatch.positions(numbers);
-      const open = new Set(positions.map(({ webhookNumber }) => webhookNumber));
-      for (const position of positions) {
-        const before = logs.get(position.webhookNumber);
-        const isAnother = logs.open(position, clock()) !== before;
-        if (before !== undefined && isAnother) giveBack(position.webhookNumber);
-      }
-      for (const webhookNumber of numbers) {
+      const found = new Map(positions.map((position) => [position.webhookNumber, position]));
+      for (const [webhookNumber, known] of before) {
+        // Outcomes that were written during the read ended the log: the position may lack them.
+        if (logs.get(webhookNumber) !== known) continue;
         unread.delete(webhookNumber);
-        if (!open.has(webhookNumber)) await close(webhookNumber);
+        const position = found.get(webhookNumber);
+        if (position === undefined) await close(webhookNumber);
+        else if (logs.open(position, clock()) !== known && known !== undefined) giveBack(webhookNumber);
       }
     }
   };

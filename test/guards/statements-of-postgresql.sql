@@ -379,9 +379,9 @@ UPDATE webhook SET customer_id = @customerId, name = @name, mode = @mode, endpoi
 UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt;
 UPDATE webhook_hold SET holder = NULL WHERE holder = @number;
 UPDATE webhook_hold SET holder = NULL WHERE holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given);
-UPDATE webhook_position SET covered_offset = @coveredOffset, sent_at = @sentAt, pending_records = pending_records + @records WHERE webhook_number = @webhookNumber;
 UPDATE webhook_position SET covered_offset = @lastOffset + 1, pending_records = pending_records + @size WHERE webhook_number = @webhookNumber;
 UPDATE webhook_position SET covered_offset = @through + 1, sent_at = @at WHERE webhook_number = @webhookNumber AND covered_offset = @from AND EXISTS ( SELECT 1 FROM webhook_status AS p WHERE p.webhook_number = @webhookNumber AND p.next_offset > @through AND p.pulled AND p.state IN ('started', 'running'));
+UPDATE webhook_position SET covered_offset = greatest(covered_offset, @coveredOffset), sent_at = @sentAt, pending_records = pending_records + @records WHERE webhook_number = @webhookNumber;
 UPDATE webhook_position SET pending_records = pending_records + coalesce(( SELECT sum(last_offset - first_offset + 1) FROM batch INDEXED BY batch_dead WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND state = 'dead'), 0) WHERE webhook_number = @webhookNumber;
 UPDATE webhook_position SET pending_records = pending_records - @size WHERE webhook_number = @webhookNumber;
 UPDATE webhook_position SET pending_records = pending_records - coalesce(( SELECT sum(last_offset - first_offset + 1) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key = @key AND first_offset BETWEEN @from AND @last AND lease_owner IS NULL), 0) WHERE webhook_number = @webhookNumber;

@@ -215,9 +215,10 @@ const MOVES = rowsOf<Move>('move', {
   sentAt: 'BIGINT',
   records: 'BIGINT',
 });
+// Never back: of two writes at the same time, the first may know more.
 const MOVE = `
   UPDATE webhook_position AS p
-  SET covered_offset = coalesce(move.covered_offset, p.covered_offset), pending_records = p.pending_records + move.records,
+  SET covered_offset = greatest(move.covered_offset, p.covered_offset), pending_records = p.pending_records + move.records,
     sent_at = CASE WHEN move.covered_offset IS NULL THEN p.sent_at ELSE move.sent_at END
   FROM ${MOVES.from} WHERE p.webhook_number = move.webhook_number`;
 
