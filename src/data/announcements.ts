@@ -20,7 +20,7 @@ import { readMasterKey } from './master-key.ts';
 const ANNOUNCED_REFRESH_MS = 5000;
 export const ANNOUNCED_MS = 15_000;
 
-/** So long the server takes an announcement as it was. */
+/** For this long, the server reuses its latest look at an announcement. */
 const LOOKED_AT_MS = 5;
 /** Ports on this machine whose latest look is kept. */
 const PORTS_MAX = 64;
@@ -39,8 +39,8 @@ export function announcedCertificate(dataDir: string, port: number, now: number)
 }
 
 /**
- * The same for the server, by port and time. Looking takes 5 µs, a twentieth of a delivery, so that a look serves all deliveries of a few
- * milliseconds.
+ * Returns the same function for the server, which asks for each delivery. A look takes 5 µs, a twentieth of a delivery, so it serves all
+ * deliveries of `LOOKED_AT_MS`.
  */
 export function announcedReceivers(dataDir: string): (port: number, now: number) => string | null {
   const looks = createLru<number, { readonly at: number; readonly certificate: string | null }>({ max: PORTS_MAX });

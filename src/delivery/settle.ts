@@ -197,7 +197,8 @@ async function writeOnce(
   const batches = isByKey ? conclusion.batches.map((batch) => outcomeByKey(batch, ids.uuid)) : conclusion.batches;
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
-  const ended = new Set(rows.flatMap(firstOffsetOf));
+  // Without those of lost outcomes: their records may be claimed again by now.
+  const ended = new Set(conclusion.batches.flatMap(({ batch }) => batch?.firstOffset ?? []));
   const slow =
     ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ended.has(firstOffset));
   const queues = beginKeyWrites(ofLog, isByKey && !isApart, now);
@@ -240,11 +241,6 @@ async function writeOnce(
   for (const change of changes) logChange(log, webhook.id, change);
   const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
   return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
-}
-
-/** Not of a lost outcome: its records may be claimed again by now. */
-function firstOffsetOf({ job: { batch }, result }: Finished): number[] {
-  return batch === null || result.kind === 'lost' ? [] : [batch.firstOffset];
 }
 
 function returnedOf({ batch, fate }: SettledBatch): Batch[] {

@@ -90,18 +90,26 @@ function isById({ by, descending }: Sort): boolean {
 }
 
 function cursorText(name: string, { by, descending }: Sort, { value, id }: Place): string {
-  const parts = [name, descending ? `-${by}` : by, value, id];
-  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+  return cursorOfParts([name, descending ? `-${by}` : by, value, id]);
 }
 
 function readPlace(cursor: string): Place | null {
+  const [, , value, id] = partsOfCursor(cursor);
+  const isValue = typeof value === 'string' ? textProblem(value) === null : Number.isSafeInteger(value);
+  return isValue && typeof id === 'string' && isUuidV7(id) ? { value: value as Place['value'], id } : null;
+}
+
+/** A cursor that is not an id: the name of its list, and a place in it. */
+export function cursorOfParts(parts: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** The parts of such a cursor, which the caller checks; none of another text. */
+export function partsOfCursor(cursor: string): readonly unknown[] {
   try {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (!Array.isArray(parts)) return null;
-    const [, , value, id] = parts as unknown[];
-    const isValue = typeof value === 'string' ? textProblem(value) === null : Number.isSafeInteger(value);
-    return isValue && typeof id === 'string' && isUuidV7(id) ? { value: value as Place['value'], id } : null;
+    return Array.isArray(parts) ? parts : [];
   } catch {
-    return null;
+    return [];
   }
 }

@@ -6,6 +6,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { instant, isoInstant, page, textSchema } from '../kernel/schemas.ts';
 import { textProblem } from '../kernel/validation.ts';
+import { cursorOfParts, partsOfCursor } from '../resources/list-rules.ts';
 import type { DeliveryVerbs, LastAttempt, WaitingKey } from '../store/port/deliveries.ts';
 
 const waitingKeyView = z
@@ -98,24 +99,15 @@ const LIST = 'waiting-keys';
 
 /** A key may hold any character, so the cursor is not the key itself. */
 function cursorOf(key: string): string {
-  return Buffer.from(JSON.stringify([LIST, key])).toString('base64url');
+  return cursorOfParts([LIST, key]);
 }
 
 /** The key of a cursor. Throws 400. */
 function keyOf(cursor: string): string {
-  const key = keyIn(cursor);
-  if (key === null || cursorOf(key) !== cursor) throw refuseField('cursor', 'is not a cursor of this list');
+  const [, key] = partsOfCursor(cursor);
+  if (typeof key !== 'string' || textProblem(key) !== null || cursorOf(key) !== cursor)
+    throw refuseField('cursor', 'is not a cursor of this list');
   return key;
-}
-
-function keyIn(cursor: string): string | null {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    const key: unknown = Array.isArray(parts) ? parts[1] : null;
-    return typeof key === 'string' && textProblem(key) === null ? key : null;
-  } catch {
-    return null;
-  }
 }
 
 function viewKey({ nextAttemptAt, ...key }: WaitingKey, attempt: LastAttempt | null): WaitingKeys['items'][number] {

@@ -239,11 +239,9 @@ async function refuseBrokenRules(
   const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
   const isAsBefore =
     before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
+  const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes, store.customerId === null) : null;
   const keyProblem = (): string | null => {
-    if (encryptionKeyName === null) {
-      const need = encryptionNeed(patterns, eventTypes, store.customerId === null);
-      return need === null ? null : `is required: ${need} must be encrypted`;
-    }
+    if (encryptionKeyName === null) return need === null ? null : `is required: ${need} must be encrypted`;
     if (key === null) return 'is not the name of a key';
     return isExpired(key, now) && !isAsBefore ? 'names a key that has expired' : null;
   };
@@ -251,7 +249,6 @@ async function refuseBrokenRules(
   if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
   if (signsStandard(input) && input.mode === 'push') {
     const field = input.standardWebhooks ? 'standardWebhooks' : 'format';
-    const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes, store.customerId === null) : null;
     if (need !== null) {
       const standing = `cannot be combined with ${need}, which must be encrypted`;
       problems.push({ field, problem: standing });

@@ -77,7 +77,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       start: () => ({ tokenChallenge: true }),
       respond: async (call, input) => {
         const patterns = patternsOf(call.form);
-        const need = encryptionNeed(patterns, await store.eventTypes.all());
+        const need = encryptionNeed(patterns, await store.eventTypes.all(), store.customerId === null);
         if (need !== null)
           throw refuseField('eventTypes', `must be chosen in a webhook with a key: ${need} must be encrypted`);
         return results.once(call, async () => {

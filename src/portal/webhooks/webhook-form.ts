@@ -1,5 +1,5 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
-import { type EventType, encryptionNeed } from '../../domain/event.ts';
+import { EMPLOYEE_CATEGORY, type EventType, encryptionNeed } from '../../domain/event.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
   ATTEMPTS_MAX,
@@ -307,8 +307,6 @@ function ruleBox(rule: Html): Html {
   return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }
 
-const EMPLOYEES = 'employee.';
-
 /** Whether the chosen events need a key. `shown`: the types that the people of the portal may choose. */
 export function encryptionRule(
   patterns: readonly string[],
@@ -316,13 +314,11 @@ export function encryptionRule(
   eventTypes: readonly EventType[],
   shown: readonly EventType[] = eventTypes,
 ): Html {
-  const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEES));
+  const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEE_CATEGORY));
   const need = encryptionNeed(patterns, eventTypes, hasEmployees);
   if (need === null) {
-    const marked = 'vent types marked “encrypted only”';
-    return html`
-      <p class="hint">${hasEmployees ? `Employee events, e${marked}` : `E${marked}`} and <code>*</code> need a key.</p>
-    `;
+    const which = hasEmployees ? 'Employee events, event types' : 'Event types';
+    return html`<p class="hint">${which} marked “encrypted only” and <code>*</code> need a key.</p>`;
   }
   return hasKey
     ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })

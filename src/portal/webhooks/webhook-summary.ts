@@ -60,9 +60,9 @@ function nothingFound(error: unknown): null {
 export function webhookSummary(sent: URLSearchParams, destination: Destination | null, isNew: boolean): string {
   const patterns = patternsOf(sent);
   const isPulled = sent.get('mode') === 'pull' || !sent.has('endpointId');
-  const name = sent.get('name')?.trim() || 'The webhook';
-  if (patterns.length === 0)
-    return `Choose events, and this line says what ${sent.get('name')?.trim() || 'the webhook'} does with them.`;
+  const given = sent.get('name')?.trim();
+  if (patterns.length === 0) return `Choose events, and this line says what ${given || 'the webhook'} does with them.`;
+  const name = given || 'The webhook';
   const events = `${eventsText(patterns)}${filterWords(sent)}`;
   if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;
   if (destination === null) return `Choose an endpoint: ${name} sends ${events} there.`;

@@ -147,8 +147,8 @@ export function deliveryStores(
       ...settlements,
       settle: async (settlement) => {
         const { batches, hold } = settlement;
-        if (changesNothing(settlement)) return settlements.settle(settlement);
-        if (hold === null) return settlements.settle({ ...settlement, ...ONLY_ATTEMPTS, batches: batches.map(unheld) });
+        if (hold === null || changesNothing(settlement))
+          return settlements.settle({ ...settlement, ...ONLY_ATTEMPTS, batches: batches.map(withoutBatch) });
         const written = isPlain(settlement)
           ? write({ ...settlement, hold })
           : settlementStatements(db, settlement).then((statements) =>
@@ -160,10 +160,10 @@ export function deliveryStores(
   };
 }
 
-/** Without a hold. */
+/** Of a settlement without a hold, or of one that has only attempts anyway. */
 const ONLY_ATTEMPTS = { health: null, changes: [], audit: null, slow: [], parked: [], labelled: [], position: null };
 
-function unheld({ attempt }: SettledBatch): SettledBatch {
+function withoutBatch({ attempt }: SettledBatch): SettledBatch {
   return { batch: null, fate: null, attempt };
 }
 

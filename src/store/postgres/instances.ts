@@ -1,6 +1,7 @@
 /**
  * Instances (`instance`, `duty`) and the webhooks that they hold (`webhook_hold`). One instance sends for a webhook at a time. Whatever it
- * writes about the webhook names its number and the epoch, so one that was paused and replaced changes nothing.
+ * writes about the webhook names its number, the epoch and the timeline of the database. So one that was paused and replaced, or that read
+ * from a server that was lost, changes nothing.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Hold } from '../../domain/batch.ts';
@@ -39,6 +40,8 @@ const RELEASE_BATCHES = `
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number)`;
 const RELEASE_WEBHOOKS = 'UPDATE webhook_hold SET holder = NULL WHERE holder = @number';
 const DELETE = 'DELETE FROM instance WHERE number = @number';
+/** What an instance that is gone held is free. */
+const RELEASE = [LOCK_HOLDS, RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE];
 // The row of another holder keeps the duty while that instance lives.
 const TAKE_DUTY = `
   INSERT INTO duty (name, holder, taken_at) VALUES (@name, @number, ${NOW})
@@ -216,10 +219,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     expire: async (instance) => {
       const params = { number: instance };
       try {
-        await db.commit([
-          { sql: LOCK_EXPIRED, params, expectChanges: 1 },
-          ...[LOCK_HOLDS, RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })),
-        ]);
+        await db.commit([{ sql: LOCK_EXPIRED, params, expectChanges: 1 }, ...RELEASE.map((sql) => ({ sql, params }))]);
         freeReadAt = Number.NEGATIVE_INFINITY;
         return true;
       } catch (error) {
@@ -230,7 +230,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     leave: async () => {
       if (number === null) return;
       const params = { number };
-      await db.commit([RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE].map((sql) => ({ sql, params })));
+      await db.commit(RELEASE.map((sql) => ({ sql, params })));
       epochs.clear();
       number = null;
     },

@@ -1,4 +1,4 @@
-/** Makes sure that data is durable that was read, for answers that promise it (contract §6.5). */
+/** Waits until all that was read is durable, for answers that promise it (contract §6.5). */
 import type { Database, StatementResult } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { together } from '../together.ts';
