@@ -7,7 +7,7 @@ import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { createLeases, guardStatement, type Leases } from '../../../src/store/postgres/instances.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
-import { openTestPostgres } from '../../support/postgres.ts';
+import { openClient, openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
 const HOUR_MS = 3_600_000;
@@ -15,7 +15,7 @@ const instance = (name: string) => ({ name, version: '0', address: null });
 
 /** A database with this many running webhooks, and two instances on it that have joined. */
 async function start(t: TestContext, webhooks: number) {
-  const { database } = await openTestPostgres(t, NOW);
+  const { database, url } = await openTestPostgres(t, NOW);
   await database.run(`
     INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified,
       created_at, updated_at) VALUES ('e', 'e', 'https://a.example', '', '', 0, false, false, true, false, 0, 0);
@@ -29,7 +29,7 @@ async function start(t: TestContext, webhooks: number) {
   for (const [at, leases] of [one, other].entries()) await leases.instances.join(instance(`i${at}`), HOUR_MS);
   const expireNow = (number: number): Promise<void> =>
     database.run(`UPDATE instance SET expires_at = 0 WHERE number = ${number}`);
-  return { database, one, other, expireNow };
+  return { database, url, one, other, expireNow };
 }
 
 /** A third instance. The answer to its first commit with a statement that contains `lost` is lost. */
@@ -199,6 +199,25 @@ describe('the leases of webhooks', () => {
       next_attempt_at, lease_owner) VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
     await expireNow(1);
     await other.instances.expire(1);
+    const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});
+    assert.deepEqual(batch, { lease_owner: null, due: 1 });
+  });
+
+  it('give back the batch of a settlement too that is in progress when the instance is expired', async (t) => {
+    const { database, url, one, other, expireNow } = await start(t, 1);
+    await taken(one);
+    await expireNow(1);
+    const settling = await openClient(t, url);
+    await settling.query('BEGIN');
+    await settling.query('SELECT 1 FROM webhook_hold WHERE holder = 1 FOR SHARE');
+    await settling.query(`INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals,
+      next_attempt_at, lease_owner) VALUES (1, 0, 0, 'b', 'pending', 1, 0, 9000000000000, 'one')`);
+    const expiring = other.instances.expire(1);
+    const blocked = `
+      SELECT 1 AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'`;
+    await until('the expiry waits', async () => (await database.all(blocked, {})).length > 0);
+    await settling.query('COMMIT');
+    assert.equal(await expiring, true);
     const batch = await database.get('SELECT lease_owner, next_attempt_at < 9000000000000 AS due FROM batch', {});
     assert.deepEqual(batch, { lease_owner: null, due: 1 });
   });
