@@ -4,9 +4,28 @@
  * `--write-report` it writes docs/cluster-test.md. Prints
  * the counts, and the seed, which repeats a run's random choices.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+
+/**
+ * The limit of a run in seconds: of one with kills, and what one with faults may take after its last fault. Each of its steps has a limit
+ * of its own and says what hung. This one ends a process that does nothing any more.
+ */
+const KILLS_WITHIN_S = 1800;
+const REST_WITHIN_S = 1800;
+const ENDED_WITHIN_MS = 10_000;
+
+const HELP = `npm run test:chaos [-- --kills <number>] [-- --seconds <number>] [-- --seed <number>] [-- --write-report]
+
+Kills the service at random moments, and checks its guarantees.
+
+  --kills <number>    how often (default: 200)
+  --seconds <number>  runs three instances on PostgreSQL instead, for that long, while faults happen
+  --seed <number>     repeats the random choices of a run
+  --write-report      writes docs/cluster-test.md after a run with --seconds
+  --help              shows this text
+`;
 
 const { values } = parseArgs({
   options: {
@@ -14,23 +33,37 @@ const { values } = parseArgs({
     kills: { type: 'string' },
     seconds: { type: 'string' },
     'write-report': { type: 'boolean' },
+    help: { type: 'boolean' },
   },
 });
+if (values.help === true) {
+  process.stdout.write(HELP);
+  process.exit();
+}
 const root = join(import.meta.dirname, '..');
 const file = values.seconds === undefined ? 'chaos.slow.test.ts' : 'cluster.slow.test.ts';
-const { status } = spawnSync(
-  process.execPath,
-  ['--disable-warning=ExperimentalWarning', join(root, 'test/chaos', file)],
-  {
-    cwd: root,
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      ...(values.seed === undefined ? {} : { CHAOS_SEED: values.seed }),
-      ...(values.kills === undefined ? {} : { CHAOS_KILLS: values.kills }),
-      ...(values.seconds === undefined ? {} : { CHAOS_SECONDS: values.seconds }),
-      ...(values['write-report'] === true ? { CHAOS_REPORT: join(root, 'docs/cluster-test.md') } : {}),
-    },
+const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', join(root, 'test/chaos', file)], {
+  cwd: root,
+  stdio: 'inherit',
+  env: {
+    ...process.env,
+    ...(values.seed === undefined ? {} : { CHAOS_SEED: values.seed }),
+    ...(values.kills === undefined ? {} : { CHAOS_KILLS: values.kills }),
+    ...(values.seconds === undefined ? {} : { CHAOS_SECONDS: values.seconds }),
+    ...(values['write-report'] === true ? { CHAOS_REPORT: join(root, 'docs/cluster-test.md') } : {}),
   },
-);
-process.exitCode = status ?? 1;
+});
+const limitMs = (values.seconds === undefined ? KILLS_WITHIN_S : Number(values.seconds) + REST_WITHIN_S) * 1000;
+const timer = setTimeout(() => {
+  process.stderr.write(`The run did not end within ${limitMs / 1000} s, and is ended.\n`);
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), ENDED_WITHIN_MS).unref();
+}, limitMs);
+child.once('error', (error) => {
+  throw error;
+});
+child.once('exit', (status, signal) => {
+  clearTimeout(timer);
+  if (signal !== null) process.stderr.write(`The run was ended by ${signal}, without a report.\n`);
+  process.exitCode = status ?? 1;
+});

@@ -269,7 +269,10 @@ function endKeyWrites(
 ): void {
   if (ofLog === undefined) return;
   if (parked.length > 0) logs.parkedWritten(ofLog, parked, isWritten);
-  if (labelled.length > 0 && ofLog.queues !== null) Object.assign(ofLog.queues, { labels: [], isLabelling: false });
+  if (labelled.length === 0 || ofLog.queues === null) return;
+  Object.assign(ofLog.queues, { labels: [], isLabelling: false });
+  // As with parked batches.
+  ofLog.dueAt = 0;
 }
 
 /**

@@ -213,6 +213,8 @@ export function createWebhookLogs(): WebhookLogs {
         if (batch.orderKey != null) queues.freed.add(batch.orderKey);
       }
       if (isWritten && queues !== null && batches.length > 0) rowsAdded(queues);
+      // A row whose events were erased in the meantime waits for no key and is due.
+      if (isWritten) log.dueAt = 0;
       if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
       if (log.isClosing && held.size === 0) forget(log.webhookNumber);
     },

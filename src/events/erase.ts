@@ -17,7 +17,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { StaleWrite } from '../store/port/errors.ts';
 import type { Erasure } from '../store/port/events.ts';
-import { nextSize, STEP_PAUSE_MIN_MS } from '../store/port/steps.ts';
+import { FIRST_SIZE, nextSize, STEP_PAUSE_MIN_MS } from '../store/port/steps.ts';
 import type { Store } from '../store/port/store.ts';
 import { reference } from './event-input.ts';
 
@@ -120,7 +120,7 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     const begun = known.get(id);
     if (begun !== undefined) return begun;
     recall(subject);
-    const overwritten = last.then(() => overwrite(worker, id));
+    const overwritten = last.then(() => overwrite(worker, id)).then(() => discardWaiting(worker, id));
     last = overwritten.catch(() => undefined);
     const work = overwritten
       .then(() => removeCopies(worker, id))
@@ -192,6 +192,20 @@ async function overwrite({ erasures, pause, isStopping }: Worker, id: string): P
     // Somebody waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
     size = nextSize(size, { statementsMs, commitMs: 0 });
     await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));
+  }
+}
+
+/** In one go from the first event on, also after an interruption: batches may have got their rows since the events were overwritten. */
+async function discardWaiting({ erasures, pause, isStopping }: Worker, id: string): Promise<void> {
+  const erasure = isStopping() ? null : await erasures.get(id);
+  if (erasure === null || stateOf(erasure) !== 'removing_copies') return;
+  let size = FIRST_SIZE;
+  for (let after = -1; !isStopping(); ) {
+    const { done, reached, took } = await erasures.discardWaiting(erasure, after, size);
+    if (done) return;
+    after = reached;
+    size = nextSize(size, took);
+    await pause(Math.max(STEP_PAUSE_MIN_MS, took.statementsMs + took.commitMs));
   }
 }
 

@@ -82,7 +82,7 @@ export const CONFINEMENT = {
   registry: own('applications', 'users'),
   retention: none('nextWebhook', 'records', 'byAge', 'idempotencyKeys', 'erasures', 'keptReplies', 'shortLived'),
   removals: none('step'),
-  erasures: none('begin', 'get', 'open', 'step', 'finish', 'forgetCopies'),
+  erasures: none('begin', 'get', 'open', 'step', 'discardWaiting', 'finish', 'forgetCopies'),
   expiry: { ...own('all'), ...none('next', 'warn') },
   queues: none('read'),
   // Charts read `FigureKeeper.within`.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { MOMENTS, reportText, runChaos, sum } from './run.ts';
+import { createSteps, tellUnreported } from './steps.ts';
 
 /** `CHAOS_SEED` repeats the choices of a run, `CHAOS_KILLS` makes it shorter or longer. */
 const { CHAOS_SEED, CHAOS_KILLS } = process.env;
@@ -10,7 +11,9 @@ const kills = Number(CHAOS_KILLS ?? 200);
 it('keeps every promise through kills at random moments', { timeout: 1_200_000 }, async (t) => {
   const tell = (text: string): void => void process.stdout.write(`${text}\n`);
   tell(`seed ${seed}: repeat with CHAOS_SEED=${seed}`);
-  const report = await runChaos(t, { seed, kills, tell });
+  const steps = createSteps();
+  const end = tellUnreported(steps, tell);
+  const report = await runChaos(t, { seed, kills, steps, tell }).finally(end.reported);
   tell(reportText(report));
   assert.deepEqual([report.violations, report.faults], [[], []]);
   assert.ok(sum(report.kills) >= kills);

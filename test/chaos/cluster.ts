@@ -21,6 +21,7 @@ import { createReader } from './reader.ts';
 import { type Kind, orderOf, startReceivers } from './receivers.ts';
 import { listed, randomNumbers, stillPending } from './run.ts';
 import { type Servers, startServers } from './servers.ts';
+import type { Steps } from './steps.ts';
 import { createTokenClients } from './tokens.ts';
 
 export const FAULTS = [
@@ -56,7 +57,12 @@ export type ClusterReport = {
   readonly problems: readonly string[];
 };
 
-export type ClusterOptions = { readonly seed: number; readonly durationMs: number; tell(text: string): void };
+export type ClusterOptions = {
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly steps: Steps;
+  tell(text: string): void;
+};
 
 const TYPE = 'chaos.happened';
 const KINDS: readonly Kind[] = ['plain', 'ordered', 'batched', 'standard', 'keyed'];
@@ -69,15 +75,25 @@ const AWAY_MAX_MS = 13_000;
 const AWAY_AFTER_MAX_MS = 4000;
 const BETWEEN_FAULTS_MAX_MS = 3000;
 const STARTED_WITHIN_MS = 60_000;
+/** The servers, a fault with what follows it, and what the clients have in progress at the end. Each takes a few seconds. */
+const SERVERS_WITHIN_MS = 300_000;
+const FAULT_WITHIN_MS = 300_000;
+const CLIENTS_WITHIN_MS = 120_000;
+/** What waits is settled within `SETTLED_WITHIN_MS`. */
+const CHECKED_WITHIN_MS = 400_000;
+const STOPPED_WITHIN_MS = 30_000;
 /** Before the first fault, and after each round of all faults once those have no effect any more: nothing may be repeated then. */
 const CALM_MS = 3000;
 
 type Instance = { readonly env: Readonly<Record<string, string>>; program: Program; url: string };
 
-export async function runCluster(t: TestContext, { seed, durationMs, tell }: ClusterOptions): Promise<ClusterReport> {
+export async function runCluster(
+  t: TestContext,
+  { seed, durationMs, steps, tell }: ClusterOptions,
+): Promise<ClusterReport> {
   const random = randomNumbers(seed);
   const below = (end: number): number => Math.floor(random() * end);
-  const servers = await startServers(t);
+  const servers = await steps.run('the start of the servers', SERVERS_WITHIN_MS, () => startServers(t));
   const { privateKey } = await pgpKeyPair();
   const receivers = await startReceivers(t, { privateKey, random });
   const publisher = createPublisher(TYPE, random);
@@ -108,7 +124,12 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     for (;;) {
       const program = runSallyport(['serve', '--json'], env);
       programs.push(program);
-      const line = await program.firstLine;
+      const line = await steps
+        .run('the start of an instance', STARTED_WITHIN_MS, () => program.firstLine, program.log)
+        .catch((error: unknown) => {
+          program.kill('SIGKILL');
+          throw error;
+        });
       if (line !== null) return { program, announced: JSON.parse(line) };
       // The database may be gone for a moment.
       if (performance.now() > giveUpAt) throw new Error(`an instance does not start: ${program.log()}`);
@@ -176,31 +197,39 @@ export async function runCluster(t: TestContext, { seed, durationMs, tell }: Clu
     await sleep(below(BETWEEN_FAULTS_MAX_MS));
     const [fault] = waiting.splice(below(waiting.length), 1) as [Fault];
     const fromMs = Date.now();
-    await happen(fault, instances[below(INSTANCES)] as Instance, { servers, start, below, promoted, absence });
+    const instance = instances[below(INSTANCES)] as Instance;
+    const means = { servers, steps, start, below, promoted, absence };
+    await steps.run(`the fault '${fault}'`, FAULT_WITHIN_MS, () => happen(fault, instance, means));
     spans.push({ fromMs, untilMs: Date.now() });
     counts[fault] += 1;
     const { length } = publisher.publishes;
     tell(`${Math.round((performance.now() - begunAt) / 1000)} s: ${fault}; ${length} events published`);
   }
   over.abort();
-  await Promise.all([publishing, revoking, reading]);
-  await clients.tryAll();
+  const atEnd = async (what: string, work: () => Promise<unknown>): Promise<void> =>
+    void (await steps.run(what, CLIENTS_WITHIN_MS, work));
+  await atEnd('the last requests of publishers', () => publishing);
+  await atEnd('the last requests of clients with tokens', () => revoking);
+  await atEnd('the last requests of readers', () => reading);
+  await atEnd('the trial of every token', clients.tryAll);
 
   receivers.acceptAll();
-  await publisher.finish({ url: (instances[0] as Instance).url, token });
-  await reader.finish({ url: (instances[1] as Instance).url, token });
+  await atEnd('publishing again', () => publisher.finish({ url: (instances[0] as Instance).url, token }));
+  await atEnd('reading to the end', () => reader.finish({ url: (instances[1] as Instance).url, token }));
   const kept = new Map<Kind, Kept[]>();
-  for (const [kind, id] of webhooks) {
+  const checkWebhook = async (kind: Kind, id: string): Promise<void> => {
     const waiting = await stillPending(admin(), id);
     if (waiting !== null) problems.push(`${kind} stays pending: ${JSON.stringify(waiting)}`);
     kept.set(kind, await listed(admin(), id));
-  }
+  };
+  for (const [kind, id] of webhooks)
+    await steps.run(`what is left of ${kind}`, CHECKED_WITHIN_MS, () => checkWebhook(kind, id));
   for (const { program } of instances) {
     program.kill('SIGTERM');
-    const { code } = await program.exited;
+    const { code } = await steps.run('a stop', STOPPED_WITHIN_MS, () => program.exited, program.log);
     if (code !== 0) problems.push(`a stop ended with ${code}: ${program.log().slice(-2000)}`);
   }
-  for (const fault of [...publisher.faults, ...reader.faults]) {
+  for (const fault of [...publisher.faults, ...reader.faults, ...clients.faults]) {
     const [, errorId] = /"errorId":"([0-9a-f-]+)"/.exec(fault) ?? [];
     const said = errorId === undefined ? [] : programs.flatMap((one) => linesWith(one.log(), errorId));
     problems.push([fault, ...said].join('\n'));
@@ -267,6 +296,7 @@ async function subscribe(
 
 type Means = {
   readonly servers: Servers;
+  readonly steps: Steps;
   /** Resolves when every instance issues tokens after a promotion. */
   readonly promoted: () => Promise<void>;
   readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
@@ -278,10 +308,10 @@ type Absent = { readonly what: Meanwhile; readonly promotes: boolean };
 
 /** Resolves when the fault is over. */
 async function happen(fault: Fault, instance: Instance, means: Means): Promise<void> {
-  const { servers, start, below, promoted } = means;
+  const { servers, start, below, promoted, steps } = means;
   if (fault === 'kill' || fault === 'stop') {
     instance.program.kill(fault === 'kill' ? 'SIGKILL' : 'SIGTERM');
-    await instance.program.exited;
+    await steps.run('the end of an instance', STOPPED_WITHIN_MS, () => instance.program.exited, instance.program.log);
     const { program, announced } = await start(instance.env);
     Object.assign(instance, { program, url: announced.url });
   } else if (fault === 'pause') {

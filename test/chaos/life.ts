@@ -28,7 +28,14 @@ export function runSallyport(args: readonly string[], env: Readonly<Record<strin
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (log.length < LOG_MAX_LENGTH) log += text;
   });
-  const exited = new Promise<Exit>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }));
+    // It could not be started.
+    child.once('error', (error) => {
+      log += String(error);
+      resolve({ code: null, signal: null });
+    });
+  });
   return {
     firstLine: Promise.race([firstLine(child), exited.then(() => null)]),
     exited,

@@ -1,5 +1,6 @@
 /** Publishes for the kill test until the service is killed. After its restart, publishes unacknowledged events again. */
 import { EDGE } from '../support/client.ts';
+import { ANSWERED_WITHIN_MS, unanswered } from './answers.ts';
 import type { Publish, Sequence } from './history.ts';
 
 /** Where the service is in this life, and a token that it accepts. */
@@ -58,8 +59,9 @@ export function createPublisher(type: string, random: () => number): Publisher {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ events: events.map(({ body }) => body) }),
-    }).catch(() => null);
-    const text = await response?.text().catch(() => null);
+      signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
+    }).catch(unanswered('publishing', faults));
+    const text = await response?.text().catch(unanswered('publishing', faults));
     if (response == null || text == null) return false;
     if (response.status !== 202) {
       if (response.status !== 503) faults.push(`publishing was answered with ${response.status}: ${text}`);

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEnvelope } from '../../src/wire/envelope.ts';
 import { EDGE } from '../support/client.ts';
+import { ANSWERED_WITHIN_MS, unanswered } from './answers.ts';
 import type { Reading, Sequence } from './history.ts';
 import type { Door } from './publisher.ts';
 
@@ -32,8 +33,9 @@ export function createReader(webhooks: ReadonlyMap<string, string>, next: () => 
     const query = `after=${through.get(name) ?? -1}&limit=${LIMIT}&wait=${waitSeconds}`;
     const response = await fetch(`${url}${EDGE}/webhooks/${webhooks.get(name)}/records?${query}`, {
       headers: { authorization: `Bearer ${token}` },
-    }).catch(() => null);
-    const text = await response?.text().catch(() => null);
+      signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
+    }).catch(unanswered('reading', faults));
+    const text = await response?.text().catch(unanswered('reading', faults));
     if (response == null || text == null || response.status === 503) return null;
     const parsed = parseEnvelope(Buffer.from(text));
     if (response.status !== 200 || !parsed.ok) {

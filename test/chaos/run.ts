@@ -26,6 +26,7 @@ import { type Erasure, type History, type Kept, type Violation, violations } fro
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher, type Door } from './publisher.ts';
 import { type Kind, newSecret, orderOf, type Receiver, startReceivers } from './receivers.ts';
+import type { Steps } from './steps.ts';
 
 /** The work under way when the service, or the command beside it, is killed. */
 export const MOMENTS = [
@@ -54,7 +55,12 @@ export type ChaosReport = {
   readonly faults: readonly string[];
 };
 
-export type ChaosOptions = { readonly seed: number; readonly kills: number; tell(text: string): void };
+export type ChaosOptions = {
+  readonly seed: number;
+  readonly kills: number;
+  readonly steps: Steps;
+  tell(text: string): void;
+};
 
 const TYPE = 'chaos.happened';
 const KINDS: readonly Kind[] = ['plain', 'ordered', 'keyed', 'batched', 'encrypted', 'standard', 'oauth'];
@@ -72,6 +78,9 @@ const KILLED_AFTER_REPLY_MS = 10;
 /** A start is killed within this many times as long as the first one took. */
 const START_FACTOR = 1.2;
 const SETTLED_WITHIN_MS = 180_000;
+/** Starts and ends take at most some seconds. */
+const STARTED_WITHIN_MS = 60_000;
+const ENDED_WITHIN_MS = 120_000;
 const LOOK_MS = 200;
 const FAULT_LEVEL = 50;
 
@@ -85,7 +94,10 @@ type Stage = {
   readonly service: Program;
 };
 
-export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos(
+  t: TestContext,
+  { seed, kills: wanted, steps, tell }: ChaosOptions,
+): Promise<ChaosReport> {
   const random = randomNumbers(seed);
   const below = (end: number): number => Math.floor(random() * end);
   const { privateKey, publicKey } = await pgpKeyPair();
@@ -112,7 +124,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
     return running;
   };
   const ended = async (program: Program, moment: Moment): Promise<void> => {
-    const { signal } = await program.exited;
+    const { signal } = await steps.run(`the end by a kill (${moment})`, ENDED_WITHIN_MS, () => program.exited);
     if (signal === 'SIGKILL') kills[moment] += 1;
     faults.push(...faultLines(program.log()));
   };
@@ -163,7 +175,7 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
   /** Begins a life. Throws where the service does not start any more. */
   const live = async (): Promise<Stage> => {
     const service = run('serve', '--json');
-    const announced = await service.firstLine;
+    const announced = await steps.run('a start', STARTED_WITHIN_MS, () => service.firstLine, service.log);
     if (announced === null) throw new Error(`the service did not start again: ${service.log()}`);
     const { url } = JSON.parse(announced) as { url: string };
     return { webhooks, door: { url, token }, admin: createClient(url, token), service };
@@ -208,12 +220,12 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
     await killWithin(alive.service, moment, repliedTo ? KILLED_AFTER_REPLY_MS : KILLED_WITHIN_MS[moment]);
     over.abort();
     if (beside !== null) await killWithin(beside, moment, KILLED_WITHIN_MS.backup);
-    await Promise.all([publishing, meddling]);
+    await steps.run('requests to a service that is gone', ENDED_WITHIN_MS, () => Promise.all([publishing, meddling]));
   };
 
   // A stop keeps the compile cache, so every later start is as fast as in operation.
   stage.service.kill('SIGTERM');
-  await stage.service.exited;
+  await steps.run('the first stop', ENDED_WITHIN_MS, () => stage.service.exited, stage.service.log);
   const startedAt = performance.now();
   await liveAndDie('publish', await live());
   const startMs = START_FACTOR * (performance.now() - startedAt);
@@ -227,17 +239,19 @@ export async function runChaos(t: TestContext, { seed, kills: wanted, tell }: Ch
 
   receivers.acceptAll();
   const last = await live();
-  await publisher.finish(last.door);
+  await steps.run('publishing again', ENDED_WITHIN_MS, () => publisher.finish(last.door));
   const kept = new Map<Kind, Kept[]>();
   for (const [kind, { id }] of webhooks) {
-    const waiting = await stillPending(last.admin, id);
+    const waiting = await steps.run(`what is left of ${kind}`, 2 * SETTLED_WITHIN_MS, () =>
+      stillPending(last.admin, id),
+    );
     if (waiting !== null) {
       faults.push(`${kind}: still pending after ${SETTLED_WITHIN_MS / 1000} s: ${JSON.stringify(waiting)}`);
     }
     kept.set(kind, await listed(last.admin, id));
   }
   last.service.kill('SIGTERM');
-  const { code } = await last.service.exited;
+  const { code } = await steps.run('the last stop', ENDED_WITHIN_MS, () => last.service.exited, last.service.log);
   if (code !== 0) faults.push(`the last stop ended with ${code}`);
   faults.push(...faultLines(last.service.log()), ...publisher.faults, ...receivers.problems);
   faults.push(...(await databaseFaults(join(dataDir, DATABASE_FILE))));

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { EDGE, tokenFor } from '../support/client.ts';
+import { ANSWERED_WITHIN_MS, unanswered } from './answers.ts';
 import type { Sequence, TokenLife } from './history.ts';
 
 export type TokenClients = {
@@ -10,6 +11,8 @@ export type TokenClients = {
   workUntil(signal: AbortSignal): Promise<void>;
   /** Tries every token again whose life was not over at the last time. */
   tryAll(): Promise<void>;
+  /** Requests that were never answered. */
+  readonly faults: readonly string[];
 };
 
 /** Tokens that nobody revokes: each is tried again every time. */
@@ -24,13 +27,15 @@ export function createTokenClients(
   { urlOf, next, random }: { urlOf(): string; next(): Sequence; random(): number },
 ): TokenClients {
   const lives: Life[] = [];
+  const faults: string[] = [];
   let open: Life[] = [];
 
   const tryAt = async (url: string, life: Life): Promise<void> => {
     const askedAt = next();
     const response = await fetch(`${url}${EDGE}/event-types?limit=1`, {
       headers: { authorization: `Bearer ${life.token}` },
-    }).catch(() => null);
+      signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
+    }).catch(unanswered('trying a token', faults));
     await response?.arrayBuffer().catch(() => undefined);
     if (response?.status === 200 || response?.status === 401)
       life.tries = [...life.tries, { askedAt, answeredAt: next(), passed: response.status === 200 }];
@@ -42,7 +47,8 @@ export function createTokenClients(
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
       body: new URLSearchParams({ token: life.token }),
-    }).catch(() => null);
+      signal: AbortSignal.timeout(ANSWERED_WITHIN_MS),
+    }).catch(unanswered('revoking a token', faults));
     await response?.arrayBuffer().catch(() => undefined);
     if (response?.status === 200) life.revokedAt = next();
     return life.revokedAt !== null;
@@ -64,6 +70,7 @@ export function createTokenClients(
 
   return {
     tokens: lives,
+    faults,
     workUntil: async (signal) => {
       while (!signal.aborted) {
         await live(signal);

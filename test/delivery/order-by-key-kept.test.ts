@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import type { Erasure } from '../../src/store/port/events.ts';
 import { type Connected, type Dispatching, isDrained, openDispatching, TYPE, until } from '../support/dispatching.ts';
 import { count, DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
+import { openClient } from '../support/postgres.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
-import { onPostgres } from '../support/store.ts';
+import { execute, onPostgres } from '../support/store.ts';
 
 repeats('postgres');
 
@@ -81,6 +83,148 @@ describe('order by key', () => {
       assert.deepEqual(sent, [3, 4]);
       assert.deepEqual(await d.rows('SELECT pending_records FROM webhook_position'), [{ pending_records: 0 }]);
     });
+
+  it('gives no key to a row that is written after the erasure', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: BY_KEY });
+    const { at, number } = connected;
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    await d.publishMany(1);
+    const dispatcher = await d.start();
+    await until('the first attempt, before which one request is sent at a time', () => isDrained(d));
+    at.answer(async () => {
+      await mayAnswer;
+      return { status: 200 };
+    });
+    await publish(d, [{ key: 'order-17', subject: 'john' }]);
+    await at.next();
+    await at.next();
+    await publish(d, [
+      { key: 'order-17', subject: 'jane' },
+      { key: 'order-17', subject: 'jane' },
+      { key: 'order-18', subject: 'jack' },
+      { key: 'order-17', subject: 'jack' },
+    ]);
+    await at.next();
+    assert.equal(await count(d, 'batch', 'first_offset > 1'), 0);
+    await d.erasures.erase({ subject: 'jane' }, ACTOR);
+    await until('the records of Jane', async () => {
+      d.advance(1000);
+      assert.equal(await count(d, 'batch', "first_offset IN (2, 3) AND order_key <> ''"), 0);
+      const [row] = await d.rows(`
+        SELECT sum(last_offset - first_offset + 1) AS n FROM batch WHERE first_offset IN (2, 3) AND state = 'discarded'`);
+      return Number(row?.n) === 2;
+    });
+    assert.deepEqual(await statesOf(d, connected), [
+      'delivered',
+      'pending',
+      'discarded',
+      'discarded',
+      'pending',
+      'pending',
+    ]);
+    answer();
+    await until('the end', () => isDrained(d));
+    await dispatcher.stop();
+    assert.deepEqual(await statesOf(d, connected), [
+      'delivered',
+      'delivered',
+      'discarded',
+      'discarded',
+      'delivered',
+      'delivered',
+    ]);
+    assert.deepEqual(await d.rows(`SELECT pending_records FROM webhook_position WHERE webhook_number = ${number}`), [
+      { pending_records: 0 },
+    ]);
+  });
+
+  it('discards a row that got its key while the events were overwritten', async (t) => {
+    const d = await openDispatching(t);
+    const { number } = await d.connect({ webhook: BY_KEY });
+    await publish(d, [
+      { key: 'order-17', subject: 'jane' },
+      { key: 'order-18', subject: 'jack' },
+    ]);
+    const { erasures } = d.store;
+    const erasure = { id: d.ids.uuid(), subject: 'jane', actor: 'service', startedAt: d.clock() };
+    await erasures.begin(erasure, d.entry());
+    const begun = async (): Promise<Erasure> => (await erasures.get(erasure.id)) ?? assert.fail();
+    const insert = `
+      INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, order_key)
+      VALUES (${number}, 0, 0, 'a', 'pending', 0, 0, 'order-17'), (${number}, 1, 1, 'b', 'pending', 0, 0, 'order-18')`;
+    let discarding: Promise<unknown>;
+    if (onPostgres) {
+      // Another instance is writing the rows: its transaction saw the events before.
+      const writer = await openClient(t, d.path);
+      await writer.query('BEGIN');
+      await writer.query(insert);
+      assert.ok((await erasures.step(await begun(), 10)).done);
+      let isOver = false;
+      discarding = erasures.discardWaiting(await begun(), -1, 10).then(() => {
+        isOver = true;
+      });
+      await until('the lock', async () => {
+        const held = await d.rows("SELECT 1 FROM pg_locks WHERE relation = 'batch'::regclass AND NOT granted");
+        return held.length > 0;
+      });
+      assert.ok(!isOver);
+      await writer.query('COMMIT');
+    } else {
+      assert.ok((await erasures.step(await begun(), 10)).done);
+      await execute(d, insert);
+      discarding = erasures.discardWaiting(await begun(), -1, 10);
+    }
+    await discarding;
+    assert.deepEqual(await d.rows('SELECT id, state, order_key FROM batch ORDER BY id'), [
+      { id: 'a', state: 'discarded', order_key: null },
+      { id: 'b', state: 'pending', order_key: 'order-18' },
+    ]);
+    assert.equal((await begun()).deliveriesDiscarded, 1);
+  });
+
+  it('gives a row no key that was read before the erasure', async (t) => {
+    const d = await openDispatching(t);
+    const { at, number } = await d.connect({ webhook: BY_KEY });
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    at.answer(async () => {
+      await mayAnswer;
+      return { status: 200 };
+    });
+    await publish(d, [
+      { key: 'order-17', subject: 'jane' },
+      { key: 'order-18', subject: 'jack' },
+    ]);
+    const later = d.clock() + HOUR_MS;
+    await execute(
+      d,
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
+       VALUES (${number}, 0, 0, 'a', 'pending', 1, 0, ${later}), (${number}, 1, 1, 'b', 'pending', 1, 0, ${later})`,
+      'UPDATE webhook_position SET pending_records = 2',
+    );
+    const { store } = d;
+    let isErased = false;
+    const settle: typeof store.settlements.settle = async (settlement) => {
+      const { labelled = [] } = settlement;
+      if (labelled.length > 0 && !isErased) {
+        await d.erasures.erase({ subject: 'jane' }, ACTOR);
+        isErased = true;
+      }
+      await store.settlements.settle(settlement);
+    };
+    await d.start({ store: { ...store, settlements: { ...store.settlements, settle } } });
+    await until('the keys', async () => (await count(d, 'batch', 'order_key IS NOT NULL')) === 2);
+    const rows = 'SELECT id, order_key, next_attempt_at FROM batch ORDER BY id';
+    assert.ok(isErased);
+    assert.deepEqual(await d.rows(rows), [
+      { id: 'a', order_key: '', next_attempt_at: later },
+      { id: 'b', order_key: 'order-18', next_attempt_at: null },
+    ]);
+    answer();
+    d.advance(HOUR_MS);
+    await until('the end', () => isDrained(d));
+    assert.equal(await count(d, 'batch', "id = 'a' AND state = 'discarded'"), 1);
+  });
 
   it('keeps records that wait for their key longer than the retention, and sends them in order', async (t) => {
     const d = await openDispatching(t);

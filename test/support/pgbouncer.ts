@@ -12,6 +12,9 @@ import { freePort } from './free-port.ts';
 import { onPath } from './on-path.ts';
 import { type Cluster, serverUser } from './postgres.ts';
 
+const LISTENS_WITHIN_MS = 30_000;
+const ENDS_WITHIN_MS = 5000;
+
 export type PgBouncer = {
   readonly port: number;
   url(database: string): string;
@@ -58,12 +61,25 @@ server_login_retry = 0.2
     running = spawn(program, [file], { ...user, cwd: folder, stdio: 'ignore' });
     // The process may end while it runs.
     running.unref();
-    while (!(await isListening(port))) await pause(20);
+    running.once('error', () => undefined);
+    const giveUpAt = performance.now() + LISTENS_WITHIN_MS;
+    while (!(await isListening(port))) {
+      const how = running.exitCode ?? running.signalCode;
+      if (how !== null) throw new Error(`PgBouncer ended with ${how}`);
+      if (performance.now() > giveUpAt)
+        throw new Error(`PgBouncer does not listen within ${LISTENS_WITHIN_MS / 1000} s`);
+      await pause(20);
+    }
   };
   const stop = async (): Promise<void> => {
+    // It may have ended by itself, and tells so once.
+    if (running.exitCode !== null || running.signalCode !== null) return;
     const ended = once(running, 'exit');
     running.kill('SIGTERM');
+    // Later versions wait for their clients.
+    const timer = setTimeout(() => running.kill('SIGKILL'), ENDS_WITHIN_MS);
     await ended;
+    clearTimeout(timer);
   };
   await start();
   return {

@@ -16,6 +16,10 @@ import { freePort } from './free-port.ts';
 const PROGRAMS = ['/usr/lib/postgresql/15/bin', '/usr/lib/postgresql/16/bin', '/usr/lib/postgresql/17/bin'];
 const ROLE = 'sallyport';
 const DAY_MS = 86_400_000;
+/** A program of PostgreSQL, the start of a server, and a connection to it. One that stands still answers nothing. */
+const PROGRAM_WITHIN_MS = 120_000;
+const READY_WITHIN_MS = 120_000;
+const CONNECTED_WITHIN_MS = 5000;
 
 export type Cluster = {
   readonly host: string;
@@ -100,17 +104,31 @@ async function runServer(place: Place, settings: Readonly<Record<string, string>
     });
     // The process may end while the server runs.
     server.unref();
+    server.once('error', () => undefined);
     await untilReady(url('postgres'), server);
   };
   const stop = (): void => {
-    spawnSync(join(programs, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w'], { ...user, cwd: folder });
+    const args = ['stop', '-D', data, '-m', 'immediate', '-w'];
+    spawnSync(join(programs, 'pg_ctl'), args, {
+      ...user,
+      cwd: folder,
+      timeout: PROGRAM_WITHIN_MS,
+      killSignal: 'SIGKILL',
+    });
     rmSync(folder, { recursive: true, force: true });
   };
   const run = (program: string, ...args: string[]): Promise<void> =>
     new Promise((resolve, reject) => {
-      const child = spawn(join(programs, program), args, { ...user, cwd: folder, stdio: 'ignore' });
-      child.once('exit', (code) =>
-        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code}`)),
+      const child = spawn(join(programs, program), args, {
+        ...user,
+        cwd: folder,
+        stdio: 'ignore',
+        timeout: PROGRAM_WITHIN_MS,
+        killSignal: 'SIGKILL',
+      });
+      child.once('error', reject);
+      child.once('exit', (code, signal) =>
+        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code ?? signal}`)),
       );
     });
   const control = (...args: string[]): Promise<void> => run('pg_ctl', '-D', data, '-w', '-s', ...args);
@@ -169,9 +187,16 @@ function userNamed(name: string): { uid: number; gid: number } {
 }
 
 async function untilReady(url: string, server: ChildProcess): Promise<void> {
+  const giveUpAt = performance.now() + READY_WITHIN_MS;
   for (;;) {
-    if (server.exitCode !== null) throw new Error(`the server ended with ${server.exitCode}`);
-    const client = new pg.Client({ connectionString: url });
+    if (server.pid === undefined) throw new Error('the server could not be started');
+    const how = server.exitCode ?? server.signalCode;
+    if (how !== null) throw new Error(`the server ended with ${how}`);
+    if (performance.now() > giveUpAt)
+      throw new Error(`the server takes no connection within ${READY_WITHIN_MS / 1000} s`);
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECTED_WITHIN_MS });
+    // The server may end right after it took the connection.
+    client.on('error', () => undefined);
     try {
       await client.connect();
       return;

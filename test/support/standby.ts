@@ -25,8 +25,11 @@ export async function addWaitedFor(t: TestContext, primary: Cluster): Promise<Wa
   const standby = await primary.addStandby(network.port);
   let isFrozen = false;
   cleanUp(t, () => {
-    if (isFrozen) standby.thaw();
-    standby.stop();
+    try {
+      if (isFrozen) standby.thaw();
+    } finally {
+      standby.stop();
+    }
   });
   await waitForStandbys(primary, true);
   await untilConfirmed(primary);
@@ -58,16 +61,30 @@ export async function startWaitedFor(t: TestContext): Promise<WaitedFor & { read
   return { ...(await addWaitedFor(t, primary)), primary };
 }
 
+/** A server that stands still answers nothing, and closes no connection either. */
+const CONNECTED_WITHIN_MS = 10_000;
+const ANSWERED_WITHIN_MS = 30_000;
+const CLOSED_WITHIN_MS = 2000;
+/** A standby that follows again, or processes that wait for it. */
+const ROWS_WITHIN_MS = 90_000;
+
 /** Runs SQL at a server on a connection of its own. */
 export async function runAt(server: Cluster, ...sql: readonly string[]): Promise<pg.QueryResult[]> {
-  const client = new pg.Client({ connectionString: server.url('postgres') });
+  const client = new pg.Client({
+    connectionString: server.url('postgres'),
+    connectionTimeoutMillis: CONNECTED_WITHIN_MS,
+    query_timeout: ANSWERED_WITHIN_MS,
+  });
+  // The server may end between two queries. The next query fails then.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     const results: pg.QueryResult[] = [];
     for (const text of sql) results.push(await client.query(text));
     return results;
   } finally {
-    await client.end();
+    const ended = client.end().catch(() => undefined);
+    await Promise.race([ended, pause(CLOSED_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 
@@ -88,9 +105,16 @@ export async function untilWaiting(server: Cluster, count = 1): Promise<number[]
 }
 
 async function untilRows(server: Cluster, sql: string, count = 1): Promise<pg.QueryResult['rows']> {
+  const giveUpAt = performance.now() + ROWS_WITHIN_MS;
   for (;;) {
     const [found] = await runAt(server, sql);
     if (found !== undefined && found.rows.length >= count) return found.rows;
+    if (performance.now() > giveUpAt) {
+      const [replication] = await runAt(server, 'SELECT application_name, state, sync_state FROM pg_stat_replication');
+      throw new Error(
+        `less than ${count} rows within ${ROWS_WITHIN_MS / 1000} s: ${sql}; standbys: ${JSON.stringify(replication?.rows)}`,
+      );
+    }
     await pause(20);
   }
 }

@@ -345,6 +345,7 @@ async function keepHouse(
   await store.erasures.begin(erasure, entry());
   await store.erasures.open();
   await steps(async () => store.erasures.step((await store.erasures.get(erasure.id)) ?? assert.fail(), 100));
+  await store.erasures.discardWaiting((await store.erasures.get(erasure.id)) ?? assert.fail(), -1, 100);
   await store.erasures.finish(erasure.id, clock(), entry());
   await store.erasures.forgetCopies();
   store.usage.count(null, { events: 1 }, clock());

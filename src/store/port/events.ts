@@ -93,6 +93,11 @@ export type ErasureStore = {
   open(): Promise<Pick<Erasure, 'id' | 'subject'>[]>;
   /** Overwrites up to `limit` more events. Throws `StaleWrite` if another process did so first. */
   step(erasure: Erasure, limit: number): Promise<StepResult>;
+  /**
+   * After the last step: discards the batches that wait for their ordering keys and carry nothing but its data, of up to `limit` events
+   * after `after` (-1 at first) and through `reached`. From then on no row gets a key of these events.
+   */
+  discardWaiting(erasure: Erasure, after: number, limit: number): Promise<StepResult & { readonly reached: number }>;
   /** Throws `StaleWrite` if another process finished it. */
   finish(id: string, at: number, audit: AuditEntry): Promise<void>;
   /** Removes the copies that the database keeps beside its tables. Returns false if another process is reading them: try again later. */

@@ -11,10 +11,14 @@ import type { PostgresDatabase } from './driver/postgres.ts';
 // An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
 // which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.
 const LOCK_ATTEMPTS: Statement = { sql: 'LOCK TABLE attempt IN SHARE ROW EXCLUSIVE MODE', params: {} };
+// A settlement that began before the events were erased gives a waiting batch its row with the key. Alone in its transaction: a settlement
+// locks the batches first and the attempts last.
+const AWAIT_SETTLEMENTS: Statement = { sql: 'LOCK TABLE batch IN SHARE MODE', params: {} };
 
 export function erasureStore(db: PostgresDatabase): ErasureStore {
   return sharedErasureStore(db, {
     first: [LOCK_ATTEMPTS],
+    barrier: [AWAIT_SETTLEMENTS],
     last: async () => [],
     forgetCopies: db.forgetOverwritten,
   });

@@ -49,6 +49,7 @@ const RECEIVERS = (schema: string): string => `
 const ORDER_BY_KEY = (schema: string): string => `
   ALTER TABLE event ADD COLUMN ordering_key text COLLATE "C";
   ${statementOf(schema, 'CREATE INDEX event_of_key')}
+  ${statementOf(schema, 'CREATE INDEX event_of_audience_key')}
   ${altered(schema, 'batch', { added: 'order_key' })}
   ${statementOf(schema, 'CREATE INDEX batch_order_key')}`;
 

@@ -474,6 +474,8 @@ CREATE INDEX event_of_type ON event (type, key);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
 -- Events of one ordering key, newest first. Events without one do not pay for it.
 CREATE INDEX event_of_key ON event (ordering_key, key) WHERE ordering_key IS NOT NULL;
+-- The same of one audience, so that a customer's search does not read what others have. Events of the operator alone do not pay for it.
+CREATE INDEX event_of_audience_key ON event (audience, ordering_key, key) WHERE ordering_key IS NOT NULL AND audience <> '';
 -- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event ((CAST(data AS json) ->> 'webhookId'), key) WHERE type LIKE 'webhook.%';
 

@@ -60,7 +60,8 @@ const ERASE_ANSWERS = `
   UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
 
 // A batch that waits for its key has a copy of the key. If it carries only data of this person, it is discarded now rather than at its
-// turn. The key of another batch is that of other people's records too. Index: outbox_event, and the primary key of the batches.
+// turn. The key of another batch is that of other people's records too. A batch that a process has in memory gets its row without the key
+// once its events are erased (`settlement.ts`). Index: outbox_event, and the primary key of the batches.
 const WAITING = `
   SELECT DISTINCT b.webhook_number, b.first_offset
   FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN batch AS b
@@ -111,6 +112,8 @@ type ErasedRows = {
 export type CopyRemoval = {
   /** The first and last statements of a step's transaction. */
   readonly first: readonly Statement[];
+  /** A transaction that waits for the settlements in progress: they may not have seen what was erased. */
+  readonly barrier: readonly Statement[];
   last(erased: ErasedRows): Promise<readonly Statement[]>;
   /** As `ErasureStore.forgetCopies`. */
   forgetCopies(): Answer<boolean>;
@@ -126,6 +129,8 @@ export function erasureStore(database: Database, copies: CopyRemoval): ErasureSt
     },
     open: async () => (await database.all(OPEN, {})).map((row) => readRow(row)),
     step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit, copies)),
+    discardWaiting: (erasure, after, limit) =>
+      measured(database, (db) => discardWaiting(db, erasure, after, limit, copies)),
     finish: async (id, at, audit) =>
       void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
     forgetCopies: async () => copies.forgetCopies(),
@@ -145,9 +150,6 @@ async function step(
   const answered = (await db.all(ANSWERED, params)).map(({ key }) => Number(key));
   const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
   const reached = done ? through : (keys.at(-1) ?? through);
-  // A transaction of its own: a settlement locks its batches before the attempts, and the other one locks the attempts first.
-  const discarding = await discardingWaiting(db, { ...params, subject, through }, at);
-  if (discarding.length > 0) await db.commit(discarding);
   await db.commit([
     ...copies.first,
     { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
@@ -157,6 +159,22 @@ async function step(
     ...(await copies.last({ events: erased, attempts: answered, at })),
   ]);
   return { done, rows: keys.length };
+}
+
+/** Transactions of their own: a settlement locks its batches before the attempts, and a step locks the attempts first. */
+async function discardWaiting(
+  db: Database,
+  { subject, through, startedAt: at }: Erasure,
+  after: number,
+  limit: number,
+  { barrier }: CopyRemoval,
+): Promise<Omit<StepResult, 'took'> & { readonly reached: number }> {
+  if (after < 0 && barrier.length > 0) await db.commit(barrier);
+  const keys = (await db.all(EVENTS, { subject, after, through, limit })).map(({ key }) => Number(key));
+  const discarding = await discardingWaiting(db, { keys: JSON.stringify(keys), subject, through }, at);
+  if (discarding.length > 0) await db.commit(discarding);
+  const done = keys.length < limit;
+  return { done, rows: keys.length, reached: done ? through : (keys.at(-1) ?? through) };
 }
 
 /** The statements that discard the batches that wait for their keys and carry nothing but data of the erasure. */

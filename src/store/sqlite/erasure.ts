@@ -10,6 +10,8 @@ const EVENT: RowLayout = { table: 'event', columns: EVENT_COLUMNS.split(', ') };
 export function erasureStore(db: SqliteDatabase): ErasureStore {
   return sharedErasureStore(db, {
     first: [],
+    // One write at a time.
+    barrier: [],
     last: async ({ events, attempts, at }) => [
       ...(await overwriteLeftovers(db, EVENT, events, {
         data: null,

@@ -32,6 +32,7 @@ import {
   placesInState,
   placesOfEvent,
   placesOfEvents,
+  placesOfOrderingKey,
   placesOfWebhooks,
 } from './delivery-places.ts';
 import { failures, lastAttempts } from './outcomes.ts';
@@ -158,7 +159,7 @@ async function withResponse(
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
 async function placesFor(db: Database, filter: Filter, before: DeliveryAddress | null): Promise<Places> {
   const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, orderingKey, eventType } = filter;
-  const { offsets: named } = filter;
+  const { offsets: named, audience = null } = filter;
   const inLog = webhookNumber ?? null;
   if (eventId !== undefined) {
     const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
@@ -177,7 +178,11 @@ async function placesFor(db: Database, filter: Filter, before: DeliveryAddress |
     if ((filter.keys ?? []).length > 0) return found;
   }
   if (isOfAll && subject !== undefined) return events('subject', subject);
-  if (isOfAll && orderingKey !== undefined) return events('key', orderingKey);
+  if (orderingKey !== undefined) {
+    if (audience === null) return events('key', orderingKey);
+    const numbers = inLog === null ? (among ?? []) : [inLog];
+    return placesOfOrderingKey(db, { customerId: audience, orderingKey, among: numbers }, await keys());
+  }
   if (isOfAll && state === 'discarded') return events('erased', null);
   const indexed = state === 'dead' || state === 'pending' ? state : null;
   if (isOfAll && eventType !== undefined && indexed === null) return events('type', eventType);

@@ -4,9 +4,10 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { EVERYONE } from '../../../domain/event.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
-import type { Database, Parameters } from '../../port/database.ts';
+import type { Database, Parameters, Row } from '../../port/database.ts';
 import type { FoundOffsets } from '../../port/deliveries.ts';
 import { LOG_DISORDER_RECORDS } from './limits.ts';
 
@@ -16,6 +17,9 @@ const WEBHOOKS_AT_ONCE = 50;
 
 /** Positions that such a list reads at a time at most. */
 const PLACES_AHEAD = 5000;
+
+/** Pairs of an event and a webhook that a customer's search by ordering key looks up at a time. */
+const PAIRS_AT_ONCE = 5000;
 
 /** A record by its event's key and its offset in a webhook's log. Webhook 0: the event is in no log, or not in the requested one. */
 export type Place = { readonly key: number; readonly webhookNumber: number; readonly offset: number };
@@ -57,6 +61,15 @@ const OF_EVENT = `
   WHERE o.event_key = @from AND (o.event_key, o.webhook_number, o.record_offset) < (@key, @webhookNumber, @offset)
     AND o.webhook_number IN (SELECT n.value FROM numbers(@among) AS n)
   ORDER BY o.event_key DESC, o.webhook_number DESC, o.record_offset DESC LIMIT @limit`;
+// Indexes: event_of_audience_key, and outbox_event with a seek for each event and webhook. Neither reads what others have.
+const OF_AUDIENCE_KEY = `
+  SELECT key FROM event INDEXED BY event_of_audience_key
+  WHERE audience = @audience AND audience <> '' AND ordering_key = @orderingKey AND key >= @from AND key <= @through
+  ORDER BY key DESC LIMIT @limit`;
+const OF_EVENTS = `
+  SELECT o.event_key, o.webhook_number, o.record_offset
+  FROM numbers(@keys) AS k CROSS JOIN numbers(@among) AS n CROSS JOIN outbox AS o INDEXED BY outbox_event
+  WHERE o.event_key = k.value AND o.webhook_number = n.value`;
 const IN_LOG = `
   SELECT event_key, webhook_number, record_offset FROM outbox
   WHERE webhook_number = @webhookNumber AND record_offset >= @from AND record_offset < @below
@@ -131,6 +144,43 @@ export function placesInAllLogs(db: Database, { from, before }: KeyRange): Place
 export function placesOfEvent(db: Database, among: readonly number[], { from, before }: KeyRange): Places {
   const numbers = JSON.stringify(among);
   return readOn(db, OF_EVENT, before, (last) => ({ ...last, from, among: numbers }));
+}
+
+/** The records of a customer's events with an ordering key in the logs of some of its webhooks, newest first. */
+export function placesOfOrderingKey(
+  db: Database,
+  asked: { readonly customerId: string; readonly orderingKey: string; readonly among: readonly number[] },
+  { from, before }: KeyRange,
+): Places {
+  const { customerId, orderingKey, among } = asked;
+  const numbers = JSON.stringify(among);
+  let through = before.key;
+  let ahead: Place[] = [];
+  const read = async (limit: number): Promise<Place[]> => {
+    const found = await Promise.all(
+      [customerId, EVERYONE].map((audience) =>
+        db.all(OF_AUDIENCE_KEY, { audience, orderingKey, from, through, limit }),
+      ),
+    );
+    const keys = found
+      .flat()
+      .map(({ key }) => Number(key))
+      .sort((a, b) => b - a)
+      .slice(0, limit);
+    through = keys.length < limit ? -1 : (keys.at(-1) ?? 0) - 1;
+    const rows = keys.length === 0 ? [] : await db.all(OF_EVENTS, { keys: JSON.stringify(keys), among: numbers });
+    const places = rows.map(placeOfRow);
+    const isIn = new Set(places.map(({ key }) => key));
+    // An event that is in none of the logs counts as examined, too.
+    const others = keys.filter((key) => !isIn.has(key)).map((key) => ({ key, webhookNumber: 0, offset: 0 }));
+    return [...places, ...others].filter((place) => comparePlaces(before, place) < 0).sort(comparePlaces);
+  };
+  return async (limit) => {
+    const size = Math.max(1, Math.min(limit, Math.floor(PAIRS_AT_ONCE / Math.max(among.length, 1))));
+    // The first event may have only places before the page.
+    while (ahead.length === 0 && through >= from) ahead = await read(size);
+    return ahead.splice(0, limit);
+  };
 }
 
 /** One webhook's records, newest offset first. */
@@ -258,13 +308,17 @@ function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Pl
     if (done) return [];
     const rows = await db.all(sql, { ...paramsAfter(last), limit });
     done = rows.length < limit;
-    const places = rows.map((row) => ({
-      key: Number(row.event_key),
-      webhookNumber: Number(row.webhook_number ?? 0),
-      offset: Number(row.record_offset ?? 0),
-    }));
+    const places = rows.map(placeOfRow);
     last = places.at(-1) ?? last;
     return places;
+  };
+}
+
+function placeOfRow(row: Row): Place {
+  return {
+    key: Number(row.event_key),
+    webhookNumber: Number(row.webhook_number ?? 0),
+    offset: Number(row.record_offset ?? 0),
   };
 }
 

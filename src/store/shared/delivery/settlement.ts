@@ -42,14 +42,28 @@ const INSERT_DELIVERED = `
   SELECT p.webhook_number, CAST(sent.value ->> 0 AS BIGINT), CAST(sent.value ->> 1 AS BIGINT), sent.value ->> 2, 'delivered', 1, 0, @at,
     @now
   FROM webhook_progress AS p CROSS JOIN tuples(@batches) AS sent WHERE p.webhook_number = @webhookNumber`;
+// The keys were read earlier. If all events of a row that had its key are erased, it gets none, and is due: nothing of it is sent.
+const HAS_KEY = (first: string, last: string, key: string): string => `
+  EXISTS (SELECT 1 FROM outbox AS o CROSS JOIN event AS e
+    WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN ${first} AND ${last}
+      AND e.key = o.event_key AND e.ordering_key = ${key})`;
 const INSERT_RUNS = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, updated_at,
     order_key)
-  SELECT p.webhook_number, CAST(run.value ->> 0 AS BIGINT), CAST(run.value ->> 1 AS BIGINT), run.value ->> 2, 'pending', @attemptCount,
-    @contentRefusals, CAST(run.value ->> 4 AS BIGINT), @now, run.value ->> 3
-  FROM webhook_progress AS p CROSS JOIN tuples(@runs) AS run WHERE p.webhook_number = @webhookNumber`;
+  SELECT p.webhook_number, run.first_offset, run.last_offset, run.id, 'pending', @attemptCount, @contentRefusals,
+    CASE WHEN ${HAS_KEY('run.first_offset', 'run.last_offset', 'run.order_key')} THEN run.due_at ELSE coalesce(run.due_at, @now) END,
+    @now,
+    CASE WHEN ${HAS_KEY('run.first_offset', 'run.last_offset', 'run.order_key')} THEN run.order_key ELSE '' END
+  FROM webhook_progress AS p CROSS JOIN (
+    SELECT CAST(value ->> 0 AS BIGINT) AS first_offset, CAST(value ->> 1 AS BIGINT) AS last_offset, value ->> 2 AS id,
+      value ->> 3 AS order_key, CAST(value ->> 4 AS BIGINT) AS due_at
+    FROM tuples(@runs) AS asked) AS run
+  WHERE p.webhook_number = @webhookNumber`;
 const LABEL = `
-  UPDATE batch SET order_key = @orderKey, next_attempt_at = CAST(@dueAt AS BIGINT)
+  UPDATE batch SET
+    order_key = CASE WHEN ${HAS_KEY('first_offset', 'last_offset', '@orderKey')} THEN @orderKey ELSE '' END,
+    next_attempt_at = CASE WHEN ${HAS_KEY('first_offset', 'last_offset', '@orderKey')} THEN CAST(@dueAt AS BIGINT)
+      ELSE coalesce(CAST(@dueAt AS BIGINT), next_attempt_at, @now) END
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND order_key IS NULL`;
 const REPLACE = `
   DELETE FROM batch
@@ -181,7 +195,7 @@ function keyStatements({ webhookNumber, parked = [], labelled = [], now }: Settl
       const [run] = runs;
       const row = { webhookNumber, firstOffset, id };
       if (runs.length === 1 && run !== undefined)
-        return [{ sql: LABEL, params: { ...row, orderKey: run.orderKey, dueAt: run.dueAt }, expectChanges: 1 }];
+        return [{ sql: LABEL, params: { ...row, orderKey: run.orderKey, dueAt: run.dueAt, now }, expectChanges: 1 }];
       const tried = { webhookNumber, attemptCount: attemptNumber - 1, contentRefusals, now };
       return [{ sql: REPLACE, params: row, expectChanges: 1 }, insertRuns(runs, tried)];
     }),

@@ -72,6 +72,7 @@ const RECEIVERS = (schema: string): string => `
 const ORDER_BY_KEY = (schema: string): string => `
   ALTER TABLE event ADD COLUMN ordering_key TEXT;
   ${statementOf(schema, 'CREATE INDEX event_of_key')}
+  ${statementOf(schema, 'CREATE INDEX event_of_audience_key')}
   ${rebuilt(schema, 'batch', { defaults: 'order_key' })}`;
 
 export const MIGRATIONS: readonly Migration[] = [
