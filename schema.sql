@@ -2,7 +2,7 @@
 -- Times are integer milliseconds since 1970 (UTC), and their names end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that the service uses is a BLOB, encrypted with the master key (AES-256-GCM). A secret that is only compared is a
 -- `*_hash` (SHA-256).
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- Facts about this database, for example a sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (

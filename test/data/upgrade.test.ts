@@ -4,6 +4,7 @@ import { it } from 'node:test';
 import { completeConfig } from '../../src/config/config.ts';
 import { migrateDatabase } from '../../src/data/postgres.ts';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
+import { SCHEMA_VERSION } from '../../src/store/postgres/schema.ts';
 import { messageIds, TYPE, until } from '../support/dispatching.ts';
 import { toEarlierSchema } from '../support/earlier-schema.ts';
 import { connect, makeEventType, publish, readWebhook, sharedCertificates, startJourney } from '../support/journey.ts';

@@ -49,7 +49,6 @@ const RECEIVERS = (schema: string): string => `
 const ORDER_BY_KEY = (schema: string): string => `
   ALTER TABLE event ADD COLUMN ordering_key text COLLATE "C";
   ${statementOf(schema, 'CREATE INDEX event_of_key')}
-  ${statementOf(schema, 'CREATE INDEX event_of_audience_key')}
   ${altered(schema, 'batch', { added: 'order_key' })}
   ${statementOf(schema, 'CREATE INDEX batch_order_key')}`;
 
@@ -83,6 +82,14 @@ export const MIGRATIONS: readonly Migration[] = [
     get sql() {
       const schema = readAsset('postgres/schema.sql');
       return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
+    },
+  },
+  {
+    version: 3,
+    // Earlier programs do not look for the index.
+    oldestProgram: 2,
+    get sql() {
+      return statementOf(readAsset('postgres/schema.sql'), 'CREATE INDEX event_of_audience_key');
     },
   },
 ];

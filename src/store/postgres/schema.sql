@@ -11,7 +11,7 @@ CREATE TABLE schema_change (
   applied_at     bigint NOT NULL
 );
 INSERT INTO schema_change (version, oldest_program, applied_at)
-VALUES (2, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
+VALUES (3, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
 
 -- The SHA-256 of a text, which chains the entries of the audit log.
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -72,7 +72,6 @@ const RECEIVERS = (schema: string): string => `
 const ORDER_BY_KEY = (schema: string): string => `
   ALTER TABLE event ADD COLUMN ordering_key TEXT;
   ${statementOf(schema, 'CREATE INDEX event_of_key')}
-  ${statementOf(schema, 'CREATE INDEX event_of_audience_key')}
   ${rebuilt(schema, 'batch', { defaults: 'order_key' })}`;
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -82,6 +81,13 @@ export const MIGRATIONS: readonly Migration[] = [
     get sql() {
       const schema = readAsset('schema.sql');
       return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
+    },
+  },
+  {
+    from: 2,
+    to: 3,
+    get sql() {
+      return statementOf(readAsset('schema.sql'), 'CREATE INDEX event_of_audience_key');
     },
   },
 ];
