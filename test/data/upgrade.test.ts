@@ -65,7 +65,7 @@ it('deliveries of version 1 go on after the upgrade', async (t) => {
   if (databaseUrl !== null)
     assert.deepEqual(await migrateDatabase(completeConfig({ dataDir: service.dataDir, databaseUrl }), Date.now()), {
       from: 1,
-      to: 2,
+      to: SCHEMA_VERSION,
     });
   const after = await startService(t, { after: service, ca: sharedCertificates().ca });
   const later = await publish(after.admin, TYPE, { n: 5 });
