@@ -58,6 +58,7 @@ export async function startService(
   const credentials =
     clientId === undefined || clientSecret === undefined ? options.credentials : { clientId, clientSecret };
   if (credentials === undefined) throw new Error(`${dataDir} is not new, and its credentials were not given`);
+  if (clientId !== undefined) await allowADay(url, credentials);
   const token = (await requestToken(url, credentials)).access_token;
   return {
     url,
@@ -69,6 +70,14 @@ export async function startService(
     adminToken: token,
     stop: () => stopService(running),
   };
+}
+
+/** Of a new service, which has one application. By default a token is valid for an hour, and some measurements take longer. */
+async function allowADay(url: string, credentials: Credentials): Promise<void> {
+  const admin = createApi(url, (await requestToken(url, credentials)).access_token);
+  const { body } = await admin.call<{ items: readonly { id: string }[] }>(200, 'GET', `${EDGE}/applications`);
+  for (const { id } of body.items)
+    await admin.call(200, 'PATCH', `${EDGE}/applications/${id}`, { accessTokenValiditySeconds: 86_400 });
 }
 
 async function stopService(running: Running): Promise<void> {
