@@ -3,11 +3,10 @@
  * `guard` requires an access token on the program's own paths.
  */
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, type Gate, requireScope } from './access/gate.ts';
 import { SCOPE_NAME } from './domain/credential.ts';
-import { asRefusal, errorReply } from './http/error-body.ts';
+import { asRefusal, errorReply, newErrorId } from './http/error-body.ts';
 import { sendReply } from './http/reply.ts';
 import { loggedPath, originForm } from './http/request.ts';
 import type { Route } from './http/route.ts';
@@ -134,8 +133,9 @@ function answerRefusal(
   error: unknown,
   { clock, log, remoteAddress }: Dependencies,
 ): void {
-  const errorId = randomUUID();
-  const reply = errorReply(asRefusal(error, errorId, log), errorId, clock());
+  const now = clock();
+  const errorId = newErrorId(now);
+  const reply = errorReply(asRefusal(error, errorId, log), errorId, now);
   const trace = { method: request.method, path: loggedPath(request), remoteAddress: remoteAddress(request) };
   sendReply(request, response, reply);
   log.info(

@@ -1,6 +1,7 @@
 /** The error body of contract §1, which the API sends for every refusal and every fault. */
 
 import { z } from 'zod';
+import { createIds, randomBytes } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
@@ -23,6 +24,11 @@ export const errorBodySchema = z
     }),
   })
   .meta({ id: 'Error', description: 'Every refusal and fault of the API.' });
+
+/** A UUIDv7, as every id (contract §1.3). */
+export function newErrorId(now: number): string {
+  return createIds(() => now, randomBytes).uuid();
+}
 
 export function errorReply(refusal: Refusal, errorId: string, now: number): Reply {
   return {

@@ -3,7 +3,6 @@
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
 
-import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -24,7 +23,7 @@ import type { Answer } from '../store/port/database.ts';
 import { readBody } from './body.ts';
 import { type BodyMemory, bodyMemory, createBodies } from './body-memory.ts';
 import { confirming } from './confirm.ts';
-import { asRefusal, errorReply } from './error-body.ts';
+import { asRefusal, errorReply, newErrorId } from './error-body.ts';
 import { DISCARDED_BODY_MS, HEADERS_MS, REQUEST_MS } from './limits.ts';
 import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
 import {
@@ -133,7 +132,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   };
 
   const refuse = (error: unknown, context: RequestContext): Reply => {
-    const errorId = randomUUID();
+    const errorId = newErrorId(clock());
     const refusal = asRefusal(error, errorId, log);
     context.errorId = errorId;
     context.refusal = refusal.code;
@@ -355,7 +354,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
 
 /** Sends a refusal without a `ServerResponse`. */
 function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, cause?: string): void {
-  const errorId = randomUUID();
+  const errorId = newErrorId(now);
   const { status, body } = errorReply(refusal, errorId, now);
   const text = JSON.stringify(body);
   log.info({ status, errorId, code: cause ?? refusal.code }, 'malformed request');

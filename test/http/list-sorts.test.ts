@@ -38,6 +38,7 @@ async function seeded(t: TestContext): Promise<Seeded> {
     const at = { url: 'https://receiver.example/', secret: 's'.repeat(40), apiKey: 'a'.repeat(32) };
     const endpoint = await makeEndpoint(admin, at, { name, enabled: name !== 'c' });
     await makeWebhook(admin, endpoint, ['order.placed'], { name });
+    await succeeded(admin.post('customers', { name, active: name !== 'c' }));
   }
   return { ...service, userId };
 }
@@ -56,6 +57,9 @@ describe('the sort of a list', () => {
       ['webhooks?eventType=order.placed', 'name', SORTED],
       ['webhooks?state=stopped', 'createdAt', NAMES],
       ['webhooks?state=running', 'name', []],
+      ['customers?', 'name', SORTED],
+      ['customers?', 'createdAt', NAMES],
+      ['customers?active=true', 'createdAt', NAMES.filter((name) => name !== 'c')],
       ['users?role=viewer', 'userName', ['one', 'three', 'Two']],
       ['users?role=viewer', 'createdAt', ['one', 'three', 'Two']],
     ];

@@ -162,7 +162,7 @@ export function errorOf({ status, headers, body }: ApiReply<unknown>): ErrorBody
   assert.equal(outside.status, String(status), shown);
   assert.match(outside.timeStamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000$/);
   assert.deepEqual(Object.keys(error), ['errorId', 'message', 'code', 'description', 'details'], shown);
-  assert.match(error.errorId, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, shown);
+  assert.match(error.errorId, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, shown);
   assert.ok(error.message === null || typeof error.message === 'string', shown);
   assert.match(error.code, /^[a-z]+(?:_[a-z0-9]+)*$/, shown);
   assert.ok(error.description.length > 0, shown);

@@ -82,7 +82,7 @@ export function filtered(known: Readonly<Record<string, string>>, filter: Filter
 
 /** The conditions, order and limit of a page, to append to a FROM. Sorting by `createdAt` uses the ids, which are ordered by time. */
 export function pageOf(
-  { filters = {}, sorts = {}, id = 'id', always = 'true' }: ListColumns,
+  { filters = {}, sorts = {}, id = 'id', always }: ListColumns,
   { after, limit, filter }: { readonly after: After; readonly limit: number; readonly filter: Filter },
 ): { readonly sql: string; readonly params: Readonly<Record<string, SqlValue>> } {
   const rest = filtered(filters, filter);
@@ -92,7 +92,9 @@ export function pageOf(
   const value = sort.by === 'createdAt' ? id : (sorts[sort.by] as string);
   const [sign, direction] = sort.descending ? ['<', 'DESC'] : ['>', 'ASC'];
   const last = typeof place?.value === 'string' ? 'lower(@afterValue)' : '@afterValue';
-  const from = place === null ? always : `(${value}, ${id}) ${sign} (${last}, @afterId)`;
+  const beyond = place === null ? [] : [`(${value}, ${id}) ${sign} (${last}, @afterId)`];
+  const terms = [...beyond, ...(always === undefined ? [] : [always])];
+  const from = terms.length === 0 ? 'true' : terms.join(' AND ');
   return {
     sql: `WHERE ${from}${rest} ORDER BY ${value} ${direction}, ${id} ${direction} LIMIT @limit`,
     params: { ...filter, ...(place !== null && { afterValue: place.value, afterId: place.id }), limit },
@@ -106,6 +108,6 @@ export type ListColumns = {
   readonly sorts?: Readonly<Record<string, string>>;
   /** The column of ids. */
   readonly id?: string;
-  /** A condition that all rows of the list meet, and all with a greater id than any of them. */
+  /** A condition that all rows of the list meet. A page in the order of ids needs none: it begins after the empty id. */
   readonly always?: string;
 };

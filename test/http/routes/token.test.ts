@@ -47,7 +47,7 @@ function assertErrorBody({ logged }: OAuthService, answer: Answer, status: numbe
   assert.equal(error.code, code, answer.text);
   assert.equal(error.message, null);
   assert.match(String(error.description), says);
-  assert.match(String(error.errorId), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.match(String(error.errorId), /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.ok(logged.some((line) => line.includes(String(error.errorId))));
 }
 
