@@ -75,15 +75,21 @@ function warningNotice(all: readonly Warning[]): Html | null {
   return notice({ tone, text: html`<ul class="warnings">${warnings.map(({ text }) => html`<li>${text}</li>`)}</ul>` });
 }
 
+/** How the page of an endpoint can switch it. Only a correct answer enables an endpoint that must be verified. */
+export function switchOf(endpoint: Endpoint): 'disable' | 'enable' | null {
+  if (endpoint.enabled) return 'disable';
+  return mustBeVerified(endpoint) && !endpoint.verified ? null : 'enable';
+}
+
 function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
-  const { id, name, enabled, verified } = endpoint;
-  // Only a correct answer enables an endpoint that must be verified.
-  if (!enabled && mustBeVerified(endpoint) && !verified) return null;
-  const verb = enabled ? 'disable' : 'enable';
+  const { id, name, enabled } = endpoint;
+  const verb = switchOf(endpoint);
+  if (verb === null) return null;
   const label = enabled ? 'Disable' : 'Enable';
   return actionButton({
     action: `/endpoints/${id}/${verb}`,
     csrf,
+    id: `${verb}-button`,
     label,
     longLabel: `${label} the endpoint ${name}`,
     icon: enabled ? 'stop' : 'play',
