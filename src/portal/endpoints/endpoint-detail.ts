@@ -313,6 +313,19 @@ const TROUBLED = [
 ] as const;
 const TROUBLED_NAMED = 3;
 
+/** The same about webhooks in a few words, for a cell that names them. */
+export function troubleHints(webhooks: readonly EndpointWebhook[], now: number): Html[] {
+  return TROUBLED.flatMap(([state, tone]) => {
+    const troubled = webhooks.filter((webhook) => webhook.state === state);
+    const [first] = troubled;
+    if (first === undefined) return [];
+    const who = webhooks.length === 1 ? '' : `${troubled.length} of ${webhooks.length} `;
+    const since = first.failingSinceAt === null ? '' : ` for ${lengthText(now - first.failingSinceAt)}`;
+    const told = state === 'failed' ? 'failed and stopped' : `failing${since}`;
+    return [html`<span class="cell-warning tone-${tone}">${who}${told}</span>`];
+  });
+}
+
 /** Names the first webhooks, with the reason of the first one. */
 function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWebhook[], now: number): Html {
   const [first] = troubled;

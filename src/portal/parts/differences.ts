@@ -33,7 +33,9 @@ export function changesSummary(changes: Changes): string {
   if (isWhole && others.length > 0) return `${entries.length} fields`;
   const [name, { from, to }] = first;
   const short = (value: unknown): string => {
-    const text = valueText(value).split('\n', 1)[0] ?? '';
+    // An id says less than any other member.
+    const lines = valueText(value).split('\n');
+    const text = lines.find((line) => !line.startsWith('id: ')) ?? lines[0] ?? '';
     return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
   };
   const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;

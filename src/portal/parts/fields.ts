@@ -232,7 +232,8 @@ export function selectField(form: FormState, options: Field & { readonly choices
     ...options,
     isRequired: options.isRequired && options.choices[0]?.value === '',
   });
-  return field({ ...options, form, control: html`<select${attributes(described)}>${made}</select>` });
+  const isRequired = options.isRequired === true || options.choices[0]?.value !== '';
+  return field({ ...options, isRequired, form, control: html`<select${attributes(described)}>${made}</select>` });
 }
 
 /** The attributes that link a control to its label, hint and problem. */
