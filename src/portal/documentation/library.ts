@@ -57,34 +57,34 @@ function wordsOf(text: string): string[] {
 }
 
 /** Pages to look things up in come after pages to read. */
-const LOOKED_UP = /^(reference|decisions)\/|^contract\.md$/;
+const LOOKED_UP = /^(reference|decisions)\/|^(contract|embedding)\.md$/;
 const LOOKED_UP_LOSS = 8;
 const PHRASE_GAIN = 16;
-/** A section that has a word several times is about it. */
+/** A section that has a word several times is about it, and so is a page with several such sections. */
 const TIMES_COUNTED = 3;
-const TASK_GAIN = 1;
+const SECTIONS_COUNTED = 4;
 
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
-  const scored = pages.flatMap(({ file, title, sections }) =>
-    sections.flatMap((section) => {
-      const [inTitle, inHeading, inText] = [title, section.heading, section.text].map((text) => text.toLowerCase());
+  const scored = pages.flatMap(({ file, title, sections }) => {
+    const texts = sections.map(({ text }) => text.toLowerCase());
+    const about = texts.filter((text) => words.every((word) => text.includes(word))).length;
+    const begin = LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
+    return sections.flatMap((section, at) => {
+      const [inTitle, inHeading, inText = ''] = [title.toLowerCase(), section.heading.toLowerCase(), texts[at]];
       const scores = words.map(
         (word) =>
-          4 * Number(inTitle?.includes(word)) +
-          8 * Number(inHeading?.includes(word)) +
-          Math.min(TIMES_COUNTED, (inText?.split(word).length ?? 1) - 1),
+          4 * Number(inTitle.includes(word)) +
+          8 * Number(inHeading.includes(word)) +
+          Math.min(TIMES_COUNTED, inText.split(word).length - 1),
       );
-      const isInSection = words.some((word) => inHeading?.includes(word) || inText?.includes(word));
+      const isInSection = words.some((word) => inHeading.includes(word) || inText.includes(word));
       if (!isInSection || scores.includes(0)) return [];
-      const isPhrase = words.length > 1 && inText?.includes(words.join(' ')) === true;
-      const begin =
-        (LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : file.startsWith('how-to/') ? TASK_GAIN : 0) +
-        (isPhrase ? PHRASE_GAIN : 0);
-      const score = scores.reduce((sum, one) => sum + one, begin);
+      const isPhrase = words.length > 1 && inText.includes(words.join(' '));
+      const score = scores.reduce((sum, one) => sum + one, begin + (isPhrase ? PHRASE_GAIN : 0));
       return [{ score, found: { file, title, section, excerpt: excerptOf(section.text, words) } }];
-    }),
-  );
+    });
+  });
   return scored
     .sort((a, b) => b.score - a.score)
     .slice(0, FOUND_MAX)

@@ -158,7 +158,7 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
-  http_status: 'the receiver returns an error',
+  http_status: 'error responses',
 };
 
 function typesCell(patterns: readonly string[]): Html {
