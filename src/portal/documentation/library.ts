@@ -63,6 +63,8 @@ const PHRASE_GAIN = 16;
 /** A section that has a word several times is about it, and so is a page with several such sections. */
 const TIMES_COUNTED = 3;
 const SECTIONS_COUNTED = 4;
+/** A title of nothing but the words says most. */
+const SHARE_GAIN = 8;
 
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
@@ -74,7 +76,7 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
       const [inTitle, inHeading, inText = ''] = [title.toLowerCase(), section.heading.toLowerCase(), texts[at]];
       const scores = words.map(
         (word) =>
-          4 * Number(inTitle.includes(word)) +
+          (inTitle.includes(word) ? 4 + (SHARE_GAIN * word.length) / inTitle.length : 0) +
           8 * Number(inHeading.includes(word)) +
           Math.min(TIMES_COUNTED, inText.split(word).length - 1),
       );

@@ -195,7 +195,7 @@ function scopeSection(product: ApiProduct, { holders }: Holders): Html {
   const base = basePath(product.rules);
   return section({
     title: 'Scopes',
-    lead: base === null ? undefined : html`<p>In the requests, “…” stands for <code>${base}</code>.</p>`,
+    lead: base === null ? undefined : html`<p>In the requests, “…” is <code>${base}</code>.</p>`,
     isPlain: true,
     content: table({
       caption: 'Scopes',
