@@ -50,7 +50,7 @@ export function stateBadge(state: string): Html {
 }
 
 /** A plain word in a frame, such as an event type or a scope. */
-export function tag(text: string): Html {
+function tag(text: string): Html {
   return html`<span class="tag">${text}</span>`;
 }
 

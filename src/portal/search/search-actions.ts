@@ -22,7 +22,7 @@ export type Action = {
 };
 
 /** A button to which the search leads: `stop` has the id `stop-button`. A link to the id moves the focus there. */
-export type ActionButton = 'start' | 'stop' | 'test' | 'enable' | 'disable' | 'verify';
+type ActionButton = 'start' | 'stop' | 'test' | 'enable' | 'disable' | 'verify';
 
 /** An action without a resource. */
 export type Creation = {
