@@ -61,7 +61,7 @@ export async function tutorialPictures(t: Pick<TestContext, 'after'>, browser: B
   await page.getByLabel('Verify ownership before anything is sent').check();
   await page.getByText('Use an existing secret or API key').click();
   await page.getByLabel('Secret', { exact: false }).first().fill(SECRET);
-  await page.getByLabel('API key').fill(API_KEY);
+  await page.getByRole('textbox', { name: 'API key' }).fill(API_KEY);
   await shoot('endpoint');
   await page.getByRole('button', { name: 'Create the endpoint' }).click();
   await page.getByRole('heading', { name: 'Corner shop is created' }).waitFor();
@@ -80,7 +80,7 @@ export async function tutorialPictures(t: Pick<TestContext, 'after'>, browser: B
   await receiver.end();
   await publish({ orderId: 43, total: '20.00' });
   await openDelivery(page, 1);
-  await page.getByText('connect').first().waitFor();
+  await page.getByText('no connection').first().waitFor();
   await shoot('failure');
 
   receiver = await startListening(folder);

@@ -91,7 +91,7 @@ describe('a delivery', () => {
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
     const { page, open } = await openAs('operator', `/deliveries/${waiting?.id}`);
     await page.getByText('Attempt 1 of 20 failed.').waitFor();
-    await page.getByText(/The next attempt is in \d/).waitFor();
+    await page.getByText(/The next attempt is due in \d/).waitFor();
     await page.locator('.moment-title', { hasText: 'Next attempt' }).waitFor();
     assert.match(
       (await page.getByRole('button', { name: 'Copy as curl' }).getAttribute('data-copy')) ?? '',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { documentFiles } from '../../src/kernel/assets.ts';
+import { createLibrary } from '../../src/portal/documentation/library.ts';
 import { startPortal } from '../support/browser.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
@@ -55,6 +56,22 @@ describe('the documentation', () => {
     }
     const example = await request(`${service.url}/docs/receivers/receiver.py`, { token });
     assert.deepEqual([example.status, example.headers.get('content-type')], [200, 'text/plain;charset=UTF-8']);
+  });
+
+  it('finds tasks before references, and cuts excerpts between words', async () => {
+    const library = createLibrary();
+    const first = async (words: string): Promise<string | undefined> => (await library.search(words))[0]?.file;
+    assert.equal(await first('replay'), 'how-to/replay.md');
+    assert.equal(await first('rotate secret'), 'how-to/rotate-secrets.md');
+    assert.equal(await first('backup'), 'how-to/back-up-and-restore.md');
+    const cut = (await library.search('replay')).filter(({ excerpt }) => /^… .* …$/s.test(excerpt.markup));
+    assert.ok(cut.length > 0);
+    for (const { section, excerpt } of cut) {
+      const shown = excerpt.markup.replaceAll(/<[^>]+>/g, '').slice(2, -2);
+      const words = new Set(section.text.split(/\s+/));
+      const [begin = '', end = ''] = [shown.split(/\s+/).at(0), shown.split(/\s+/).at(-1)];
+      for (const word of [begin, end]) assert.ok(words.has(word) || word.includes('&'), word);
+    }
   });
 
   it('is read and searched in a browser', async (t) => {

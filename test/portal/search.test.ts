@@ -12,7 +12,7 @@ import { succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { until } from '../support/dispatching.ts';
-import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish } from '../support/journey.ts';
+import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
 import { portalPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
@@ -120,8 +120,81 @@ describe('the search', () => {
     assert.ok((await hits('rotate secrets')).some((href) => href.startsWith('/docs/')));
   });
 
+  it('leads to the button of an action, and only while it is possible', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Corner shop' });
+    const webhook = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
+    await startWebhook(admin, webhook);
+    const { page } = await openAs('operator', '/');
+    const field = page.getByRole('searchbox', { name: 'Find anything' });
+    const choose = async (text: string, label: string): Promise<void> => {
+      await page.keyboard.press('Control+k');
+      await field.fill(text);
+      await page.locator('#search-results a').first().filter({ hasText: label }).waitFor();
+      await page.keyboard.press('Enter');
+    };
+    await choose('stop Orders', 'Stop Orders');
+    await page.waitForURL(new RegExp(`/webhooks/${webhook.id}#stop-button$`));
+    assert.equal(await page.evaluate('document.activeElement.id'), 'stop-button');
+    await page.keyboard.press('Enter');
+    await page.getByText('The webhook is stopped.').waitFor();
+    // On the page itself, the dialog makes way.
+    await choose('resume orders', 'Start Orders');
+    await page.waitForURL(/#start-button$/);
+    assert.equal(await field.isVisible(), false);
+    assert.equal(await page.evaluate('document.activeElement.id'), 'start-button');
+    await page.keyboard.press('Control+k');
+    await field.fill('stop orders');
+    await page.getByText('Nothing found for “stop orders”.').waitFor();
+  });
+
+  it('finds deliveries by subject, and whose the object of an action is', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    await makeEventType(admin, 'order.created');
+    const mine = await makeCustomer(service);
+    const other = await makeCustomer(service);
+    const { id } = await succeeded<{ id: string }>(
+      mine.api.post('endpoints', { name: 'Shop', url: 'https://127.0.0.1:1/in' }),
+    );
+    const webhook = await succeeded<{ id: string }>(
+      mine.api.post('webhooks', { name: 'Parcels', endpointId: id, eventTypes: ['order.created'] }),
+    );
+    const of = (subject: string) => ({ type: 'order.created', subject, data: {}, customerId: mine.id });
+    await succeeded(admin.post('events', { events: [of('order-42'), of('Ada 500')] }));
+    const { token } = await newSession(service, 'operator');
+    const search = async (text: string, as: string): Promise<string> => {
+      const { text: page } = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
+      return /<ul class="search-hits"(.*?)<\/ul>/s.exec(page)?.[1] ?? '';
+    };
+    const theirs = await sessionOf(service, mine, 'user');
+    assert.match(await search('order-42', token), /href="\/deliveries\?q=order-42".*by subject/s);
+    const found = /href="(\/deliveries[^"]*)"/.exec(await search('Ada 500', token))?.[1] ?? assert.fail();
+    assert.match((await request(service.url + found, { token })).text, /class="[^"]*"[^>]*>\s*Ada 500/);
+    assert.equal(await search('order-43', token), '');
+
+    const start = new RegExp(`href="/webhooks/${webhook.id}#start-button".*Start Parcels · customer-`, 's');
+    assert.match(await search('start Parcels', token), start);
+    assert.match(await search('send test to Parcels', token), /#test-button".*Send a test event through Parcels/s);
+    assert.match(await search('start parcels', theirs), /#start-button".*Start Parcels</s);
+    const viewer = (await newSession(service, 'viewer')).token;
+    for (const as of [viewer, await sessionOf(service, other, 'user')]) {
+      for (const text of ['start Parcels', 'send test to Parcels', 'disable Shop']) {
+        assert.doesNotMatch(await search(text, as), /-button/, text);
+      }
+    }
+    assert.doesNotMatch(await search('stop Parcels', token), /-button/);
+    assert.doesNotMatch(await search('disable Shop', token), /-button/, 'only administrators switch endpoints');
+  });
+
   it('recognises what an action is done to', () => {
     const cases: readonly (readonly [text: string, ...found: string[]])[] = [
+      ['stop Orders', 'webhook orders'],
+      ['start the webhook Orders', 'webhook orders'],
+      ['send test to Orders', 'webhook orders'],
+      ['send a test event to Test shop', 'webhook test shop'],
+      ['revoke tokens of Stock sync', 'application stock sync'],
       ['rotate secret of Production', 'endpoint production', 'application production'],
       ['Production rot sec', 'endpoint production', 'application production'],
       ['suspend Bolt Hardware', 'customer bolt hardware'],

@@ -25,7 +25,26 @@ describe('the form of a webhook', () => {
     await makeEndpoint(admin, receiver.endpoint('/in'));
     const { page, isAccessible } = await openAs('administrator', '/webhooks/new');
     await page.getByRole('group', { name: 'What does your receiver expect?' }).waitFor();
+    // Settings that the format or the schedule lacks are out of the way.
+    await page.getByText('Order, batches and rate').click();
+    await page.getByText('Retries, time-out and heartbeat').click();
+    const settings = [
+      page.getByLabel('Several CloudEvents in one body'),
+      page.getByText('Leave out the data'),
+      page.getByLabel('Attempts'),
+      page.getByLabel('Delays of a schedule'),
+    ];
+    const shown = async (): Promise<boolean[]> => Promise.all(settings.map((setting) => setting.isVisible()));
+    assert.deepEqual(await shown(), [false, false, true, false]);
+    await page.getByLabel('CloudEvents', { exact: true }).check();
+    await page.getByLabel('Schedule', { exact: true }).check();
+    assert.deepEqual(await shown(), [true, true, false, true]);
+    await page.getByLabel('Several CloudEvents in one body').check();
+    await page.getByLabel('Exponential').check();
     await page.getByLabel('Standard Webhooks', { exact: true }).check();
+    assert.deepEqual(await shown(), [true, true, true, false], 'what is ticked stays in sight');
+    await page.getByLabel('Several CloudEvents in one body').uncheck();
+    assert.equal((await shown())[0], false);
     await page.locator('input[name="name"]').fill('Orders');
     await page.getByLabel(TYPE).first().check();
     await page.getByRole('button', { name: 'Show the request' }).click();

@@ -76,20 +76,16 @@ function applicationTable(
     ],
     rows: listed.map(({ application, userName, userActive }) => {
       const { id, name, clientId, userId, scopes, lastUsedAt } = application;
-      const more = scopes.length - SHOWN_SCOPES;
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
           ${ownerIn(application.customerId)}
           <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
         `,
-        html`<a href="/users/${userId}" class="plain-link">${userName}</a>`,
+        html`<a href="/users/${userId}" class="plain-link one-line">${userName}</a>`,
         scopes.length === 0
           ? html`<span class="quiet">none</span>`
-          : html`
-            ${tags(scopes.slice(0, SHOWN_SCOPES))}
-            ${more > 0 ? html`<span class="cell-hint">and ${more} more</span>` : null}
-          `,
+          : tags(scopes.slice(0, SHOWN_SCOPES), scopes.length - SHOWN_SCOPES),
         relativeTime(lastUsedAt, call.now),
         html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
       ];
@@ -220,10 +216,10 @@ function tokensText({ count, newestAt, isWhole }: TokensInForce, now: number): H
 
 function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
   return section({
-    title: 'Acts as',
+    title: 'The application',
     content: definitionList([
       [
-        'User',
+        'Acts as',
         user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
         'The program can do what this user may do, within its scopes.',
       ],

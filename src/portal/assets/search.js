@@ -20,6 +20,8 @@
       event.preventDefault();
       open(opener.dataset.opens);
     }
+    // A hit may be a button of the page below.
+    if (target.closest('.search-hits a') !== null) target.closest('dialog')?.close();
     // A click on the backdrop hits the dialog itself.
     if (target.matches('dialog.overlay') || target.closest('[data-closes]') !== null) target.closest('dialog').close();
   });

@@ -105,7 +105,7 @@ function nextStep(
   if (nextAttemptAt === null)
     return html`It waits for the records before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
-  return html`The next attempt is ${relativeTime(nextAttemptAt, now)}.`;
+  return html`The next attempt is due ${relativeTime(nextAttemptAt, now)}.`;
 }
 
 export type Timeline = {

@@ -11,7 +11,7 @@ import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts';
 import { listView, liveList, withQuery } from '../parts/list.ts';
-import { countOf, spanText, time } from '../parts/text.ts';
+import { countOf, shortTime, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
@@ -187,7 +187,7 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
   return html`
     <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
-      <span class="tail-when">${time(startedAt)}</span>
+      <span class="tail-when">${shortTime(startedAt)}</span>
       <span>${outcomeBadge(attempt)}</span>
       <span class="tail-what">
         ${isOfAll ? html`<strong>${name}</strong> ` : null}

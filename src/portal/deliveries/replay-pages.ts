@@ -139,7 +139,7 @@ function whichSection(state: FormState): Html {
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
         <div class="fields fields-pairs">${fields}</div>
-        <div class="buttons form-buttons">${submitButton({ label: 'Count', kind: 'plain' })}</div>
+        <div class="buttons form-buttons">${submitButton({ label: 'Count the deliveries', kind: 'plain' })}</div>
       </form>
     `,
   });

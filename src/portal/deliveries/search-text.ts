@@ -225,6 +225,14 @@ export function termText({ field, value }: SearchTerm): string {
   return field === 'subject' ? quotedText(value) : `${field}:${quotedIfNeeded(value)}`;
 }
 
+/** The text that searches for a value as it is: quoted if its words or its form would mean another field. */
+export function valueText(value: string): string {
+  const { terms, problems } = parseSearch(value);
+  const [first] = terms;
+  const isPlain = problems.length === 0 && first?.field === 'subject' && first.value === value;
+  return isPlain ? value : quotedText(value);
+}
+
 function quotedIfNeeded(value: string): string {
   return value === '' || /["\\\s]/u.test(value) ? quotedText(value) : value;
 }

@@ -57,27 +57,36 @@ function wordsOf(text: string): string[] {
 }
 
 /** Pages to look things up in come after pages to read. */
-const LOOKED_UP = /^(reference|decisions)\/|^contract\.md$/;
+const LOOKED_UP = /^(reference|decisions)\/|^(contract|embedding)\.md$/;
 const LOOKED_UP_LOSS = 8;
 const PHRASE_GAIN = 16;
+/** A section that has a word several times is about it, and so is a page with several such sections. */
+const TIMES_COUNTED = 3;
+const SECTIONS_COUNTED = 4;
+/** A title of nothing but the words says most. */
+const SHARE_GAIN = 8;
 
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
-  const scored = pages.flatMap(({ file, title, sections }) =>
-    sections.flatMap((section) => {
-      const [inTitle, inHeading, inText] = [title, section.heading, section.text].map((text) => text.toLowerCase());
+  const scored = pages.flatMap(({ file, title, sections }) => {
+    const texts = sections.map(({ text }) => text.toLowerCase());
+    const about = texts.filter((text) => words.every((word) => text.includes(word))).length;
+    const begin = LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
+    return sections.flatMap((section, at) => {
+      const [inTitle, inHeading, inText = ''] = [title.toLowerCase(), section.heading.toLowerCase(), texts[at]];
       const scores = words.map(
         (word) =>
-          4 * Number(inTitle?.includes(word)) + 8 * Number(inHeading?.includes(word)) + Number(inText?.includes(word)),
+          (inTitle.includes(word) ? 4 + (SHARE_GAIN * word.length) / inTitle.length : 0) +
+          8 * Number(inHeading.includes(word)) +
+          Math.min(TIMES_COUNTED, inText.split(word).length - 1),
       );
-      const isInSection = words.some((word) => inHeading?.includes(word) || inText?.includes(word));
+      const isInSection = words.some((word) => inHeading.includes(word) || inText.includes(word));
       if (!isInSection || scores.includes(0)) return [];
-      const isPhrase = words.length > 1 && inText?.includes(words.join(' ')) === true;
-      const begin = (LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : 0) + (isPhrase ? PHRASE_GAIN : 0);
-      const score = scores.reduce((sum, one) => sum + one, begin);
+      const isPhrase = words.length > 1 && inText.includes(words.join(' '));
+      const score = scores.reduce((sum, one) => sum + one, begin + (isPhrase ? PHRASE_GAIN : 0));
       return [{ score, found: { file, title, section, excerpt: excerptOf(section.text, words) } }];
-    }),
-  );
+    });
+  });
   return scored
     .sort((a, b) => b.score - a.score)
     .slice(0, FOUND_MAX)
@@ -90,12 +99,17 @@ function excerptOf(text: string, words: readonly string[]): Html {
   const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
   const phrase = lower.indexOf(words.join(' '));
   const first = phrase >= 0 ? phrase : places.length === 0 ? 0 : Math.min(...places);
-  const start = Math.max(0, first - EXCERPT_LENGTH / 4);
-  const shown = text.slice(start, start + EXCERPT_LENGTH);
+  const from = Math.max(0, first - EXCERPT_LENGTH / 4);
+  // Whole words, unless a word is longer than that.
+  const space = text.indexOf(' ', from) + 1;
+  const start = from === 0 || space === 0 || space > first ? from : space;
+  const cut = text.slice(start, start + EXCERPT_LENGTH);
+  const isCut = start + EXCERPT_LENGTH < text.length;
+  const shown = isCut && cut.includes(' ') ? cut.slice(0, cut.lastIndexOf(' ')) : cut;
   const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const parts = shown.split(new RegExp(`(${escaped.join('|')})`, 'i'));
   const marked = parts.map((part, at) => (at % 2 === 1 ? html`<mark>${part}</mark>` : part));
-  return html`${start > 0 ? '…' : ''}${marked}${start + EXCERPT_LENGTH < text.length ? '…' : ''}`;
+  return html`${start > 0 ? '… ' : ''}${marked}${isCut ? ' …' : ''}`;
 }
 
 /** The first heading: a page may begin with a comment. */

@@ -45,6 +45,7 @@ export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrima
   return actionButton({
     action: `/endpoints/${id}/verify`,
     csrf,
+    id: 'verify-button',
     label: 'Verify now',
     longLabel: `Verify now: the endpoint ${name}`,
     icon: 'check',

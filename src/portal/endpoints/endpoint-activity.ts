@@ -1,11 +1,12 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
-import { adviceForMessage } from '../../domain/outcome.ts';
+import { adviceForMessage, statusInMessage } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import type { EndpointWebhook } from '../../store/port/directory.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
+import { errorWords } from '../parts/error-words.ts';
 import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { relativeTime, sentence, shareText } from '../parts/text.ts';
@@ -48,12 +49,15 @@ export async function readActivity(
   };
 }
 
-/** `The receiver answered 503. 3 minutes ago`, or nothing. */
+/** `answered 503, 3 minutes ago`, or nothing. The page of the endpoint has the whole sentence. */
 export function lastError({ failure }: EndpointActivity, now: number): Html | null {
   if (failure === null) return null;
+  const { errorClass, errorMessage } = failure;
+  const status = statusInMessage(errorMessage);
   return html`
-    ${sentence(failure.errorMessage ?? failure.errorClass)}
-    ${' '}
+    <span class="one-line" title="${sentence(errorMessage ?? errorClass)}">
+      ${status === null ? errorWords(errorClass) : `answered ${status}`}
+    </span>
     <span class="cell-hint">${relativeTime(failure.at, now)}</span>
   `;
 }

@@ -75,15 +75,21 @@ function warningNotice(all: readonly Warning[]): Html | null {
   return notice({ tone, text: html`<ul class="warnings">${warnings.map(({ text }) => html`<li>${text}</li>`)}</ul>` });
 }
 
+/** How the page of an endpoint can switch it. Only a correct answer enables an endpoint that must be verified. */
+export function switchOf(endpoint: Endpoint): 'disable' | 'enable' | null {
+  if (endpoint.enabled) return 'disable';
+  return mustBeVerified(endpoint) && !endpoint.verified ? null : 'enable';
+}
+
 function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
-  const { id, name, enabled, verified } = endpoint;
-  // Only a correct answer enables an endpoint that must be verified.
-  if (!enabled && mustBeVerified(endpoint) && !verified) return null;
-  const verb = enabled ? 'disable' : 'enable';
+  const { id, name, enabled } = endpoint;
+  const verb = switchOf(endpoint);
+  if (verb === null) return null;
   const label = enabled ? 'Disable' : 'Enable';
   return actionButton({
     action: `/endpoints/${id}/${verb}`,
     csrf,
+    id: `${verb}-button`,
     label,
     longLabel: `${label} the endpoint ${name}`,
     icon: enabled ? 'stop' : 'play',
@@ -306,6 +312,19 @@ const TROUBLED = [
   ['failing', 'caution'],
 ] as const;
 const TROUBLED_NAMED = 3;
+
+/** The same about webhooks in a few words, for a cell that names them. */
+export function troubleHints(webhooks: readonly EndpointWebhook[], now: number): Html[] {
+  return TROUBLED.flatMap(([state, tone]) => {
+    const troubled = webhooks.filter((webhook) => webhook.state === state);
+    const [first] = troubled;
+    if (first === undefined) return [];
+    const who = webhooks.length === 1 ? '' : `${troubled.length} of ${webhooks.length} `;
+    const since = first.failingSinceAt === null ? '' : ` for ${lengthText(now - first.failingSinceAt)}`;
+    const told = state === 'failed' ? 'failed and stopped' : `failing${since}`;
+    return [html`<span class="cell-warning tone-${tone}">${who}${told}</span>`];
+  });
+}
 
 /** Names the first webhooks, with the reason of the first one. */
 function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWebhook[], now: number): Html {

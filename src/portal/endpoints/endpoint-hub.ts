@@ -9,7 +9,7 @@ import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, rateTitle } from '../parts/chart.ts';
+import { periodTabs, throughputCharts } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
@@ -56,10 +56,7 @@ export function hubSections(
       id: 'throughput',
       content: html`
         ${periodTabs(`/endpoints/${endpointId}`, query, series.period)}
-        <div class="columns">
-          <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
-          <div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>
-        </div>
+        ${throughputCharts(series, now)}
       `,
     })}
     ${section({

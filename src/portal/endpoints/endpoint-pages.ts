@@ -24,7 +24,7 @@ import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
 import { type EndpointActivity, lastDelivery, lastError, readActivity } from './endpoint-activity.ts';
-import { endpointBadges, endpointView, endpointWarnings, type Warning } from './endpoint-detail.ts';
+import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
@@ -295,18 +295,22 @@ function endpointTable(
     rows: endpoints.map((endpoint) => {
       const { id, name, url } = endpoint;
       const activity = activityOf(id);
+      const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
       return [
         html`
           <a href="${PATH}/${id}">${name}</a>
           ${ownerIn(endpoint.customerId)}
           <span class="cell-hint cell-address" title="${url}">${url.replace('https://', '')}</span>
-          ${warningLines(endpointWarnings(endpoint, activity.webhooks, call.now))}
+          ${warningLines(warnings.filter(({ about }) => about !== 'webhook'))}
         `,
         html`<span class="badges">${endpointBadges(endpoint)}</span>`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
         lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
-        usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
+        html`
+          ${usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`)}
+          ${troubleHints(activity.webhooks, call.now)}
+        `,
       ];
     }),
     empty: isFiltered ? nothingFound(PATH, 'endpoints') : firstEndpoint(call),

@@ -45,11 +45,17 @@ function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[],
 
 const SHOWN_RULES = 3;
 
-/** The first requests that a scope opens, as `GET /shop/orders`. */
-export function opens({ rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>, scope: string): Html | null {
+/** The first requests that a scope opens, as `GET /shop/orders`. A `base` at the beginning of a path is shown as `…`. */
+export function opens(
+  { rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
+  scope: string,
+  base: string | null = null,
+): Html | null {
+  const shown = (path: string): string =>
+    base !== null && path.startsWith(`${base}/`) ? `…${path.slice(base.length)}` : path;
   const requests = rules
     .filter((rule) => rule.scope === scope)
-    .map(({ methods, path }) => html`${methods.join(', ')} ${breakable(path)}`);
+    .map(({ methods, path }) => html`${methods.join(', ')} ${breakable(shown(path))}`);
   // Paths that check their caller themselves require built-in scopes without a rule.
   if (requests.length === 0 && builtIn) return null;
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
@@ -60,6 +66,25 @@ export function opens({ rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
       ${more > 0 ? `and ${more} more` : null}
     </span>
   `;
+}
+
+/** A base path shorter than this, or of fewer rules, is not worth a sign of its own. */
+const BASE_SEGMENTS_MIN = 2;
+const BASE_RULES_MIN = 3;
+
+/** The longest beginning of whole segments, without a parameter, that most paths of a product have; null: none is long enough. */
+export function basePath(rules: readonly { readonly path: string }[]): string | null {
+  const counts = new Map<string, number>();
+  for (const { path } of rules) {
+    const segments = path.split('/');
+    for (let end = BASE_SEGMENTS_MIN + 1; end < segments.length; end += 1) {
+      if (segments[end - 1]?.startsWith('{') === true) break;
+      const base = segments.slice(0, end).join('/');
+      counts.set(base, (counts.get(base) ?? 0) + 1);
+    }
+  }
+  const common = [...counts].filter(([, count]) => count >= BASE_RULES_MIN && count > rules.length / 2);
+  return common.toSorted(([a], [b]) => b.length - a.length)[0]?.[0] ?? null;
 }
 
 /** A narrow column breaks it between its segments. */

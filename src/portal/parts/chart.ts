@@ -48,6 +48,17 @@ export function deliveriesChart(series: Series, now: number): Html {
   });
 }
 
+/** Deliveries and response times side by side, or one sentence if nothing was sent. */
+export function throughputCharts(series: Series, now: number): Html {
+  if (series.total.attempts === 0) return nothing('No event was sent', series);
+  return html`
+    <div class="columns">
+      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+      <div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>
+    </div>
+  `;
+}
+
 export function latencyChart(series: Series): Html {
   if (series.total.p50Ms === null) return nothing('No receiver responded', series);
   return chart({

@@ -33,11 +33,18 @@ export function changesSummary(changes: Changes): string {
   if (isWhole && others.length > 0) return `${entries.length} fields`;
   const [name, { from, to }] = first;
   const short = (value: unknown): string => {
-    const text = valueText(value).split('\n', 1)[0] ?? '';
+    const text = valueText(withoutId(value)).split('\n', 1)[0] ?? '';
     return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
   };
   const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;
   return `${fieldLabel(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
+}
+
+/** An id says less than any other member. */
+function withoutId(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const others = Object.entries(value).filter(([name]) => name !== 'id');
+  return others.length === 0 ? value : Object.fromEntries(others);
 }
 
 /** A new record has many fields; the first ones identify it. */

@@ -50,15 +50,15 @@ export function newForm(values: Values = {}): FormState {
 /** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
   const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
-  const inWords = problems.map(({ field, problem }) => ({
-    field,
-    problem: problem === EMPTY ? 'is required' : problem,
-  }));
+  const inWords = problems.map(({ field, problem }) => ({ field, problem: IN_WORDS[problem] ?? problem }));
   return stateOf(form, inWords);
 }
 
-/** The API's problem of an empty text. */
-const EMPTY = 'must have at least 1 character';
+/** The API's problems of an empty text and of an empty list. */
+const IN_WORDS: Readonly<Record<string, string>> = {
+  'must have at least 1 character': 'is required',
+  'must have at least 1 item': 'are required: choose at least one',
+};
 
 function stateOf(form: URLSearchParams, problems: readonly FieldProblem[]): FormState {
   return {
@@ -232,7 +232,8 @@ export function selectField(form: FormState, options: Field & { readonly choices
     ...options,
     isRequired: options.isRequired && options.choices[0]?.value === '',
   });
-  return field({ ...options, form, control: html`<select${attributes(described)}>${made}</select>` });
+  const isRequired = options.isRequired === true || options.choices[0]?.value !== '';
+  return field({ ...options, isRequired, form, control: html`<select${attributes(described)}>${made}</select>` });
 }
 
 /** The attributes that link a control to its label, hint and problem. */

@@ -87,13 +87,17 @@ export function linkButton({ href, ...look }: Look & { readonly href: string }):
   `;
 }
 
-/** Submits its form. `name` and `value` tell which of several buttons was pressed. */
+/** Submits its form. `name` and `value` tell which of several buttons was pressed. A link to `id` moves the focus to it. */
 export function submitButton(
-  look: Look & { readonly name?: string | undefined; readonly value?: string | undefined },
+  look: Look & {
+    readonly id?: string | undefined;
+    readonly name?: string | undefined;
+    readonly value?: string | undefined;
+  },
 ): Html {
-  const { name, value, longLabel } = look;
+  const { id, name, value, longLabel } = look;
   return html`
-    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ name, value, 'aria-label': longLabel })}>
+    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ id, name, value, 'aria-label': longLabel })}>
       ${inside(look)}
     </button>
   `;
@@ -110,6 +114,7 @@ export function actionButton({
 }: Look & {
   readonly action: string;
   readonly csrf: Html;
+  readonly id?: string | undefined;
   readonly fields?: Readonly<Record<string, string>>;
 }): Html {
   const hidden = Object.entries(fields).map(

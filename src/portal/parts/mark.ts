@@ -1,5 +1,6 @@
 /** Icons, badges and notices. The state is never shown only by colour. */
 import { attributes, type Html, html } from '../../http/html.ts';
+import { countText } from './text.ts';
 
 export function badge(tone: Tone, text: string, shape: IconName = SHAPES[tone]): Html {
   return html`<span class="badge badge-${tone}">${icon(shape)}${text}</span>`;
@@ -49,12 +50,15 @@ export function stateBadge(state: string): Html {
 }
 
 /** A plain word in a frame, such as an event type or a scope. */
-export function tag(text: string): Html {
+function tag(text: string): Html {
   return html`<span class="tag">${text}</span>`;
 }
 
-export function tags(texts: readonly string[]): Html {
-  return html`<span class="tags">${texts.map(tag)}</span>`;
+/** The first texts; `more`: how many there are beside them. */
+export function tags(texts: readonly string[], more = 0): Html {
+  return html`
+    <span class="tags">${texts.map(tag)}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>
+  `;
 }
 
 export type Tone = 'positive' | 'caution' | 'negative' | 'info' | 'neutral';

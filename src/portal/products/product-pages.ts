@@ -3,18 +3,19 @@
 import { productReader } from '../../access/products.ts';
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
+import { DEPENDENTS_NAMED, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { opens } from '../parts/catalogue-choices.ts';
+import { basePath, opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import type { FormState } from '../parts/fields.ts';
 import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, table } from '../parts/list.ts';
 import { badge, stateBadge, tags } from '../parts/mark.ts';
-import { time } from '../parts/text.ts';
+import { countOf, time } from '../parts/text.ts';
 import { type FieldTable, type FormField, rows, text } from '../record/field-table.ts';
+import { ownerNames } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 
 const LIST = { href: '/products', label: 'API products' };
@@ -57,7 +58,8 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
     pages.view('/products/{id}', 'operator', async (call) => {
       const product = await products.get(pathId(call));
       const scopes = product.scopes.map(({ name }) => name);
-      return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
+      const holders = scopes.length === 0 ? [] : await store.applications.holding(scopes);
+      return productView(call, product, { holders, ownerIn: await ownerNames(store, holders) });
     }),
     ...removalPages(pages, entity, {
       text: () =>
@@ -119,11 +121,10 @@ function productTable(caption: string, products: readonly ApiProduct[], empty: H
 
 function scopeNames(scopes: ApiProduct['scopes']): Html {
   if (scopes.length === 0) return html`<span class="quiet">none</span>`;
-  const more = scopes.length - SCOPES_SHOWN;
-  return html`
-    ${tags(scopes.slice(0, SCOPES_SHOWN).map(({ name }) => name))}
-    ${more > 0 ? html` <span class="quiet">+${more}</span>` : null}
-  `;
+  return tags(
+    scopes.slice(0, SCOPES_SHOWN).map(({ name }) => name),
+    scopes.length - SCOPES_SHOWN,
+  );
 }
 
 const SCOPES_SHOWN = 4;
@@ -140,8 +141,13 @@ function addButton(): Html {
   return linkButton({ href: '/products/new', label: 'Add a product', kind: 'primary', icon: 'plus' });
 }
 
-/** `holders` are the first applications that hold one of its scopes. */
-function productView(call: PageCall, product: ApiProduct, holders: readonly Application[]): View {
+/** The first applications that hold one of the scopes of a product. */
+type Holders = {
+  readonly holders: readonly Application[];
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+};
+
+function productView(call: PageCall, product: ApiProduct, held: Holders): View {
   const { id, name, builtIn, createdAt, updatedAt } = product;
   const isMine = call.may('administrator') && !builtIn;
   const content = html`
@@ -155,9 +161,9 @@ function productView(call: PageCall, product: ApiProduct, holders: readonly Appl
         isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
       ],
     })}
-    ${scopeSection(product)}
+    ${scopeSection(product, held)}
     ${ruleSection(product)}
-    ${holderSection(holders)}
+    ${holderSection(held)}
     ${section({
       title: 'The product',
       content: definitionList([
@@ -185,9 +191,11 @@ function builtInBadge(): Html {
   return badge('neutral', 'built in');
 }
 
-function scopeSection(product: ApiProduct): Html {
+function scopeSection(product: ApiProduct, { holders }: Holders): Html {
+  const base = basePath(product.rules);
   return section({
     title: 'Scopes',
+    lead: base === null ? undefined : html`<p>In the requests, “…” is <code>${base}</code>.</p>`,
     isPlain: true,
     content: table({
       caption: 'Scopes',
@@ -198,8 +206,8 @@ function scopeSection(product: ApiProduct): Html {
           ${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}
           <span class="cell-hint">${description}</span>
         `,
-        opens(product, name),
-        html`<a href="/applications?scope=${encodeURIComponent(name)}">with this scope</a>`,
+        opens(product, name, base),
+        holderCount(name, holders),
       ]),
       empty: emptyState({
         title: 'No scopes',
@@ -207,6 +215,18 @@ function scopeSection(product: ApiProduct): Html {
       }),
     }),
   });
+}
+
+/** The number of applications with a scope, if all of the product are known. */
+function holderCount(scope: string, holders: readonly Application[]): Html {
+  const count = holders.filter(({ scopes }) => scopes.includes(scope)).length;
+  const isWhole = holders.length < DEPENDENTS_NAMED;
+  if (isWhole && count === 0) return html`<span class="quiet">none</span>`;
+  const label = isWhole ? countOf(count, 'application') : 'show';
+  return html`
+    <a class="one-line" href="/applications?scope=${encodeURIComponent(scope)}" aria-label="${label}, with ${scope}"
+    >${label}</a>
+  `;
 }
 
 function ruleSection({ rules }: ApiProduct): Html {
@@ -230,7 +250,7 @@ function ruleSection({ rules }: ApiProduct): Html {
   });
 }
 
-function holderSection(holders: readonly Application[]): Html {
+function holderSection({ holders, ownerIn }: Holders): Html {
   return section({
     title: 'Applications',
     lead: 'The first applications with one of its scopes.',
@@ -238,8 +258,8 @@ function holderSection(holders: readonly Application[]): Html {
     content: table({
       caption: 'Applications with one of its scopes',
       columns: [{ label: 'Application', kind: 'main' }, { label: 'State' }],
-      rows: holders.map(({ id, name, active }) => [
-        html`<a href="/applications/${id}">${name}</a>`,
+      rows: holders.map(({ id, name, active, customerId }) => [
+        html`<a href="/applications/${id}">${name}</a> ${ownerIn(customerId)}`,
         stateBadge(active ? 'active' : 'inactive'),
       ]),
       empty: emptyState({

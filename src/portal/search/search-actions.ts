@@ -15,7 +15,14 @@ export type Action = {
   readonly page: string;
   readonly query?: string;
   readonly role: PortalRole;
+  /** Its button on the page, for an action without a page of its own. The page has it only while the action is possible. */
+  readonly button?: ActionButton;
+  /** Words that belong to the action, and not to the name. */
+  readonly also?: readonly string[];
 };
+
+/** A button to which the search leads: `stop` has the id `stop-button`. A link to the id moves the focus there. */
+type ActionButton = 'start' | 'stop' | 'test' | 'enable' | 'disable' | 'verify';
 
 /** An action without a resource. */
 export type Creation = {
@@ -38,6 +45,8 @@ const LISTS: readonly (readonly [FoundKind, string])[] = [
 
 const RENEW = ['rotate', 'renew', 'new', 'regenerate'];
 const CHANGE = ['change', 'edit'];
+const START = ['start', 'resume', 'continue', 'unpause'];
+const STOP = ['stop', 'pause', 'halt'];
 const DELETE = ['delete', 'remove'];
 
 export const ACTIONS: readonly Action[] = [
@@ -57,6 +66,18 @@ export const ACTIONS: readonly Action[] = [
     [RENEW, ['secret']],
     (name) => `New client secret for ${name}`,
     '/applications/{id}/regenerate-secret',
+  ),
+  onPage('webhook', [START], (name) => `Start ${name}`, '/webhooks/{id}', 'start'),
+  onPage('webhook', [STOP], (name) => `Stop ${name}`, '/webhooks/{id}', 'stop'),
+  onPage('webhook', [['test', 'ping']], (name) => `Send a test event through ${name}`, '/webhooks/{id}', 'test'),
+  onPage('endpoint', [['enable', 'activate']], (name) => `Enable ${name}`, '/endpoints/{id}', 'enable'),
+  onPage('endpoint', [['disable', 'deactivate']], (name) => `Disable ${name}`, '/endpoints/{id}', 'disable'),
+  onPage('endpoint', [['verify', 'challenge']], (name) => `Verify ${name}`, '/endpoints/{id}', 'verify'),
+  action(
+    'application',
+    [['revoke'], ['tokens']],
+    (name) => `Revoke all tokens of ${name}`,
+    '/applications/{id}/revoke-tokens',
   ),
   action('webhook', [['failures', 'errors', 'causes']], (name) => `Failures of ${name}`, '/deliveries/failures', {
     query: '?webhook={id}',
@@ -103,9 +124,10 @@ const RECOGNISED_FROM = 3;
 export function actionsIn(text: string): readonly { readonly action: Action; readonly name: string }[] {
   const words = wordsOf(text);
   return ACTIONS.flatMap((one) => {
-    const used = one.words.map((group) => words.find((word) => begins(group, word)));
-    if (used.includes(undefined)) return [];
-    const name = words.filter((word) => !used.includes(word) && !SMALL.includes(word) && !NOUNS.includes(word));
+    const used = one.words.map((group) => words.findIndex((word) => begins(group, word)));
+    if (used.includes(-1)) return [];
+    const ignored = [...SMALL, ...NOUNS, ...(one.also ?? [])];
+    const name = words.filter((word, at) => !used.includes(at) && !ignored.includes(word));
     return name.length === 0 ? [] : [{ action: one, name: name.join(' ') }];
   });
 }
@@ -138,6 +160,19 @@ function action(
   { role = 'administrator', query }: { readonly role?: PortalRole; readonly query?: string } = {},
 ): Action {
   return { kind, words, label, page, role, ...(query !== undefined && { query }) };
+}
+
+/** With a button on the page of the resource. */
+function onPage(
+  kind: FoundKind,
+  words: Action['words'],
+  label: Action['label'],
+  page: string,
+  button: ActionButton,
+): Action {
+  const role = button === 'enable' || button === 'disable' ? 'administrator' : 'operator';
+  const also = button === 'test' ? ['send', 'through'] : [];
+  return { kind, words, label, page, query: `#${button}-button`, role, button, also };
 }
 
 function ofEvery(words: Action['words'], label: Action['label'], verb: string): Action[] {

@@ -1,10 +1,15 @@
 /** `/search`: everything, for the dialog that Ctrl K opens. Without the script it is a page. */
+import type { Delivery } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import type { OwnedTable } from '../../store/port/customers.ts';
+import type { DeliveryFilter } from '../../store/port/deliveries.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import type { FoundEvent } from '../../store/port/terms.ts';
+import { valueText } from '../deliveries/search-text.ts';
 import { createLibrary, type FoundSection, type Library } from '../documentation/library.ts';
+import { switchOf } from '../endpoints/endpoint-detail.ts';
 import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
@@ -41,8 +46,8 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
         lead:
           `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
           'name or id, deliveries and events by id or by values of their data' +
-          `${store.customerId === null ? ', deliveries by ordering key' : ''}, and pages and actions, such as ` +
-          '“rotate secret of Production”.',
+          `${store.customerId === null ? ', deliveries by subject or ordering key' : ''}, and pages and actions, such as ` +
+          '“rotate secret of Production” or “stop Orders”.',
         path: PATH,
         query,
         submit: 'Search',
@@ -60,18 +65,19 @@ type Asked = Pick<PageCall, 'may' | 'now'> & { readonly text: string; readonly d
 async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promise<Hit[]> {
   const { store, hasPage } = dependencies;
   const { text, may, now, documents } = asked;
-  const [actions, found, events, ofKey, pages] = await Promise.all([
+  const [actions, named, events, ofSubject, ofKey, pages] = await Promise.all([
     actionHits(dependencies, asked),
-    namedHits(dependencies, text),
+    findNamed(dependencies, text),
     store.terms.find(text, store.customerId, SEARCH_PER_KIND),
+    newestOf(dependencies, { subject: text }),
     keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
   return [
     ...placesOf(text, hasPage, may('administrator')),
     ...actions,
-    ...found,
-    ...(hasPage('/deliveries') ? deliveriesHit(text, events, now) : []),
+    ...named.map(hitOf),
+    ...(hasPage('/deliveries') ? deliveriesHit(text, events[0] ?? null, ofSubject, now) : []),
     ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
     ...pages
@@ -81,18 +87,21 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
   ];
 }
 
-/** What has the text in its name or id, with the names of owners. */
-async function namedHits({ store, hasPage }: SharedPageDependencies, text: string): Promise<Hit[]> {
+/** `shown`: the name with that of the owner. */
+type Named = Found & { readonly shown: string };
+
+/** What has the text in its name or id. */
+async function findNamed({ store, hasPage }: SharedPageDependencies, text: string): Promise<Named[]> {
   const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
-  const shown = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
+  const found = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
   const owners = await Promise.all(
     OWNED.map(async ({ kind, table }) => {
-      const ids = shown.filter((one) => one.kind === kind).map(({ id }) => id);
+      const ids = found.filter((one) => one.kind === kind).map(({ id }) => id);
       return [kind, await readOwners(store, table, ids)] as const;
     }),
   );
   const ownersOf = new Map<FoundKind, RecordOwners>(owners);
-  return shown.map((found) => hitOf({ ...found, name: ownersOf.get(found.kind)?.named(found) ?? found.name }));
+  return found.map((one) => ({ ...one, shown: ownersOf.get(one.kind)?.named(one) ?? one.name }));
 }
 
 /** Shorter words are in almost every page of the documentation. */
@@ -109,42 +118,72 @@ function isAbout(heading: string, text: string): boolean {
     .every((word) => heading.toLowerCase().includes(word));
 }
 
-async function actionHits({ store, hasPage }: SharedPageDependencies, { text, may }: Asked): Promise<Hit[]> {
+async function actionHits(dependencies: SharedPageDependencies, { text, may }: Asked): Promise<Hit[]> {
+  const { hasPage } = dependencies;
   const creations = creationsIn(text)
     .filter(({ page, role }) => may(role) && hasPage(page))
     .map(({ label, page }): Hit => ({ href: page, icon: 'plus', label, kind: 'Action', detail: null }));
   const named = actionsIn(text).filter(({ action }) => may(action.role) && hasPage(action.page));
   const names = [...new Set(named.map(({ name }) => name))];
-  const found = await Promise.all(names.map((name) => store.search.find(name, store.customerId, SEARCH_PER_KIND)));
-  const hits = named.flatMap(({ action, name }) =>
-    (found[names.indexOf(name)] ?? []).filter(({ kind }) => kind === action.kind).map((one) => actionHit(action, one)),
+  const found = await Promise.all(names.map((name) => findNamed(dependencies, name)));
+  const hits = await Promise.all(
+    named.flatMap(({ action, name }) =>
+      (found[names.indexOf(name)] ?? [])
+        .filter(({ kind }) => kind === action.kind)
+        .map(async (one) => ((await isPossible(dependencies, action, one.id)) ? [actionHit(action, one)] : [])),
+    ),
   );
-  return [...creations, ...hits].slice(0, ACTIONS_SHOWN);
+  return [...creations, ...hits.flat()].slice(0, ACTIONS_SHOWN);
 }
 
-function actionHit({ label, page, query = '' }: Action, { kind, id, name }: Found): Hit {
+/** Whether the page of the resource has the button of the action now. */
+async function isPossible({ services }: SharedPageDependencies, { button }: Action, id: string): Promise<boolean> {
+  switch (button) {
+    case 'start':
+    case 'stop':
+      return isRunnable((await services.webhooks.get(id)).progress.state) === (button === 'stop');
+    case 'test':
+      return (await services.webhooks.get(id)).mode === 'push';
+    case 'enable':
+    case 'disable':
+      return switchOf(await services.endpoints.get(id)) === button;
+    default:
+      return true;
+  }
+}
+
+function actionHit({ label, page, query = '' }: Action, { kind, id, name, shown }: Named): Hit {
   const href = `${page}${query}`.replace('{id}', id).replace('{name}', encodeURIComponent(name));
-  return { href, icon: KINDS[kind].icon, label: label(name), kind: 'Action', detail: KINDS[kind].label };
+  return { href, icon: KINDS[kind].icon, label: label(shown), kind: 'Action', detail: KINDS[kind].label };
 }
 
-/** One hit for the deliveries of all events with the value. */
-function deliveriesHit(text: string, events: readonly FoundEvent[], now: number): Hit[] {
-  const [newest] = events;
-  if (newest === undefined) return [];
-  const { type, path, createdAt } = newest;
-  const href = `/deliveries?${new URLSearchParams({ q: text })}`;
-  const detail = `${path} of ${type}, ${relativeText(createdAt - now)}`;
+/** One hit for the deliveries of all events with the value or the subject. */
+function deliveriesHit(text: string, event: FoundEvent | null, delivery: Delivery | null, now: number): Hit[] {
+  if (event === null && delivery === null) return [];
+  const detail =
+    event === null
+      ? `by subject, the last of them ${relativeText((delivery?.createdAt ?? now) - now)}`
+      : `${event.path} of ${event.type}, ${relativeText(event.createdAt - now)}`;
+  const href = `/deliveries?${new URLSearchParams({ q: valueText(text) })}`;
   return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, kind: 'Delivery', detail }];
 }
 
-/** The deliveries with the ordering key. Only the operator's search has an index for it. */
-async function keyHit({ store, hasPage }: SharedPageDependencies, { text, now }: Asked): Promise<Hit[]> {
-  if (store.customerId !== null || !hasPage('/deliveries')) return [];
-  const [newest] = (await store.deliveries.list({ orderingKey: text }, null, 1)).items;
-  if (newest === undefined) return [];
+/** The deliveries with the ordering key. */
+async function keyHit(dependencies: SharedPageDependencies, { text, now }: Asked): Promise<Hit[]> {
+  const newest = await newestOf(dependencies, { orderingKey: text });
+  if (newest === null) return [];
   const href = `/deliveries?${new URLSearchParams({ orderingKey: text })}`;
   const detail = `the last of them ${relativeText(newest.createdAt - now)}`;
   return [{ href, icon: 'delivery', label: `Deliveries with the ordering key ${text}`, kind: 'Delivery', detail }];
+}
+
+/** The newest delivery with a subject or an ordering key. Only the operator's search has an index for them. */
+async function newestOf(
+  { store, hasPage }: SharedPageDependencies,
+  filter: Pick<DeliveryFilter, 'subject' | 'orderingKey'>,
+): Promise<Delivery | null> {
+  if (store.customerId !== null || !hasPage('/deliveries')) return null;
+  return (await store.deliveries.list(filter, null, 1)).items[0] ?? null;
 }
 
 /** The page of an event also tells why webhooks did not get it. It has no deliveries if none did. */
@@ -187,10 +226,10 @@ const OWNED: readonly { readonly kind: FoundKind; readonly table: OwnedTable }[]
   { kind: 'key', table: 'pgp_key' },
 ];
 
-function hitOf({ kind, id, name, detail }: Found): Hit {
+function hitOf({ kind, id, shown: name, detail }: Named): Hit {
   const { path, label, icon: shape } = KINDS[kind];
-  const shown = kind === 'webhook' ? (JSON.parse(detail ?? '[]') as string[]).join(', ') : detail;
-  return { href: `${path}/${id}`, icon: shape, label: name, kind: label, detail: shown };
+  const about = kind === 'webhook' ? (JSON.parse(detail ?? '[]') as string[]).join(', ') : detail;
+  return { href: `${path}/${id}`, icon: shape, label: name, kind: label, detail: about };
 }
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */

@@ -10,7 +10,7 @@ import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, rateTitle } from '../parts/chart.ts';
+import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../parts/chart.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
@@ -42,10 +42,15 @@ export function activitySections(
     lead: mode === 'pull' ? readSummary(series) : summary(series),
     content: html`
       ${periodTabs(`/webhooks/${id}`, query, series.period)}
-      <div class="columns">
-        <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
-        ${mode === 'pull' ? null : html`<div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>`}
-      </div>
+      ${
+        mode === 'pull'
+          ? html`
+            <div class="columns">
+              <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+            </div>
+          `
+          : throughputCharts(series, now)
+      }
     `,
   });
   if (mode === 'pull') return throughput;

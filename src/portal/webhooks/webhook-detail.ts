@@ -107,6 +107,7 @@ function testButton({ csrf }: PageCall, webhook: Webhook): Html {
     <form method="post" action="${action}" class="inline-form"${swap}>
       ${csrf}
       ${submitButton({
+        id: 'test-button',
         label: 'Send a test event',
         longLabel: `Send a test event through ${name}`,
         kind: 'plain',
@@ -122,6 +123,7 @@ function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html 
   return actionButton({
     action: `/webhooks/${id}/${verb}`,
     csrf,
+    id: `${verb}-button`,
     label,
     longLabel: `${label} the webhook ${name}`,
     icon: verb === 'stop' ? 'stop' : 'play',

@@ -15,7 +15,7 @@ export const MORE = 'morePatterns';
 /** What a form asks. `hasOthers`: also for all events, and for categories without a type yet. */
 type Question = { readonly title: string; readonly lead: string; readonly hasOthers: boolean };
 const OF_WEBHOOK: Question = {
-  title: '2. Which events',
+  title: 'Which events?',
   lead: 'Applies to events that are published from now on.',
   hasOthers: true,
 };

@@ -233,15 +233,15 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       field('format'),
       isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,
     ])}
-    ${fieldGroup('1. Destination', null, [
+    ${fieldGroup('Destination', null, [
       field('name'),
       field('mode'),
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
     ${more('Only some of these events', 'filter')}
-    ${more('Without the data', 'thin')}
-    ${fieldGroup('3. Encryption', null, [
+    ${more('Leave out the data', 'thin')}
+    ${fieldGroup('Encryption', null, [
       ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
       field('encryptionKeyName'),
     ])}
@@ -259,7 +259,7 @@ function sendingLayout(
   return html`
     <div class="push-only">
       <div class="more">
-        <h2 class="more-title">4. Delivery</h2>
+        <h2 class="more-title">Delivery</h2>
         <p class="hint">The defaults suit most webhooks.</p>
       </div>
       ${more('Order, batches and rate', 'ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond')}

@@ -12,7 +12,7 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { stateBadge, tag } from '../parts/mark.ts';
+import { stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
@@ -158,15 +158,11 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
-  http_status: 'the receiver returns an error',
+  http_status: 'error responses',
 };
 
 function typesCell(patterns: readonly string[]): Html {
-  const more = patterns.length - TYPES_SHOWN;
-  const first = patterns.slice(0, TYPES_SHOWN).map(tag);
-  return html`
-    <span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>
-  `;
+  return tags(patterns.slice(0, TYPES_SHOWN), patterns.length - TYPES_SHOWN);
 }
 
 function newButton(query = ''): Html {

@@ -221,7 +221,7 @@ describe('the state of a delivery', () => {
     ],
     [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. It is kept/],
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
-    [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is in 1 minute\.$/],
+    [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is due in 1 minute\.$/],
     [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
     [{}, failed, 'stopped', /It waits because its webhook is stopped\. To send it, start Orders\s?\.$/],
     [{}, failed, 'failed', /It waits because its webhook has failed\. To send it, start Orders\s?\.$/],

@@ -10,6 +10,7 @@ import {
   SEARCH_FIELDS,
   type SearchTerm,
   searchText,
+  valueText,
 } from '../../../src/portal/deliveries/search-text.ts';
 import { NOW } from '../../support/store.ts';
 
@@ -124,6 +125,11 @@ describe('the search line', () => {
     fc.assert(
       fc.property(terms, (asked) => {
         assert.deepEqual(parseSearch(searchText(asked)), { terms: asked, problems: [] });
+      }),
+    );
+    fc.assert(
+      fc.property(text, (value) => {
+        assert.deepEqual(parseSearch(valueText(value)), { terms: [{ field: 'subject', value }], problems: [] });
       }),
     );
     // Any text is read without an exception, and what was read is read again from what it is written as.
