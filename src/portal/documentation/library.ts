@@ -56,6 +56,10 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
 }
 
+/** The first page and these parts only lead to other pages, which are found themselves. */
+const INDEX = 'README.md';
+const LEADS_ON = 'Where next';
+
 /** Pages to look things up in come after pages to read. */
 const LOOKED_UP = /^(reference|decisions)\/|^contract\.md$/;
 const LOOKED_UP_LOSS = 8;
@@ -65,6 +69,7 @@ const PHRASE_GAIN = 16;
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
   const scored = pages.flatMap(({ file, title, sections }) =>
     sections.flatMap((section) => {
+      if (file === INDEX || section.heading === LEADS_ON) return [];
       const [inTitle, inHeading, inText] = [title, section.heading, section.text].map((text) => text.toLowerCase());
       const scores = words.map(
         (word) =>

@@ -68,6 +68,17 @@ describe('a portal in a frame of the operator’s product', () => {
     // A request of the script, with the message of a redirect.
     await frame.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
     await frame.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
+
+    // In a narrow frame its pages are a menu, which is whole inside the frame.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await frame.getByRole('button', { name: 'Menu: Endpoints' }).click();
+    const menu = frame.getByRole('navigation', { name: 'Portal' });
+    const isWhole =
+      "(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight)(document.getElementById('navigation'))";
+    assert.equal(await frame.evaluate(isWhole), true);
+    await menu.getByRole('link', { name: 'Usage' }).click();
+    await frame.getByRole('button', { name: 'Menu: Usage' }).waitFor();
+    await frame.getByRole('navigation', { name: 'Portal' }).waitFor({ state: 'hidden' });
   });
 
   it('shows no third-party cookie, and neither a sign-in form nor another page without its session', async (t) => {
