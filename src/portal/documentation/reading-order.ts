@@ -1,4 +1,4 @@
-/** The order in which the first page of the documentation lists the others: where a page belongs, and what is before and after it. Pure. */
+/** The order in which the first page of the documentation lists the others: the group of a page, and its neighbours. Pure. */
 import type { Token, Tokens } from 'marked';
 import { type DocumentSection, sectionsOf } from '../parts/markdown.ts';
 

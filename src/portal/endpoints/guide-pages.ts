@@ -5,6 +5,7 @@ import { readAsset } from '../../kernel/assets.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import { contentsOf } from '../documentation/contents.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
@@ -19,7 +20,8 @@ import { addressRows, codeForReceivers } from './receiver-pages.ts';
 export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, publicUrl, egressAddresses } = dependencies;
   return [
-    pages.view(GUIDE_PATH, 'both', async ({ query, now }) => {
+    pages.view(GUIDE_PATH, 'both', async (call) => {
+      const { query } = call;
       const { lexer } = await import('marked');
       const isCustomers = store.customerId !== null;
       // The operator comes here from the page of an endpoint.
@@ -56,7 +58,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
                 ? isCustomers
                   ? NO_ENDPOINT
                   : NONE_CHOSEN
-                : values(endpoint, now, { egressAddresses, isCustomers })
+                : values(call, endpoint, { egressAddresses, isCustomers })
             }
             ${arrives} ${codeForReceivers({ title: 'Programs', id: 'programs' })}
             <article class="doc">${markdown(tokens, resolve)}</article>
@@ -127,8 +129,8 @@ function endpointChoice(
 }
 
 function values(
+  { now, may }: PageCall,
   endpoint: Endpoint,
-  now: number,
   { egressAddresses, isCustomers }: { readonly egressAddresses: readonly string[]; readonly isCustomers: boolean },
 ): Html {
   const { id, name, url, sendApiKey } = endpoint;
@@ -151,7 +153,11 @@ function values(
         'Secret',
         html`
           Shown once, when the endpoint was created. If it is lost,
-          <a href="/endpoints/${id}/rotate-secret">create a new one</a>.
+          ${
+            may('administrator')
+              ? html`<a href="/endpoints/${id}/rotate-secret">create a new one</a>`
+              : 'an administrator creates a new one'
+          }.
         `,
       ],
       ...publicKeys(endpoint, now).map(

@@ -128,7 +128,7 @@ async function requestOf(
   }
 }
 
-/** Those that the webhook gets: of a customer's, only public ones. */
+/** The types that the webhook gets: only public ones if it belongs to a customer. */
 function deliverable({ customerId, eventTypes }: Webhook, types: readonly EventType[]): readonly EventType[] {
   const names = new Set(eventTypes.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
   return types.filter((type) => names.has(type.name) && (customerId === null || type.public));
