@@ -3,6 +3,7 @@
  * coming until it is stopped; then nothing is left of it.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCertificate } from '../../src/cli/listen/self-signed.ts';
@@ -12,7 +13,7 @@ import { PORTAL_LINKS_PATH, portalLinkInput } from '../../src/customers/portal-l
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { validate } from '../../src/kernel/validation.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { type OpenedSallyport, openSallyport } from '../../src/open.ts';
+import { openSallyport } from '../../src/open.ts';
 import type { Services } from '../../src/services/services.ts';
 import { type Cast, makeCast } from './cast.ts';
 import { openFrontDoor } from './front-door.ts';
@@ -20,8 +21,6 @@ import { type Receivers, startReceivers } from './receivers.ts';
 import { type Chance, createChance, createLeapingClock, LIFE_MS, liveSixDays, publishOrders } from './six-days.ts';
 
 const USUAL_PORT = 8080;
-/** The system chooses a free one. */
-const ANY_PORT = 0;
 /** New orders come in this rhythm, as in the last hour of the history. */
 const ORDERS_EVERY_MS = 12_000;
 const PORTAL_LINK_SECONDS = 86_400;
@@ -42,17 +41,16 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     writeFileSync(caFile, identity.certificate);
     const receivers = await startReceivers(identity, () => clock.now());
     closing.push(receivers.close);
-    const configOn = (port: number): Config =>
-      readConfig({
-        SALLYPORT_DATA: join(folder, 'data'),
-        SALLYPORT_PORT: String(port),
-        SALLYPORT_CA_FILE: caFile,
-        SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
-        SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1',
-      });
+    const config = readConfig({
+      SALLYPORT_DATA: join(folder, 'data'),
+      SALLYPORT_PORT: String((await isFree(USUAL_PORT)) ? USUAL_PORT : 0),
+      SALLYPORT_CA_FILE: caFile,
+      SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+      SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1',
+    });
     const chance = createChance(42);
     write('Six days of three customers go by …\n');
-    const { cast, published } = await makeHistory(configOn(ANY_PORT), {
+    const { cast, published } = await makeHistory(config, {
       receivers,
       clock,
       chance,
@@ -60,14 +58,15 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
       isStopped: () => isStopped,
     });
     if (isStopped) return;
-    const { sallyport, services, url } = await serve(configOn);
+    const { sallyport, services } = await openSallyport(config, { log: createLog('silent') });
     closing.push(() => sallyport.stop());
+    const { url } = await sallyport.start();
     const portal = url.replace('127.0.0.1', 'localhost');
     const door = await openFrontDoor(services, cast.administratorId, `${portal}/`);
     closing.push(door.close);
     const orders = keepPublishing(services, cast, chance, published);
     closing.push(orders.stop);
-    write(await welcome(services, cast, { door: door.url, portal, dataDir: configOn(ANY_PORT).dataDir }));
+    write(await welcome(services, cast, { door: door.url, portal, dataDir: config.dataDir }));
     await stopped;
   } finally {
     for (const close of closing.toReversed()) await close();
@@ -140,15 +139,10 @@ Ctrl-C ends the demo and removes its data.
 `;
 }
 
-/** On the usual port, or on any if another program listens there: perhaps since a moment ago. */
-async function serve(configOn: (port: number) => Config): Promise<OpenedSallyport & { readonly url: string }> {
-  const opened = await openSallyport(configOn(USUAL_PORT), { log: createLog('silent') });
-  try {
-    return { ...opened, ...(await opened.sallyport.start()) };
-  } catch (error) {
-    await opened.sallyport.stop();
-    if ((error as { code?: unknown }).code !== 'EADDRINUSE') throw error;
-  }
-  const again = await openSallyport(configOn(ANY_PORT), { log: createLog('silent') });
-  return { ...again, ...(await again.sallyport.start()) };
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
