@@ -42,7 +42,7 @@ export async function customersPictures(t: TestContext, browser: Browser): Promi
     .addCookies([await sessionCookie({ ...service, url: baseURL }, 'administrator', 'Ada Lovelace')]);
   await operator.goto('/settings/customers-portal');
   await operator.getByLabel('Your name').fill('Corner Shop');
-  await operator.getByLabel('Accent colour').fill('#0a6e4f');
+  await operator.locator('#field-accent').fill('#0a6e4f');
   await operator.getByRole('button', { name: 'Save' }).click();
   await operator.getByText('The look is saved.').waitFor();
   const acme = await prepare(service);

@@ -45,6 +45,23 @@ describe('the documentation', () => {
     for (const [, name = ''] of article.matchAll(/<(\/?\w+)/g)) assert.match(name, allowed);
   });
 
+  it('says where a page belongs and which pages are beside it, and finds pages in place of lists of them', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const read = async (path: string) => (await request(service.url + path, { token })).text;
+    const page = await read('/docs/how-to/create-a-webhook.md');
+    assert.match(page, /<a href="\/docs#how-to-send-webhooks">How to send webhooks<\/a>/);
+    assert.match(page, /href="\/docs\/how-to\/register-an-endpoint\.md" rel="prev"/);
+    assert.match(page, /href="\/docs\/how-to\/deliver-in-other-formats\.md" rel="next"/);
+    // The first and the last page of a group have one neighbour.
+    assert.doesNotMatch(await read('/docs/how-to/register-an-endpoint.md'), /rel="prev"/);
+    assert.doesNotMatch(await read('/docs/how-to/erase-personal-data.md'), /rel="next"/);
+    const found = await read('/docs/search?q=rotate+secret');
+    const [, results = ''] = /<ol class="doc-results">(.*?)<\/ol>/s.exec(found) ?? [];
+    assert.match(results, /^\s*<li>\s*<a href="\/docs\/how-to\/rotate-secrets\.md/);
+    assert.doesNotMatch(results, /docs\/README\.md|Where next/);
+  });
+
   it('is for users who are signed in, and has nothing outside of its folder', async (t) => {
     const service = await startService(t);
     const { status } = await request(`${service.url}/docs/README.md`);

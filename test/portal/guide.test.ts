@@ -2,38 +2,82 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { whatArrives } from '../../src/portal/endpoints/guide-pages.ts';
-import { EXAMPLES, guideText, LEFT_OUT } from '../../src/portal/endpoints/guide-text.ts';
+import { secret } from '../../src/kernel/secret.ts';
+import { whatArrives } from '../../src/portal/endpoints/guide-requests.ts';
+import {
+  ADDRESS_ASKED,
+  EXAMPLE_ADDRESS,
+  guideText,
+  LEFT_OUT,
+  REWORDED,
+} from '../../src/portal/endpoints/guide-text.ts';
+import { succeeded } from '../support/client.ts';
 import { startHistory } from '../support/portal-history.ts';
 import { request } from '../support/portal-requests.ts';
 
 const HAND_OUT = readFileSync(new URL('../../docs/hand-out.md', import.meta.url), 'utf8');
 
+const VALUES = { address: 'https://edge.example', hasSources: false };
+
 describe('the guide', () => {
-  it('replaces examples and leaves out parts that the hand-out has', () => {
-    for (const example of Object.values(EXAMPLES)) assert.ok(HAND_OUT.includes(example), example);
-    for (const [from, to] of LEFT_OUT) assert.ok(HAND_OUT.indexOf(from) < HAND_OUT.indexOf(to) || to === '', from);
-    const endpoint = { url: 'https://in.example:8443/hooks/$&?a=1', apiKey: 'f'.repeat(32) };
-    const text = guideText(HAND_OUT, { endpoint, address: 'https://edge.example' });
-    assert.ok(text.includes('POST /hooks/$&?a=1 HTTP/1.1\nhost: in.example:8443\n'));
-    assert.ok(text.includes(`x-api-key: ${endpoint.apiKey}`));
+  it('leaves out and rewords parts that the hand-out has, and has the address of the API', () => {
+    for (const [from, to] of LEFT_OUT) assert.ok(HAND_OUT.indexOf(from) < HAND_OUT.indexOf(to), from);
+    for (const [said] of [...REWORDED, [ADDRESS_ASKED]]) assert.match(HAND_OUT, said);
+    assert.ok(HAND_OUT.includes(EXAMPLE_ADDRESS));
+    const text = guideText(HAND_OUT, VALUES);
     assert.ok(text.includes('https://edge.example/services/api/oauth2/token'));
-    for (const gone of [...Object.values(EXAMPLES), 'Operators:', 'sallyport listen'])
+    assert.match(text, /^## What your receiver needs\n\n- Your URL must/);
+    for (const [, instead] of REWORDED) assert.ok(text.includes(instead), instead);
+    assert.match(text, /ask us for it/);
+    assert.doesNotMatch(guideText(HAND_OUT, { ...VALUES, hasSources: true }), /ask us/);
+    for (const gone of [EXAMPLE_ADDRESS, 'Operators:', 'sallyport listen', 'Tell us', '```python'])
       assert.ok(!text.includes(gone), gone);
   });
 
-  it('says what arrives from a webhook', () => {
-    const plain = { standardWebhooks: false, encryptionKeyName: null, maxBatchRecords: 1 };
+  it('says what arrives from a webhook, in every format', () => {
+    const plain = { format: 'records', batch: false, thin: false, standardWebhooks: false, signature: null } as const;
     const said = (webhook: object, endpoint: object = {}): string =>
-      whatArrives({ ...plain, ...webhook }, { oauthTokenUrl: null, contentEncoding: null, ...endpoint }).markup;
-    assert.match(said({}), /One record in each request\..*HMAC-SHA256/s);
-    assert.match(said({ maxBatchRecords: 30 }, { oauthTokenUrl: 'https://t.example' }), /Up to 30 records.*Bearer/s);
-    assert.match(said({ standardWebhooks: true }), /webhook-signature/);
-    assert.match(said({}, { contentEncoding: 'gzip' }), /content-encoding: gzip/);
-    assert.match(
-      said({ encryptionKeyName: 'k' }, { contentEncoding: 'gzip' }),
-      /your key k.*x-original-encoding: gzip/s,
-    );
+      whatArrives(
+        { ...plain, encryptionKeyName: null, maxBatchRecords: 1, ...webhook },
+        { oauthTokenUrl: null, contentEncoding: null, authentication: null, signatureType: 'hmac', ...endpoint },
+      ).markup.replaceAll(/\s+/g, ' ');
+    const basic = { method: 'basic', name: 'shop', secret: secret('p') };
+    const cases: readonly (readonly [webhook: object, endpoint: object, expected: RegExp])[] = [
+      [{}, {}, /One record in each request\..*HMAC-SHA256/],
+      [{ maxBatchRecords: 30 }, { oauthTokenUrl: 'https://t.example' }, /Up to 30 records.*bearer token/],
+      [{}, { authentication: basic }, /Basic authentication in Authorization, with the user name shop/],
+      [{ standardWebhooks: true }, {}, /One record.*webhook-signature.*<code>whsec_<\/code> and the secret/],
+      [{ format: 'standard' }, { signatureType: 'ed25519' }, /<code>timestamp<\/code>.*the public key/],
+      [{ format: 'cloudevents' }, {}, /One CloudEvent as JSON/],
+      [{ format: 'cloudevents', batch: true, maxBatchRecords: 100 }, {}, /A list of up to 100 CloudEvents/],
+      [{ format: 'cloudevents-binary', thin: true }, {}, /<code>ce-<\/code> headers.*no data: <code>url<\/code>/],
+      [{ signature: { header: 'X-Hub-Signature-256' } }, {}, /X-Hub-Signature-256<\/code> has one more signature/],
+      [{}, { contentEncoding: 'gzip' }, /content-encoding: gzip/],
+      [{ encryptionKeyName: 'k' }, { contentEncoding: 'gzip' }, /your key k.*x-original-encoding: gzip/],
+    ];
+    for (const [webhook, endpoint, expected] of cases) assert.match(said(webhook, endpoint), expected);
+    assert.doesNotMatch(said({}, { authentication: basic }), /HMAC/);
+  });
+
+  it('shows a request of each webhook as its format makes it', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const { endpoints } = ids.customer;
+    const { admin } = service;
+    const { customerId } = await service.services.endpoints.get(endpoints ?? '');
+    const more = { endpointId: endpoints, customerId, eventTypes: ['webhook.test'] };
+    const made = (body: object) => succeeded<{ id: string }>(admin.post('webhooks', { ...more, ...body }));
+    const event = await made({ name: 'As CloudEvents', format: 'cloudevents' });
+    const open = (path: string) => request(`${service.url}${path}`, { token: sessions.customer });
+    const { text } = await open(`/guide?endpoint=${endpoints}&webhook=${event.id}`);
+    assert.match(text, /content-type: application\/cloudevents\+json/);
+    assert.match(text, /&quot;specversion&quot;:&quot;1\.0&quot;/);
+    const links = [...text.matchAll(/href="(\/guide\?[^"#]+)#arrives"/g)].map(([, href = '']) => href);
+    assert.ok(links.length > 0);
+    for (const link of links) {
+      const other = await open(link.replaceAll('&amp;', '&'));
+      assert.match(other.text, /POST https:/);
+      assert.doesNotMatch(other.text, /cloudevents\+json/);
+    }
   });
 
   it('has the customer’s own endpoint, and none of somebody else', async (t) => {
@@ -44,14 +88,14 @@ describe('the guide', () => {
     for (const token of [sessions.customer, sessions.link]) {
       const { status, text } = await open('/guide', token);
       assert.equal(status, 200);
-      assert.ok(text.includes(url) && text.includes(`x-api-key: ${apiKey.reveal()}`));
+      assert.ok(text.includes(url) && text.includes(apiKey.reveal()));
     }
     const foreign = await open(`/guide?endpoint=${ids.operator.endpoints}`, sessions.customer);
     const other = await service.services.endpoints.get(ids.operator.endpoints ?? '');
     assert.ok(!foreign.text.includes(other.apiKey.reveal()));
     assert.ok(foreign.text.includes('You have no endpoint yet') || foreign.status === 404);
     const ofOperator = await open(`/guide?endpoint=${endpoints}`, sessions.operator);
-    assert.ok(ofOperator.text.includes(`x-api-key: ${apiKey.reveal()}`));
+    assert.ok(ofOperator.text.includes(apiKey.reveal()));
   });
 
   it('offers complete programs as downloads, and no other file', async (t) => {

@@ -3,6 +3,7 @@ import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
+import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
 import { eventTypeBadges } from '../event-types/event-type-pages.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
@@ -115,7 +116,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
         ? sendSampleSection(call.csrf, eventType, uses.first)
         : null
     }
-    ${eventTypeSections(eventType)}
+    ${eventTypeSections(eventType, html`<a href="${GUIDE_PATH}#programs">The guide</a>`)}
   `;
   return { title: name, content };
 }

@@ -7,7 +7,7 @@ import type { SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
-import { type NavigationGroup, sideNavigation, tabNavigation } from '../frame/navigation.ts';
+import { type NavigationGroup, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
 
@@ -17,7 +17,7 @@ export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, p
   return {
     className: opener === null ? 'customers' : 'customers visited',
     bar: opener === null ? null : visitBar(session, opener.name, csrf),
-    brand: isFramed ? null : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
+    brand: isFramed ? tabsButton(groups, path) : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
     link: isFramed ? null : backLink(session, brand),
     navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
     account: accountOf(session),

@@ -7,14 +7,13 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { emptyState } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
-import { type DocumentSection, markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+import { contentsOf } from './contents.ts';
 import { createLibrary, type FoundSection, type Library, titleOf } from './library.ts';
+import { type ListedPage, listedPages, placeOf, type ReadingPlace } from './reading-order.ts';
 
 const ROOT = '/docs';
 const INDEX = 'README.md';
-/** A page has a column with its headings from so many parts on, and with the headings below them up to so many in total. */
-const CONTENTS_FROM = 3;
-const CONTENTS_MAX = 40;
 
 const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
 
@@ -41,30 +40,44 @@ async function documentView({ read, has }: Library, file: string): Promise<View>
   const tokens = lexer(read(file).toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
   const sections = sectionsOf(tokens);
+  const pages = listedPages(file === INDEX ? tokens : lexer(read(INDEX).toString('utf8')));
+  const place = placeOf(pages, file);
   const content = html`
-    ${searchForm('')}
+    <div class="doc-head">${file === INDEX ? null : pathAbove(place)}${searchForm('')}</div>
     <div class="doc-page">
       ${contentsOf(sections)}
-      <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+      <div class="doc-main">
+        <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
+        ${place === null ? null : nextPages(place)}
+      </div>
     </div>
   `;
   return { title: titleOf(sections, file), content };
 }
 
-/** The headings of a page, for a column beside it. Short pages have none, nor do narrow screens. */
-function contentsOf(sections: readonly DocumentSection[]): Html | null {
-  const shown = sections.filter(({ depth, anchor }) => (depth === 2 || depth === 3) && anchor !== null);
-  if (shown.filter(({ depth }) => depth === 2).length < CONTENTS_FROM) return null;
-  // Of a long page, only its parts.
-  const listed = shown.length > CONTENTS_MAX ? shown.filter(({ depth }) => depth === 2) : shown;
-  const items = listed.map(
-    ({ heading, anchor, depth }) =>
-      html`<li class="${depth === 3 ? 'doc-contents-below' : ''}"><a href="#${anchor}">${heading}</a></li>`,
-  );
+/** Where the page belongs. Above it, with the search. */
+function pathAbove(place: ReadingPlace | null): Html {
+  const group =
+    place === null ? null : html`<li><a href="${ROOT}#${place.group.anchor}">${place.group.heading}</a></li>`;
   return html`
-    <nav class="doc-contents" aria-label="On this page">
-      <p class="doc-contents-title">On this page</p>
-      <ul>${items}</ul>
+    <nav aria-label="Breadcrumb" class="crumbs"><ol><li><a href="${ROOT}">Documentation</a></li>${group}</ol></nav>
+  `;
+}
+
+function nextPages({ before, after }: ReadingPlace): Html | null {
+  if (before === null && after === null) return null;
+  const link = (page: ListedPage | null, label: string, mark: 'previous' | 'next'): Html | null =>
+    page === null
+      ? null
+      : html`
+        <a class="doc-turn doc-turn-${mark}" href="${`${ROOT}/${page.file}`}" rel="${mark === 'next' ? 'next' : 'prev'}">
+          <span class="hint">${label}</span>
+          <span>${page.title}</span>
+        </a>
+      `;
+  return html`
+    <nav class="doc-turns" aria-label="Pages before and after">
+      ${link(before, 'Before', 'previous')}${link(after, 'Next', 'next')}
     </nav>
   `;
 }

@@ -3,18 +3,31 @@ import { type Html, html } from '../../http/html.ts';
 import { type AssetName, RECEIVER_PACKAGE, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { table } from '../parts/list.ts';
+import { icon } from '../parts/mark.ts';
 
 const PATH = '/downloads';
 
-type Program = { readonly language: string; readonly file: string; readonly asset: AssetName };
+/** `start` is a command; null for a program that is part of a project. */
+type Program = {
+  readonly language: string;
+  readonly file: string;
+  readonly asset: AssetName;
+  readonly start: string | null;
+};
 
 const PROGRAMS: readonly Program[] = [
-  { language: 'Python', file: 'receiver.py', asset: 'receivers/python' },
-  { language: 'Go', file: 'receiver.go', asset: 'receivers/go' },
-  { language: 'Java', file: 'Receiver.java', asset: 'receivers/java' },
-  { language: 'C#', file: 'Receiver.cs', asset: 'receivers/csharp' },
-  { language: 'PHP', file: 'receiver.php', asset: 'receivers/php' },
-  { language: 'Ruby', file: 'receiver.rb', asset: 'receivers/ruby' },
+  { language: 'Python 3.9 or later', file: 'receiver.py', asset: 'receivers/python', start: 'python3 receiver.py' },
+  { language: 'Go 1.18 or later', file: 'receiver.go', asset: 'receivers/go', start: 'go run receiver.go' },
+  { language: 'Java 17 or later', file: 'Receiver.java', asset: 'receivers/java', start: 'java Receiver.java' },
+  { language: 'C#, .NET 5 or later', file: 'Receiver.cs', asset: 'receivers/csharp', start: null },
+  {
+    language: 'PHP 8.1 or later',
+    file: 'receiver.php',
+    asset: 'receivers/php',
+    start: 'php -S 127.0.0.1:8080 receiver.php',
+  },
+  { language: 'Ruby 3.1 or later', file: 'receiver.rb', asset: 'receivers/ruby', start: 'ruby receiver.rb' },
 ];
 
 export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'both'>[] {
@@ -36,16 +49,37 @@ function bytesOf(file: string): Buffer | null {
   return program === undefined ? null : Buffer.from(readAsset(program.asset));
 }
 
-/** The files with their languages. A checkout may be without the package. */
+/** The files, and how to start them. A checkout may be without the package. */
 export function downloadList(): Html {
-  const programs = PROGRAMS.map(
-    ({ language, file }) => html`<li><a href="${PATH}/${file}" download>${file}</a> ${language}</li>`,
-  );
-  const packageLine =
-    receiverPackage() === null
-      ? null
-      : html`
-        <li><a href="${PATH}/${RECEIVER_PACKAGE}" download>${RECEIVER_PACKAGE}</a> TypeScript and JavaScript, for npm</li>
-      `;
-  return html`<ul class="downloads">${packageLine}${programs}</ul>`;
+  const hasPackage = receiverPackage() !== null;
+  const link = (file: string): Html => html`<a href="${PATH}/${file}" download>${icon('download')} ${file}</a>`;
+  return html`
+    <div class="stack">
+      <h3>Downloads</h3>
+      ${table({
+        caption: 'Downloads',
+        columns: [{ label: 'File', kind: 'main' }, { label: 'For' }, { label: 'Start' }],
+        rows: [
+          [
+            hasPackage ? link(RECEIVER_PACKAGE) : html`<code>sallyport-receiver</code>`,
+            'TypeScript and JavaScript',
+            hasPackage
+              ? html`<code>npm install ./${RECEIVER_PACKAGE}</code>`
+              : 'Ask for this package: it is not on this server.',
+          ],
+          ...PROGRAMS.map(({ language, file, start }) => [
+            link(file),
+            language,
+            start === null ? 'in a project of your own' : html`<code>${start}</code>`,
+          ]),
+        ],
+        empty: html``,
+      })}
+      <p class="hint">
+        Each program verifies, answers challenges, decrypts and decompresses. It reads the secret from
+        <code>WEBHOOK_SECRETS</code> and the API key from <code>WEBHOOK_API_KEYS</code>. Write what it does with an event
+        into its function <code>handle</code>.
+      </p>
+    </div>
+  `;
 }

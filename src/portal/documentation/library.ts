@@ -7,6 +7,9 @@ import { type DocumentSection, sectionsOf } from '../parts/markdown.ts';
 const FOUND_MAX = 20;
 const EXCERPT_LENGTH = 200;
 const WORDS_MAX = 8;
+/** The first page and these parts only lead to other pages, which are found themselves. */
+const INDEX = 'README.md';
+const LEADS_ON = 'Where next';
 
 export type Library = {
   has(file: string): boolean;
@@ -33,9 +36,13 @@ export function createLibrary(): Library {
   const readPages = async (): Promise<readonly Page[]> => {
     const { lexer } = await import('marked');
     const read: Page[] = [];
-    for (const file of [...files()].filter((name) => name.endsWith('.md'))) {
+    for (const file of [...files()].filter((name) => name.endsWith('.md') && name !== INDEX)) {
       const sections = sectionsOf(lexer(readDocument(file).toString('utf8')));
-      read.push({ file, title: titleOf(sections, file), sections });
+      read.push({
+        file,
+        title: titleOf(sections, file),
+        sections: sections.filter(({ heading }) => heading !== LEADS_ON),
+      });
       // A page takes up to some milliseconds.
       await nextTurn();
     }

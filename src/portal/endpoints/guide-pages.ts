@@ -1,53 +1,91 @@
 /** `/guide`: what the programs of a customer need, with the values of one of its endpoints filled in. */
-import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
-import type { Webhook } from '../../domain/webhook.ts';
+import { currentApiKey, type Endpoint, publicKeys } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readAsset } from '../../kernel/assets.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { downloadList } from '../documentation/download-pages.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
+import { contentsOf } from '../documentation/contents.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { codePanels, copyable, definitionList } from '../parts/details.ts';
+import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
-import { table } from '../parts/list.ts';
-import { markdown, type Resolve } from '../parts/markdown.ts';
+import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+import { arrivalSection } from './guide-requests.ts';
 import { GUIDE_PATH, guideText } from './guide-text.ts';
-import { receiverCode } from './receiver-pages.ts';
+import { addressRows, codeForReceivers } from './receiver-pages.ts';
 
-export function guidePages({ pages, store, publicUrl }: SharedPageDependencies): PageRoute<'both'>[] {
+export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, store, publicUrl, egressAddresses } = dependencies;
   return [
-    pages.view(GUIDE_PATH, 'both', async ({ query, now }) => {
+    pages.view(GUIDE_PATH, 'both', async (call) => {
+      const { query } = call;
       const { lexer } = await import('marked');
-      const asked = readText(query, 'endpoint') ?? '';
+      const isCustomers = store.customerId !== null;
       // The operator comes here from the page of an endpoint.
       const names = store.customerId === null ? [] : await store.directory.endpointNames(store.customerId, CHOICES_MAX);
+      const asked = readText(query, 'endpoint') ?? '';
       const id = isUuidV7(asked) ? asked : names[0]?.id;
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
-      const webhooks = endpoint === null ? [] : await store.webhooks.ofEndpoint(endpoint.id);
-      const apiKey = endpoint === null ? '' : currentApiKey(endpoint, now).reveal();
-      const text = guideText(readAsset('hand-out'), {
-        endpoint: endpoint === null ? null : { url: endpoint.url, apiKey },
-        address: publicUrl(),
-      });
+      const tokens = lexer(
+        guideText(readAsset('hand-out'), {
+          address: publicUrl(),
+          hasSources: endpoint !== null && egressAddresses.length > 0,
+        }),
+      );
+      const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, query);
+      const own = [
+        { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
+        ...(arrives === null ? [] : [{ heading: 'What arrives', anchor: 'arrives', depth: 2 }]),
+        { heading: 'Programs', anchor: 'programs', depth: 2 },
+      ];
       const title = 'Guide';
       const content = html`
-        ${pageHeader({ title, lead: 'How a program receives events, with the values of its endpoint filled in.' })}
-        ${names.length < 2 ? null : endpointChoice(names, endpoint)}
-        ${endpoint === null ? (store.customerId === null ? NONE_CHOSEN : NO_ENDPOINT) : values(endpoint, apiKey, webhooks)}
-        ${programs()}
-        <article class="doc">${markdown(lexer(text), resolve)}</article>
+        ${pageHeader({
+          title,
+          lead: isCustomers
+            ? 'How your program receives events: what it gets, how it verifies that, and what it answers.'
+            : 'How the program of a customer receives events. Its people see the same in their portal.',
+        })}
+        <div class="doc-page">
+          ${contentsOf([...own, ...sectionsOf(tokens)])}
+          <div class="doc-main">
+            ${names.length < 2 ? null : endpointChoice(names, endpoint)}
+            ${
+              endpoint === null
+                ? isCustomers
+                  ? NO_ENDPOINT
+                  : NONE_CHOSEN
+                : values(call, endpoint, { egressAddresses, isCustomers })
+            }
+            ${arrives} ${codeForReceivers({ title: 'Programs', id: 'programs' })}
+            <article class="doc">${markdown(tokens, resolve)}</article>
+          </div>
+        </div>
       `;
       return { title, content };
     }),
   ];
 }
 
+async function arrivalOf(
+  dependencies: SharedPageDependencies,
+  endpoint: Endpoint,
+  query: URLSearchParams,
+): Promise<Html> {
+  const webhooks = await dependencies.store.webhooks.ofEndpoint(endpoint.id);
+  const asked = readText(query, 'webhook');
+  const shown = webhooks.find(({ id }) => id === asked) ?? webhooks[0] ?? null;
+  return arrivalSection(dependencies, endpoint, webhooks, shown);
+}
+
 const NO_ENDPOINT = section({
   title: 'Your endpoint',
+  id: 'endpoint',
   content: html`
-    <p>You have no endpoint yet. The examples below are of somebody else.</p>
+    <p>You have no endpoint yet. With one, this page shows its values, and a request as your program gets it.</p>
     <p>${linkButton({ href: '/endpoints/new', label: 'Add an endpoint', icon: 'plus' })}</p>
   `,
 });
@@ -55,10 +93,11 @@ const NO_ENDPOINT = section({
 /** The operator has the endpoints of all customers. */
 const NONE_CHOSEN = section({
   title: 'The endpoint',
+  id: 'endpoint',
   content: html`
     <p>
       This guide fills in the values of an endpoint. Open the endpoint, then <em>Receiver set-up</em> and
-      <em>The whole guide</em>. The examples below have placeholders.
+      <em>The whole guide</em>.
     </p>
     <p>${linkButton({ href: '/endpoints', label: 'Choose an endpoint', icon: 'endpoint' })}</p>
   `,
@@ -89,85 +128,42 @@ function endpointChoice(
   `;
 }
 
-function values(endpoint: Endpoint, apiKey: string, webhooks: readonly Webhook[]): Html {
-  const { id, name, url } = endpoint;
-  return section({
-    title: 'The endpoint',
-    content: html`
-      <div class="stack">
-        ${definitionList([
-          ['Name', html`<a href="/endpoints/${id}">${name}</a>`],
-          ['Address', copyable(url, 'address'), 'POST requests are sent here.'],
-          ['API key', copyable(apiKey, 'API key'), 'In x-api-key of every request.'],
-          [
-            'Secret',
-            html`
-              Shown once, when the endpoint was created. If it is lost,
-              <a href="/endpoints/${id}">rotate it</a>.
-            `,
-          ],
-        ])}
-        ${table({
-          caption: 'What your webhooks send',
-          columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Events' }, { label: 'What arrives' }],
-          rows: webhooks.map((webhook) => [
-            html`<a href="/webhooks/${webhook.id}">${webhook.name}</a>`,
-            html`<code>${webhook.eventTypes.join(', ')}</code>`,
-            whatArrives(webhook, endpoint),
-          ]),
-          empty: html`<p class="quiet">No webhook sends to this endpoint yet.</p>`,
-        })}
-      </div>
-    `,
-  });
-}
-
-/** The form of a request: its records, its signature, and the encoding of its body. */
-export function whatArrives(
-  {
-    standardWebhooks,
-    encryptionKeyName,
-    maxBatchRecords,
-  }: Pick<Webhook, 'standardWebhooks' | 'encryptionKeyName' | 'maxBatchRecords'>,
-  { oauthTokenUrl, contentEncoding }: Pick<Endpoint, 'oauthTokenUrl' | 'contentEncoding'>,
+function values(
+  { now, may }: PageCall,
+  endpoint: Endpoint,
+  { egressAddresses, isCustomers }: { readonly egressAddresses: readonly string[]; readonly isCustomers: boolean },
 ): Html {
-  const lines = [
-    maxBatchRecords === 1 ? html`One record in each request.` : html`Up to ${maxBatchRecords} records in each request.`,
-    oauthTokenUrl === null
-      ? html`<code>authorization: HMAC-SHA256 …</code> signs the request.`
-      : html`<code>authorization: Bearer …</code> has a token of your OAuth server.`,
-    ...(standardWebhooks
-      ? [
-          html`<code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code> are those of Standard Webhooks.`,
-        ]
-      : []),
-    ...(encryptionKeyName !== null
-      ? [
-          html`
-            The body is encrypted with your key ${encryptionKeyName}: <code>x-content-encrypted: true</code>,
-            <code>x-pgp-key-name</code>.
-          `,
-        ]
-      : []),
-    ...(contentEncoding === 'gzip'
-      ? [
-          encryptionKeyName === null
-            ? html`The body is compressed: <code>content-encoding: gzip</code>.`
-            : html`It is compressed before that: <code>x-original-encoding: gzip</code>.`,
-        ]
-      : []),
-  ];
-  return html`<ul class="uses">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
-}
-
-function programs(): Html {
+  const { id, name, url, sendApiKey } = endpoint;
   return section({
-    title: 'Programs',
-    id: 'programs',
-    lead: html`
-      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages
-      this is the verification. The programs below also answer challenges, decrypt and decompress.
-    `,
-    content: html`<div class="stack">${codePanels('Verify a delivery', receiverCode())}${downloadList()}</div>`,
+    title: isCustomers ? 'Your endpoint' : 'The endpoint',
+    id: 'endpoint',
+    content: definitionList([
+      ['Name', html`<a href="/endpoints/${id}">${name}</a>`],
+      ['Address', copyable(url, 'address'), 'POST requests are sent here.'],
+      ...(sendApiKey
+        ? [
+            [
+              'API key',
+              copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
+              'In x-api-key of every request.',
+            ] as const,
+          ]
+        : []),
+      [
+        'Secret',
+        html`
+          Shown once, when the endpoint was created. If it is lost,
+          ${
+            may('administrator')
+              ? html`<a href="/endpoints/${id}/rotate-secret">create a new one</a>`
+              : 'an administrator creates a new one'
+          }.
+        `,
+      ],
+      ...publicKeys(endpoint, now).map(
+        (key) => ['Public key', copyable(PUBLIC_KEY_PREFIX + key, 'public key'), 'Verifies v1a signatures.'] as const,
+      ),
+      ...addressRows(egressAddresses),
+    ]),
   });
 }

@@ -12,7 +12,7 @@ import { notice, tags } from '../parts/mark.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
-import { GUIDE_PATH } from './guide-text.ts';
+import { GUIDE_PATH, nodeFunctions } from './guide-text.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({
@@ -218,7 +218,7 @@ function handOver(
 }
 
 /** For the receiver's firewall; none if the operator does not say it. */
-function addressRows(egressAddresses: readonly string[]) {
+export function addressRows(egressAddresses: readonly string[]) {
   if (egressAddresses.length === 0) return [];
   const items = egressAddresses.map((address) => html`<li>${copyable(address, 'source address')}</li>`);
   return [
@@ -227,15 +227,17 @@ function addressRows(egressAddresses: readonly string[]) {
 }
 
 function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
-  return oauthTokenUrl !== null ? null : verifyingCode();
+  return oauthTokenUrl !== null ? null : codeForReceivers({ title: 'Code for the receiver' });
 }
 
-function verifyingCode(): Html {
+/** Code that verifies deliveries, in every language, and what can be downloaded. */
+export function codeForReceivers({ title, id }: { readonly title: string; readonly id?: string }): Html {
   return section({
-    title: 'Code for the receiver',
+    title,
+    id,
     lead: html`
-      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. For other languages
-      this is the verification. The programs below also answer challenges, decrypt and decompress.
+      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
+      needs no package. For other languages this is the verification, and the files below are whole programs.
     `,
     content: html`<div class="stack">${codePanels('Verify a delivery', receiverCode())}${downloadList()}</div>`,
   });
@@ -246,6 +248,7 @@ type CodeExample = { readonly label: string; readonly code: string };
 const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
   ['TypeScript', 'receivers/javascript', firstExample],
   ['JavaScript', 'receivers/javascript', (text) => withoutTypes(firstExample(text))],
+  ['Node only', 'hand-out', nodeFunctions],
   ['Python', 'receivers/python', markedPart],
   ['Go', 'receivers/go', markedPart],
   ['Java', 'receivers/java', markedPart],

@@ -150,8 +150,11 @@ function entry(eventType: EventType): Html {
   `;
 }
 
-/** What a receiver of an event type needs: sample, type and code. */
-export function eventTypeSections(eventType: EventType): Html {
+/** What a receiver of an event type needs: sample, type and code. `verification` leads to the code for other languages. */
+export function eventTypeSections(
+  eventType: EventType,
+  verification: Html = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
+): Html {
   const { name, sample, dataSchema } = eventType;
   const json = (value: unknown): string => JSON.stringify(value, null, 2);
   return html`
@@ -184,8 +187,7 @@ export function eventTypeSections(eventType: EventType): Html {
     ${section({
       title: 'Receive it',
       lead: html`
-        With the package <code>sallyport-receiver</code>. <a href="${CATALOGUE_PATH}">The catalogue</a> has the
-        verification for other languages.
+        With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
       `,
       content: codePanels(`Receive ${name}`, handlers(eventType)),
     })}

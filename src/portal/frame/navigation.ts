@@ -41,10 +41,23 @@ export function sideNavigation(groups: readonly NavigationGroup[], path: string,
   `;
 }
 
-/** Above the page. */
+/** Above the page; in a narrow frame a menu, which `tabsButton` opens. */
 export function tabNavigation(groups: readonly NavigationGroup[], path: string): Html {
   const links = groups.map((group) => navigationGroup({ ...group, label: null }, path));
-  return html`<nav id="navigation" class="navigation navigation-tabs" aria-label="Portal">${links}</nav>`;
+  return html`<nav id="navigation" class="navigation navigation-tabs" aria-label="Portal" popover>${links}</nav>`;
+}
+
+/** Names the current page. */
+export function tabsButton(groups: readonly NavigationGroup[], path: string): Html {
+  const current = groups.flatMap(({ items }) => items).find((item) => isCurrent(item.path, path));
+  const label = current?.label ?? 'Menu';
+  return html`
+    <button type="button" class="tabs-button" popovertarget="navigation" aria-label="${current === undefined ? 'Menu' : `Menu: ${label}`}">
+      ${icon('menu')}
+      <span>${label}</span>
+      ${icon('down')}
+    </button>
+  `;
 }
 
 function navigationGroup({ label, items }: NavigationGroup, path: string): Html {

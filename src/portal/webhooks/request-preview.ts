@@ -78,7 +78,7 @@ async function previewOf(
     const stamp = { id: randomUUID(), createdAt: now, updatedAt: now };
     const signature = input.signature === null ? null : signatureOf(input.signature);
     const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, signature, stamp);
-    const request = await services.previewRequest({ webhook, endpoint, key }, sampleFor(input.eventTypes, types));
+    const request = await services.previewRequest({ webhook, endpoint, key }, sampleOf(input.eventTypes, types));
     return requestView(request);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -93,15 +93,15 @@ function problem(text: string): Html {
   return notice({ tone: 'caution', text });
 }
 
-/** The sample of the first type that has one, or data that is made up. */
-function sampleFor(patterns: readonly string[], types: readonly EventType[]): { type: string; data: Body } {
+/** The sample of the first type of these patterns that has one, or data that is made up. */
+export function sampleOf(patterns: readonly string[], types: readonly EventType[]): { type: string; data: Body } {
   const subscribed = patterns.flatMap((pattern) => matchingTypes(pattern, types));
   const sampled = subscribed.find(({ sample }) => sample !== null) ?? subscribed[0];
   const data = { ...(sampled?.sample ?? { id: 17, note: 'an example: the event type has no sample' }) };
   return { type: sampled?.name ?? 'order.created', data };
 }
 
-function requestView(request: PreviewedRequest): Html {
+export function requestView(request: PreviewedRequest): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const body = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';

@@ -68,6 +68,25 @@ describe('a portal in a frame of the operator’s product', () => {
     // A request of the script, with the message of a redirect.
     await frame.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
     await frame.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
+
+    // A frame of 760 px has tables, and cuts none.
+    await page.setViewportSize({ width: 808, height: 844 });
+    const menu = frame.getByRole('navigation', { name: 'Portal' });
+    await menu.getByRole('link', { name: 'Endpoints' }).click();
+    const table =
+      "(({ scrollWidth, clientWidth }) => [clientWidth > 700, scrollWidth - clientWidth])(document.querySelector('.table-box'))";
+    await frame.getByRole('columnheader', { name: 'Last delivery' }).waitFor();
+    assert.deepEqual(await frame.evaluate(table), [true, 0]);
+
+    // In a narrow frame its pages are a menu, which is whole inside the frame.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await frame.getByRole('button', { name: 'Menu: Endpoints' }).click();
+    const isWhole =
+      "(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight)(document.getElementById('navigation'))";
+    assert.equal(await frame.evaluate(isWhole), true);
+    await menu.getByRole('link', { name: 'Usage' }).click();
+    await frame.getByRole('button', { name: 'Menu: Usage' }).waitFor();
+    await frame.getByRole('navigation', { name: 'Portal' }).waitFor({ state: 'hidden' });
   });
 
   it('shows no third-party cookie, and neither a sign-in form nor another page without its session', async (t) => {

@@ -91,7 +91,7 @@ describe('the code for receivers', () => {
     const examples = receiverCode();
     assert.deepEqual(
       examples.map(({ label }) => label),
-      ['TypeScript', 'JavaScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
+      ['TypeScript', 'JavaScript', 'Node only', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
     );
     for (const { label, code } of examples) {
       assert.match(code, label.endsWith('Script') ? /createReceiver/ : /SignedHeaders/, label);

@@ -1,0 +1,135 @@
+/** What arrives at an endpoint, in the guide: what the requests of each webhook are like, and one of them as the receiver gets it. */
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
+import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { SharedPageDependencies } from '../frame/page.ts';
+import { section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { countOf } from '../parts/text.ts';
+import { retriesText } from '../webhooks/format-fields.ts';
+import { requestView, sampleOf } from '../webhooks/request-preview.ts';
+import { authenticationText } from './authentication-fields.ts';
+import { GUIDE_PATH } from './guide-text.ts';
+
+type Form = Pick<
+  Webhook,
+  'format' | 'batch' | 'thin' | 'standardWebhooks' | 'signature' | 'encryptionKeyName' | 'maxBatchRecords'
+>;
+type Receiver = Pick<Endpoint, 'oauthTokenUrl' | 'contentEncoding' | 'authentication' | 'signatureType'>;
+
+/** `shown` is the webhook whose request is shown; null if no webhook sends here. */
+export async function arrivalSection(
+  dependencies: Pick<SharedPageDependencies, 'services' | 'store'>,
+  endpoint: Endpoint,
+  webhooks: readonly Webhook[],
+  shown: Webhook | null,
+): Promise<Html> {
+  const request = shown === null ? null : await requestOf(dependencies, endpoint, shown);
+  return section({
+    title: 'What arrives',
+    id: 'arrives',
+    content: html`
+      <div class="stack">
+        ${webhooks.length === 0 ? html`<p class="quiet">No webhook sends to this endpoint yet.</p>` : null}
+        ${webhooks.map((webhook) => arrivalOf(webhook, endpoint, webhook.id === shown?.id ? request : null))}
+      </div>
+    `,
+  });
+}
+
+function arrivalOf(webhook: Webhook, endpoint: Endpoint, request: Html | null): Html {
+  const { id, name, eventTypes } = webhook;
+  return html`
+    <div class="arrival">
+      <h3><a href="/webhooks/${id}">${name}</a></h3>
+      <p>Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}</p>
+      ${whatArrives(webhook, endpoint)}
+      <p class="hint">Time-out: ${webhook.timeoutSeconds} s. Retries: ${retriesText(webhook)}.</p>
+      ${request ?? html`<p><a href="${`${GUIDE_PATH}?endpoint=${endpoint.id}&webhook=${id}#arrives`}">Show a request of ${name}</a></p>`}
+    </div>
+  `;
+}
+
+/** The body, who signs the request and how, and the encoding of the body. */
+export function whatArrives(webhook: Form, endpoint: Receiver): Html {
+  const { encryptionKeyName, signature, thin } = webhook;
+  const lines = [
+    bodyOf(webhook),
+    ...(thin
+      ? [html`It has no data: <code>url</code> leads to the event, which your program fetches with an access token.`]
+      : []),
+    authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null),
+    ...(signsStandard(webhook)
+      ? [
+          html`
+            <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code> are those of
+            Standard Webhooks: its libraries verify them with
+            ${endpoint.signatureType === 'ed25519' ? 'the public key' : html`<code>whsec_</code> and the secret`}.
+          `,
+        ]
+      : []),
+    ...(signature === null
+      ? []
+      : [html`<code>${signature.header}</code> has one more signature, made with the secret.`]),
+    ...encodingOf(encryptionKeyName, endpoint.contentEncoding === 'gzip'),
+  ];
+  return html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+function bodyOf({ format, batch, maxBatchRecords }: Form): Html {
+  const isOne = !carriesSeveral({ format, batch }) || maxBatchRecords === 1;
+  switch (format) {
+    case 'records':
+      return isOne ? html`One record in each request.` : html`Up to ${maxBatchRecords} records in each request.`;
+    case 'standard':
+      return html`
+        One event in each request: <code>type</code>, <code>timestamp</code> and <code>data</code>, as Standard Webhooks
+        has them.
+      `;
+    case 'cloudevents':
+      return batch
+        ? html`A list of up to ${countOf(maxBatchRecords, 'CloudEvent')} as JSON in each request.`
+        : html`One CloudEvent as JSON in each request.`;
+    case 'cloudevents-binary':
+      return html`One CloudEvent in each request: its attributes are <code>ce-</code> headers, the body is the data.`;
+  }
+}
+
+function encodingOf(encryptionKeyName: string | null, isCompressed: boolean): readonly Html[] {
+  if (encryptionKeyName === null)
+    return isCompressed ? [html`The body is compressed: <code>content-encoding: gzip</code>.`] : [];
+  return [
+    html`
+      The body is encrypted with your key ${encryptionKeyName}: <code>x-content-encrypted: true</code>,
+      <code>x-pgp-key-name</code>.
+    `,
+    ...(isCompressed ? [html`It is compressed before that: <code>x-original-encoding: gzip</code>.`] : []),
+  ];
+}
+
+/** Made by the code that makes deliveries, for the sample of an event type that the webhook gets. */
+async function requestOf(
+  { services, store }: Pick<SharedPageDependencies, 'services' | 'store'>,
+  endpoint: Endpoint,
+  webhook: Webhook,
+): Promise<Html> {
+  try {
+    const keyName = webhook.encryptionKeyName;
+    const key = keyName === null ? null : await store.keys.getByName(webhook.customerId, keyName);
+    const types = await store.eventTypes.all();
+    const sample = sampleOf(webhook.eventTypes, deliverable(webhook, types));
+    return requestView(await services.previewRequest({ webhook, endpoint, key }, sample));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });
+  }
+}
+
+/** The types that the webhook gets: only public ones if it belongs to a customer. */
+function deliverable({ customerId, eventTypes }: Webhook, types: readonly EventType[]): readonly EventType[] {
+  const names = new Set(eventTypes.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
+  return types.filter((type) => names.has(type.name) && (customerId === null || type.public));
+}
