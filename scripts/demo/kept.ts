@@ -41,16 +41,15 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     writeFileSync(caFile, identity.certificate);
     const receivers = await startReceivers(identity, () => clock.now());
     closing.push(receivers.close);
-    const config = readConfig({
+    const settings = {
       SALLYPORT_DATA: join(folder, 'data'),
-      SALLYPORT_PORT: String((await isFree(USUAL_PORT)) ? USUAL_PORT : 0),
       SALLYPORT_CA_FILE: caFile,
       SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
       SALLYPORT_CUSTOMER_EGRESS_ALLOW: '127.0.0.0/8,::1',
-    });
+    };
     const chance = createChance(42);
     write('Six days of three customers go by …\n');
-    const { cast, published } = await makeHistory(config, {
+    const { cast, published } = await makeHistory(readConfig(settings), {
       receivers,
       clock,
       chance,
@@ -58,6 +57,9 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
       isStopped: () => isStopped,
     });
     if (isStopped) return;
+    // Asked only now: the history takes some seconds, in which another program may take the port.
+    const port = (await isFree(USUAL_PORT)) ? USUAL_PORT : 0;
+    const config = readConfig({ ...settings, SALLYPORT_PORT: String(port) });
     const { sallyport, services } = await openSallyport(config, { log: createLog('silent') });
     closing.push(() => sallyport.stop());
     const { url } = await sallyport.start();
