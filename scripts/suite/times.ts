@@ -47,7 +47,7 @@ function processorSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Of the programs that still run, with those that they started. A browser leaves no time to its parent when it ends. */
+/** Of all programs below this process that are still running. The time of a browser is lost when it ends. */
 function runningSeconds(): number {
   const stats = process.platform === 'linux' ? readdirSync('/proc').flatMap((pid) => statOf(pid) ?? []) : [];
   const sum = (parent: number): number =>
