@@ -3,15 +3,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Of one test process (scripts/suite/times.ts). Times are in seconds; `loading` ends when the first test begins. */
+/**
+ * Of one test process (scripts/suite/times.ts). Times are in seconds. `loading` ends when the first test begins. `browsers` is the time of
+ * the programs that run until the last test has ended; the files do not have it.
+ */
 export type Times = {
   readonly database: 'SQLite' | 'PostgreSQL' | 'PgBouncer';
   readonly loading: number;
+  readonly browsers: number;
   readonly files: Readonly<Record<string, number>>;
 };
 
 const SLOWEST = 12;
 const LOADING = '(loading)';
+const BROWSERS = '(browsers)';
 const tests = join(import.meta.dirname, '..', '..', 'test');
 
 export function readTimes(path: string): Times[] {
@@ -21,8 +26,9 @@ export function readTimes(path: string): Times[] {
 
 /** Without the time of servers that all processes share. */
 export function timesReport(times: readonly Times[]): string {
-  const entries = times.flatMap(({ database, loading, files }) => [
+  const entries = times.flatMap(({ database, loading, browsers, files }) => [
     { name: LOADING, database, seconds: loading },
+    { name: BROWSERS, database, seconds: browsers },
     ...Object.entries(files)
       .filter(([file]) => file.startsWith(tests))
       .map(([file, seconds]) => ({ name: relative(tests, file), database, seconds })),
@@ -30,7 +36,7 @@ export function timesReport(times: readonly Times[]): string {
   const sum = (some: typeof entries): string => some.reduce((total, { seconds }) => total + seconds, 0).toFixed(0);
   const folders = Map.groupBy(entries, ({ name, database }) => `${database} ${name.split('/')[0]}`);
   const slowest = entries
-    .filter(({ name }) => name !== LOADING)
+    .filter(({ name }) => !name.startsWith('('))
     .toSorted((one, other) => other.seconds - one.seconds)
     .slice(0, SLOWEST);
   const byDatabase = [...Map.groupBy(entries, ({ database }) => database)].map(([database, all]) => {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/event.ts';
 import { SEARCH_PATHS_MAX, searchPathProblem } from '../domain/search-terms.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
+import { once } from '../kernel/lifetime.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { slices } from '../kernel/slices.ts';
@@ -14,7 +15,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { createDataSchemas, type DataCheck, type DataSchemas } from './data-schemas.ts';
+import type { DataCheck, DataSchemas } from './data-schemas.ts';
 
 /** Of the sample of an event type: all samples are in one document, the event catalogue. */
 export const EVENT_SAMPLE_BYTES: number = 16 * 1024;
@@ -121,7 +122,8 @@ export function createEventTypes({
   clock: Clock;
   ids: Ids;
 }): EventTypes {
-  const schemas = createDataSchemas();
+  // At the first schema, because Ajv is a tenth of all modules and many services never need it.
+  const schemas = once(async () => (await import('./data-schemas.ts')).createDataSchemas());
   return {
     ...administer<EventType, EventTypeBody, EventTypeInput>(
       {
@@ -134,8 +136,8 @@ export function createEventTypes({
           if (before?.builtIn === true) return changedBuiltIn(before, { ...stamp, ...input, builtIn: true });
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
-          if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
-          refuseUnfit(schemas, input);
+          if (input.dataSchema !== null) (await schemas()).refuseInvalid(input.dataSchema);
+          await refuseUnfit(schemas, input);
           refuseSearchPaths(input);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
@@ -170,7 +172,7 @@ export function createEventTypes({
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, dataJson });
       }
       if (checks.length === 0) return problems;
-      const found = await slices(store.customerId, schemas.problemsOf(checks));
+      const found = await slices(store.customerId, (await schemas()).problemsOf(checks));
       for (const [n, problem] of found.entries()) problems[checks[n]?.at ?? 0] ??= problem;
       return problems;
     },
@@ -189,11 +191,11 @@ function changedBuiltIn(before: EventType, after: EventType): EventType {
 }
 
 /** A sample must satisfy the schema, also when the schema is what changes. */
-function refuseUnfit(schemas: DataSchemas, { sample, dataSchema }: EventTypeInput): void {
+async function refuseUnfit(schemas: () => Promise<DataSchemas>, { sample, dataSchema }: EventTypeInput): Promise<void> {
   if (sample === null) return;
   if (Buffer.byteLength(JSON.stringify(sample)) > EVENT_SAMPLE_BYTES)
     throw refuseField('sample', `must be at most ${EVENT_SAMPLE_BYTES} bytes of JSON`);
-  const problem = dataSchema === null ? null : schemas.problemOf(dataSchema, sample);
+  const problem = dataSchema === null ? null : (await schemas()).problemOf(dataSchema, sample);
   if (problem === null) return;
   throw refuseField(problem.field.replace(/^data/, 'sample'), `does not satisfy dataSchema: ${problem.problem}`);
 }

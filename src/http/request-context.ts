@@ -5,6 +5,9 @@ import type { RefusalCode } from '../kernel/refusal.ts';
 import type { Call, Route } from './route.ts';
 import { NO_PARAMS, NO_QUERY } from './router.ts';
 
+/** Made once: to make it, with its stack, takes most of the time of an abort. */
+const GONE = new DOMException('The client has disconnected', 'AbortError');
+
 /**
  * A class because of its getter. A getter in an object literal gives every request a new hidden class, and a quarter of everything that a
  * request allocates then lives until the next full garbage collection (measured: 580 ms of collection in 100,000 requests instead of 60).
@@ -32,12 +35,12 @@ export class RequestContext implements Call {
     this.remoteAddress = remoteAddress;
   }
 
-  /** Aborted when the client disconnects. Created on first use: creating and aborting one takes a third of a request's time. */
+  /** Aborted when the client disconnects. Created on first use, because creating one takes a part of a request's time. */
   get gone(): AbortController {
     if (this.#gone !== null) return this.#gone;
     const gone = new AbortController();
-    if (this.response.closed) gone.abort();
-    else this.response.once('close', () => gone.abort());
+    if (this.response.closed) gone.abort(GONE);
+    else this.response.once('close', () => gone.abort(GONE));
     this.#gone = gone;
     return gone;
   }

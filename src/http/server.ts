@@ -3,13 +3,7 @@
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
 
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Caller, type Gate, requireOperator } from '../access/gate.ts';
@@ -17,6 +11,7 @@ import { DRAIN_MS } from '../delivery/limits.ts';
 import type { FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
+import { http } from '../kernel/node-http.ts';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { ObserveRequest } from '../observe/requests.ts';
 import type { Answer } from '../store/port/database.ts';
@@ -206,7 +201,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   // The number of connections is limited by the system's limit of open files, and their duration by the limits above.
   const secure =
     tls === null ? null : createHttpsServer({ ...limits, ...tls, ...TLS_VERSIONS, handshakeTimeout: HEADERS_MS });
-  const server: Server = secure ?? createHttpServer(limits);
+  const server: Server = secure ?? http.createServer(limits);
   // Missing in Node's types. Without it, the reply is cut off when the client closes its side.
   Object.assign(server, { httpAllowHalfOpen: true });
   const connections = trackConnections(server);
@@ -359,7 +354,7 @@ function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, caus
   const text = JSON.stringify(body);
   log.info({ status, errorId, code: cause ?? refusal.code }, 'malformed request');
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ` +
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ` +
       `${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
   // Limits the time for reading it, because Node no longer manages this connection.

@@ -3,8 +3,8 @@
  * who configures it may also allow addresses.
  */
 
-import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
+import { http } from '../kernel/node-http.ts';
 import { deliveryError, isExhausted } from './classify.ts';
 import { bareHost } from './egress.ts';
 import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from './limits.ts';
@@ -63,7 +63,7 @@ function tunnelTo(
   return new Promise((resolve, reject) => {
     const headers = { host: authority, ...(authorization !== null && { 'proxy-authorization': authorization }) };
     const options = { method: 'CONNECT', host, port, path: authority, headers, agent: false as const, signal };
-    const connecting = httpRequest({ ...options, maxHeaderSize: RESPONSE_HEADER_BYTES });
+    const connecting = http.request({ ...options, maxHeaderSize: RESPONSE_HEADER_BYTES });
     connecting.once('connect', (answer, socket: Socket, head) => {
       const status = answer.statusCode ?? 0;
       // A receiver's TLS never speaks first: bytes that came with the answer are not from it.

@@ -315,7 +315,7 @@ function told({ status, headers, text }: PortalReply, asked: string): unknown {
       .replaceAll(asked, '…')
       .replaceAll(encodeURIComponent(asked), '…')
       .replaceAll(encodeURIComponent(encodeURIComponent(asked)), '…')
-      .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'an error id')
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'an error id')
       .replace(/(name="formToken" value=")[^"]+/g, '$1')
       // Of a new visitor, and of a message for the next page.
       .replace(/(sallyport(?:-\w+)?=)[\w.=-]+/g, '$1');

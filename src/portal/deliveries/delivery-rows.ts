@@ -1,8 +1,8 @@
 /** The rows of the list of deliveries, a line each, and their selection. */
-import { STATUS_CODES } from 'node:http';
 import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { http } from '../../kernel/node-http.ts';
 import type { LastAttempt } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -107,7 +107,7 @@ function subjectLink(subject: string): Html {
 function responseCell(attempt: LastAttempt): Html {
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
-  const reason = errorClass === null ? null : isStatus ? STATUS_CODES[responseStatus] : errorMessage;
+  const reason = errorClass === null ? null : isStatus ? http.STATUS_CODES[responseStatus] : errorMessage;
   return html`
     ${outcomeBadge(attempt)}
     ${

@@ -1,8 +1,8 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
-import { STATUS_CODES } from 'node:http';
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import { type Html, html } from '../../http/html.ts';
+import { http } from '../../kernel/node-http.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -127,7 +127,7 @@ function replayLink(webhookId: string, webhookName: string, cause: string): Html
 
 /** `503 Service Unavailable`, or the error class in words. */
 export function causeText(cause: string): string {
-  const reason = STATUS_CODES[cause];
+  const reason = http.STATUS_CODES[cause];
   return reason === undefined ? errorWords(cause) : `${cause} ${reason}`;
 }
 
