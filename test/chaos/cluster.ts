@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FirstCredentials } from '../../src/data/data.ts';
-import { cleanUp } from '../support/cleanup.ts';
+import { cleanUpAlways } from '../support/cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from '../support/client.ts';
 import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates, startWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
@@ -99,8 +99,8 @@ export async function runCluster(
   const publisher = createPublisher(TYPE, random);
   const folder = temporaryFolder(t);
   const instances: Instance[] = [];
-  cleanUp(t, () => {
-    for (const { program } of instances) program.kill('SIGKILL');
+  cleanUpAlways(t, () => {
+    for (const program of programs) program.kill('SIGKILL');
   });
   /** Every program that ran, also those that are killed, for their logs. */
   const programs: Program[] = [];

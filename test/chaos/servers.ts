@@ -3,7 +3,7 @@
  */
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cleanUp } from '../support/cleanup.ts';
+import { cleanUpAlways } from '../support/cleanup.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { type Absence, addWaitedFor, DURABLE, untilConfirmed, waitForStandbys } from '../support/standby.ts';
@@ -32,7 +32,7 @@ export type Servers = {
 
 export async function startServers(t: TestContext): Promise<Servers> {
   let primary = await startCluster(DURABLE);
-  cleanUp(t, () => primary.stop());
+  cleanUpAlways(t, () => primary.stop());
   let waitedFor = await addWaitedFor(t, primary);
   // A server has the same place in every URL as long as it lives. `current` is always the primary.
   const places = [addressOf(primary), addressOf(waitedFor.standby)];

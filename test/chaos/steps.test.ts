@@ -34,20 +34,27 @@ describe('the steps of a kill test', () => {
     assert.equal(steps.current(), 'nothing');
   });
 
-  it('are told by a process that ends without a report', () => {
-    const url = new URL('steps.ts', import.meta.url).href;
-    const program = `
-      import { createSteps, tellUnreported } from ${JSON.stringify(url)};
-      const steps = createSteps();
-      tellUnreported(steps, (text) => void process.stdout.write(text));
-      void steps.run('waiting', 60_000, () => new Promise(() => undefined));
-      setImmediate(() => process.exit(3));`;
-    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--disable-warning=ExperimentalWarning'], {
-      input: program,
-      encoding: 'utf8',
+  for (const [how, code] of [
+    ['exit(3)', 3],
+    ["kill(process.pid, 'SIGTERM')", 143],
+  ] as const)
+    it(`are told by a process that ends without a report, by ${how}`, () => {
+      const program = `
+        import { createSteps, tellUnreported } from ${JSON.stringify(new URL('steps.ts', import.meta.url).href)};
+        const steps = createSteps();
+        tellUnreported(steps, (text) => void process.stdout.write(text));
+        void steps.run('waiting', 60_000, () => new Promise(() => undefined));
+        setImmediate(() => process.${how});`;
+      const { stdout, status } = spawnSync(
+        process.execPath,
+        ['--input-type=module', '--disable-warning=ExperimentalWarning'],
+        { input: program, encoding: 'utf8' },
+      );
+      assert.deepEqual(
+        [stdout, status],
+        [`The run ended with ${code} and without a report. In progress: waiting (for 0 s)`, code],
+      );
     });
-    assert.equal(stdout, 'The run ended with 3 and without a report. In progress: waiting (for 0 s)');
-  });
 });
 
 describe('a request of a kill test', () => {

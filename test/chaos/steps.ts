@@ -1,4 +1,7 @@
 /** Limits of what a kill test waits for: a run that hangs ends with an error that names what hung. */
+import { constants } from 'node:os';
+
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** What a run is doing now, for a run that ends without a report. */
 export type Steps = {
@@ -32,10 +35,18 @@ export function createSteps(now: () => number = () => performance.now()): Steps 
   };
 }
 
-/** Tells at the end of the process what was in progress, unless `reported` was called. */
+/** Tells at the end of the process, also by a signal, what was in progress, unless `reported` was called. */
 export function tellUnreported(steps: Pick<Steps, 'current'>, tell: (text: string) => void): { reported(): void } {
   const onExit = (code: number): void =>
     tell(`The run ended with ${code} and without a report. In progress: ${steps.current()}`);
+  // By default a signal ends the process without this event.
+  const onSignal = (name: NodeJS.Signals): never => process.exit(128 + constants.signals[name]);
   process.once('exit', onExit);
-  return { reported: () => void process.off('exit', onExit) };
+  for (const name of SIGNALS) process.once(name, onSignal);
+  return {
+    reported: () => {
+      process.off('exit', onExit);
+      for (const name of SIGNALS) process.off(name, onSignal);
+    },
+  };
 }

@@ -8,6 +8,10 @@ import { OUTPOST_SECRET, outpostExport, SVIX_SECRET, svixExport } from '../suppo
 import { imported, importing } from '../support/imports.ts';
 import { only } from '../support/journey.ts';
 import { newDatabase } from '../support/postgres.ts';
+import { repeatsInSlowTier } from '../support/repeats.ts';
+import { onPostgres } from '../support/store.ts';
+
+repeatsInSlowTier('postgres');
 
 type Report = {
   readonly applied: boolean;
@@ -19,62 +23,61 @@ type Report = {
 };
 
 describe('import', () => {
-  for (const database of ['SQLite', 'PostgreSQL'])
-    it(`beside a server on ${database}, a receiver gets from Sallyport what it got from Svix, with the secret that it has`, async (t) => {
-      const settings = database === 'SQLite' ? {} : { SALLYPORT_DATABASE_URL: await newDatabase(t) };
-      const here = await importing(t, settings);
-      const { run, json } = here;
-      const headers = { headers: { Authorization: 'Bearer of-the-receiver', 'X-Route': 'blue green' }, sensitive: [] };
-      const file = here.file(svixExport({ url: here.url, headers, channels: ['project_1'] }));
+  it('beside a server, a receiver gets from Sallyport what it got from Svix, with the secret that it has', async (t) => {
+    const settings = onPostgres ? { SALLYPORT_DATABASE_URL: await newDatabase(t) } : {};
+    const here = await importing(t, settings);
+    const { run, json } = here;
+    const headers = { headers: { Authorization: 'Bearer of-the-receiver', 'X-Route': 'blue green' }, sensitive: [] };
+    const file = here.file(svixExport({ url: here.url, headers, channels: ['project_1'] }));
 
-      const dry = await imported(here, ['svix', file]);
-      assert.match(dry, /3 to be made, 0 there already, 0 refused\. Nothing was changed\./);
-      assert.match(dry, /\nCannot be kept:\n {2}applications\[0\]\.endpoints\.data\[0\]: its channels, unless/);
-      assert.ok(
-        dry.split('\n').every((line) => line.length <= 100),
-        dry,
-      );
-      for (const list of ['customer', 'endpoint', 'webhook'])
-        assert.deepEqual((await json<Page>([list, 'list'])).items, []);
+    const dry = await imported(here, ['svix', file]);
+    assert.match(dry, /3 to be made, 0 there already, 0 refused\. Nothing was changed\./);
+    assert.match(dry, /\nCannot be kept:\n {2}applications\[0\]\.endpoints\.data\[0\]: its channels, unless/);
+    assert.ok(
+      dry.split('\n').every((line) => line.length <= 100),
+      dry,
+    );
+    for (const list of ['customer', 'endpoint', 'webhook'])
+      assert.deepEqual((await json<Page>([list, 'list'])).items, []);
 
-      const applied = await imported(here, ['svix', file, '--apply']);
-      assert.match(applied, /3 made, 0 there already, 0 refused\./);
-      assert.match(applied, /you vouch that each of\sthem belongs to its customer/);
-      for (const text of [dry, applied]) assert.doesNotMatch(text, /of-the-receiver|C2FVsBQIhrscChlQIMV/);
-      const endpoint = only((await json<Page>(['endpoint', 'list'])).items);
-      assert.deepEqual([endpoint.enabled, endpoint.tokenChallenge, endpoint.sendApiKey], [true, false, false]);
-      assert.equal(only((await json<Page>(['webhook', 'list'])).items).state, 'stopped');
+    const applied = await imported(here, ['svix', file, '--apply']);
+    assert.match(applied, /3 made, 0 there already, 0 refused\./);
+    assert.match(applied, /you vouch that each of\sthem belongs to its customer/);
+    for (const text of [dry, applied]) assert.doesNotMatch(text, /of-the-receiver|C2FVsBQIhrscChlQIMV/);
+    const endpoint = only((await json<Page>(['endpoint', 'list'])).items);
+    assert.deepEqual([endpoint.enabled, endpoint.tokenChallenge, endpoint.sendApiKey], [true, false, false]);
+    assert.equal(only((await json<Page>(['webhook', 'list'])).items).state, 'stopped');
 
-      const publish = (data: object) =>
-        json(['event', 'publish', 'order.created', JSON.stringify(data), '--customer', 'acct_17']);
-      await publish({ orderId: 1, channels: ['project_1'] });
-      await publish({ orderId: 2, channels: ['project_2'] });
-      await publish({ orderId: 3, channels: ['project_2', 'project_1'] });
-      assert.equal(here.seen(), 0);
-      const again = await json<Report>(['import', 'svix', file, '--apply', '--start']);
-      assert.deepEqual([again.made, again.there, again.refused, again.started], [0, 3, 0, 1]);
+    const publish = (data: object) =>
+      json(['event', 'publish', 'order.created', JSON.stringify(data), '--customer', 'acct_17']);
+    await publish({ orderId: 1, channels: ['project_1'] });
+    await publish({ orderId: 2, channels: ['project_2'] });
+    await publish({ orderId: 3, channels: ['project_2', 'project_1'] });
+    assert.equal(here.seen(), 0);
+    const again = await json<Report>(['import', 'svix', file, '--apply', '--start']);
+    assert.deepEqual([again.made, again.there, again.refused, again.started], [0, 3, 0, 1]);
 
-      const bodies: string[] = [];
-      for (const _ of [1, 3]) {
-        const request = await here.next();
-        const body = request.body.toString();
-        bodies.push(body);
-        const { 'svix-id': id, 'svix-timestamp': time, 'svix-signature': signature } = request.headers;
-        const key = Buffer.from(SVIX_SECRET.slice('whsec_'.length), 'base64');
-        const wanted = createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64');
-        assert.equal(signature, `v1,${wanted}`);
-        assert.equal(request.headers.authorization, 'Bearer of-the-receiver');
-        assert.equal(request.headers['x-route'], 'blue green');
-        assert.equal(request.headers['content-type'], 'application/json');
-        assert.equal(request.headers['x-api-key'], undefined);
-      }
-      assert.deepEqual(bodies.sort(), [
-        '{"orderId":1,"channels":["project_1"]}',
-        '{"orderId":3,"channels":["project_2","project_1"]}',
-      ]);
-      assert.equal(here.seen(), 2);
-      assert.match((await run(['audit', 'verify'])).stdout, /The chain is intact/);
-    });
+    const bodies: string[] = [];
+    for (const _ of [1, 3]) {
+      const request = await here.next();
+      const body = request.body.toString();
+      bodies.push(body);
+      const { 'svix-id': id, 'svix-timestamp': time, 'svix-signature': signature } = request.headers;
+      const key = Buffer.from(SVIX_SECRET.slice('whsec_'.length), 'base64');
+      const wanted = createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64');
+      assert.equal(signature, `v1,${wanted}`);
+      assert.equal(request.headers.authorization, 'Bearer of-the-receiver');
+      assert.equal(request.headers['x-route'], 'blue green');
+      assert.equal(request.headers['content-type'], 'application/json');
+      assert.equal(request.headers['x-api-key'], undefined);
+    }
+    assert.deepEqual(bodies.sort(), [
+      '{"orderId":1,"channels":["project_1"]}',
+      '{"orderId":3,"channels":["project_2","project_1"]}',
+    ]);
+    assert.equal(here.seen(), 2);
+    assert.match((await run(['audit', 'verify'])).stdout, /The chain is intact/);
+  });
 
   it('a receiver of Outpost gets what it got, and the whole secret with whsec_ is the key', async (t) => {
     const here = await importing(t);

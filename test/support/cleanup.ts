@@ -17,6 +17,30 @@ export function cleanUp(t: TestContext, work: Work): void {
   }
 }
 
+const atExit = new Set<() => void>();
+let isListening = false;
+
+/** The same for work that must not outlast this process, for example a server that runs by itself: also if the process ends before. */
+export function cleanUpAlways(t: TestContext, work: () => void): void {
+  if (!isListening) process.once('exit', () => void endAtExit());
+  isListening = true;
+  atExit.add(work);
+  cleanUp(t, () => {
+    atExit.delete(work);
+    work();
+  });
+}
+
+function endAtExit(): void {
+  for (const work of [...atExit].toReversed()) {
+    try {
+      work();
+    } catch (error) {
+      process.stderr.write(`${String(error)}\n`);
+    }
+  }
+}
+
 async function endAll(works: readonly Work[]): Promise<void> {
   const failures: unknown[] = [];
   for (const work of works.toReversed()) {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cleanUp } from './cleanup.ts';
+import { cleanUp, cleanUpAlways } from './cleanup.ts';
 import { freePort } from './free-port.ts';
 import { onPath } from './on-path.ts';
 import { type Cluster, serverUser } from './postgres.ts';
@@ -24,9 +24,16 @@ export type PgBouncer = {
 
 /** Starts it until the test ends. */
 export async function startPgBouncer(t: TestContext, cluster: Pick<Cluster, 'host' | 'port'>): Promise<PgBouncer> {
-  const { stop, ...pooler } = await runPgBouncer(cluster);
-  cleanUp(t, stop);
-  return pooler;
+  const { stop, abandon, ...pooler } = await runPgBouncer(cluster);
+  let isStopped = false;
+  cleanUpAlways(t, () => {
+    if (!isStopped) abandon();
+  });
+  cleanUp(t, async () => {
+    await stop();
+    isStopped = true;
+  });
+  return { ...pooler };
 }
 
 /** Starts it until it is stopped, or `abandon` ends it at the exit of this process. */

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { cleanUp } from './cleanup.ts';
+import { cleanUp, cleanUpAlways } from './cleanup.ts';
 import { type Cluster, startCluster } from './postgres.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
@@ -24,7 +24,7 @@ export async function addWaitedFor(t: TestContext, primary: Cluster): Promise<Wa
   const network = await startTcpProxy(t, primary);
   const standby = await primary.addStandby(network.port);
   let isFrozen = false;
-  cleanUp(t, () => {
+  cleanUpAlways(t, () => {
     try {
       if (isFrozen) standby.thaw();
     } finally {

@@ -11,8 +11,8 @@ import type { PostgresDatabase } from './driver/postgres.ts';
 // An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
 // which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.
 const LOCK_ATTEMPTS: Statement = { sql: 'LOCK TABLE attempt IN SHARE ROW EXCLUSIVE MODE', params: {} };
-// A settlement that began before the events were erased gives a waiting batch its row with the key. Alone in its transaction: a settlement
-// locks the batches first and the attempts last.
+// A settlement that began before the events were erased writes the row of a waiting batch with its key. This lock is the only one of its
+// transaction, because a settlement locks the batches first and the attempts last.
 const AWAIT_SETTLEMENTS: Statement = { sql: 'LOCK TABLE batch IN SHARE MODE', params: {} };
 
 export function erasureStore(db: PostgresDatabase): ErasureStore {

@@ -112,7 +112,7 @@ type ErasedRows = {
 export type CopyRemoval = {
   /** The first and last statements of a step's transaction. */
   readonly first: readonly Statement[];
-  /** A transaction that waits for the settlements in progress: they may not have seen what was erased. */
+  /** A transaction that waits for the settlements in progress, because they began before the events were erased. */
   readonly barrier: readonly Statement[];
   last(erased: ErasedRows): Promise<readonly Statement[]>;
   /** As `ErasureStore.forgetCopies`. */
