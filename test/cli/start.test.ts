@@ -21,7 +21,8 @@ it('a start loads neither undici nor Ajv, OpenPGP, WebAuthn or the driver of Pos
   const loaded = JSON.parse(output) as string[];
   const isLoaded = (name: RegExp): boolean => loaded.some((one) => name.test(one));
   // A package of either kind, and a module of Node.
-  for (const name of [/node_modules\/prom-client\//, /node_modules\/zod\//, /NativeModule http$/]) assert.ok(isLoaded(name));
+  for (const name of [/node_modules\/prom-client\//, /node_modules\/zod\//, /NativeModule http$/])
+    assert.ok(isLoaded(name));
   const unneeded = /undici|node_modules\/(ajv|openpgp|@simplewebauthn|pg)\//;
   assert.deepEqual(
     loaded.filter((one) => unneeded.test(one)),
