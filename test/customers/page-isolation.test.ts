@@ -309,13 +309,18 @@ async function overviewOf({ admin }: ServiceInProcess): Promise<ReadonlyMap<stri
 }
 
 function told({ status, headers, text }: PortalReply, asked: string): unknown {
+  // The clock stands still, so ids that a request makes begin with the time: those of errors, and of the request in the guide.
+  const now = Date.now().toString(16).padStart(12, '0');
+  const made = new RegExp(`\\b${now.slice(0, 8)}-${now.slice(8)}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`, 'g');
   const kept = [...headers].filter(([name]) => name !== 'date' && name !== 'content-length');
   const without = (from: string): string =>
     from
       .replaceAll(asked, '…')
       .replaceAll(encodeURIComponent(asked), '…')
       .replaceAll(encodeURIComponent(encodeURIComponent(asked)), '…')
-      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'an error id')
+      .replace(made, 'an id')
+      // Hashes and signatures of what has such an id.
+      .replace(/[A-Za-z0-9+/]{43}=/g, 'a hash')
       .replace(/(name="formToken" value=")[^"]+/g, '$1')
       // Of a new visitor, and of a message for the next page.
       .replace(/(sallyport(?:-\w+)?=)[\w.=-]+/g, '$1');
