@@ -9,18 +9,19 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * The limit of a run in seconds: of one with kills, and what one with faults may take after its last fault. Each of its steps has a limit
- * of its own and says what hung. This one ends a process that does nothing any more.
+ * What a run may take besides its faults, in seconds, and a kill. Each of its steps has a limit of its own and says what hung. This one ends
+ * a process that does nothing any more.
  */
-const KILLS_WITHIN_S = 1800;
 const REST_WITHIN_S = 1800;
+const KILL_WITHIN_S = 7;
+const KILLS = 200;
 const ENDED_WITHIN_MS = 10_000;
 
 const HELP = `npm run test:chaos [-- --kills <number>] [-- --seconds <number>] [-- --seed <number>] [-- --write-report]
 
 Kills the service at random moments, and checks its guarantees.
 
-  --kills <number>    how often (default: 200)
+  --kills <number>    how often (default: ${KILLS})
   --seconds <number>  runs three instances on PostgreSQL instead, for that long, while faults happen
   --seed <number>     repeats the random choices of a run
   --write-report      writes docs/cluster-test.md after a run with --seconds
@@ -53,7 +54,8 @@ const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 
     ...(values['write-report'] === true ? { CHAOS_REPORT: join(root, 'docs/cluster-test.md') } : {}),
   },
 });
-const limitMs = (values.seconds === undefined ? KILLS_WITHIN_S : Number(values.seconds) + REST_WITHIN_S) * 1000;
+const faultsS = values.seconds === undefined ? Number(values.kills ?? KILLS) * KILL_WITHIN_S : Number(values.seconds);
+const limitMs = (faultsS + REST_WITHIN_S) * 1000;
 const timer = setTimeout(() => {
   process.stderr.write(`The run did not end within ${limitMs / 1000} s, and is ended.\n`);
   child.kill('SIGTERM');
