@@ -107,7 +107,8 @@ async function publishAll({ calls, databaseUrl, services, onMinute }: Publishing
   const holder = hold(databaseUrl, from);
   let [before, publishedBefore, at] = [await cpu(), 0, from];
   for (let minute = 1; minute <= minutes; minute += 1) {
-    await sleep(from + minute * MINUTE_MS - performance.now());
+    // A publisher that fails ends the run, which stops the servers.
+    await Promise.race([all, sleep(from + minute * MINUTE_MS - performance.now())]);
     const [now, count, seconds] = [await cpu(), published - publishedBefore, (performance.now() - at) / 1000];
     const row: Minute = {
       minute,
