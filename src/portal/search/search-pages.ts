@@ -45,8 +45,8 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
         title: 'Search',
         lead:
           `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
-          'name or id, deliveries and events by id or by values of their data' +
-          `${store.customerId === null ? ', deliveries by subject or ordering key' : ''}, and pages and actions, such as ` +
+          'name or id, deliveries and events by id or by values of their data, deliveries by ordering key' +
+          `${store.customerId === null ? ' or subject' : ''}, and pages and actions, such as ` +
           '“rotate secret of Production” or “stop Orders”.',
         path: PATH,
         query,
@@ -69,7 +69,8 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     actionHits(dependencies, asked),
     findNamed(dependencies, text),
     store.terms.find(text, store.customerId, SEARCH_PER_KIND),
-    newestOf(dependencies, { subject: text }),
+    // A customer's search has no index for subjects.
+    store.customerId === null ? newestOf(dependencies, { subject: text }) : null,
     keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
@@ -177,12 +178,12 @@ async function keyHit(dependencies: SharedPageDependencies, { text, now }: Asked
   return [{ href, icon: 'delivery', label: `Deliveries with the ordering key ${text}`, kind: 'Delivery', detail }];
 }
 
-/** The newest delivery with a subject or an ordering key. Only the operator's search has an index for them. */
+/** The newest delivery with a subject or an ordering key. */
 async function newestOf(
   { store, hasPage }: SharedPageDependencies,
   filter: Pick<DeliveryFilter, 'subject' | 'orderingKey'>,
 ): Promise<Delivery | null> {
-  if (store.customerId !== null || !hasPage('/deliveries')) return null;
+  if (!hasPage('/deliveries')) return null;
   return (await store.deliveries.list(filter, null, 1)).items[0] ?? null;
 }
 
