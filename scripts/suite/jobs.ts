@@ -35,7 +35,6 @@ const MEASURED: Readonly<Record<string, number>> = {
   'delivery/rate-limit.slow.test.ts': 30,
   'docs/commands.test.ts': 21,
   'docs/kubernetes.slow.test.ts': 32,
-  'e2e/crash-keys.test.ts': 3,
   'e2e/crash.test.ts': 14,
   'e2e/demo-cluster.slow.test.ts': 15,
   'e2e/demo.slow.test.ts': 24,

@@ -100,8 +100,8 @@ const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/how-to/back-up-and-restore.md':
     'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
   'docs/how-to/recover-the-database.md': 'test/data/data-folder.test.ts',
-  'docs/how-to/move-from-outpost.md': 'needs the API of Outpost: test/docs/moving.test.ts',
-  'docs/how-to/move-from-svix.md': 'needs the API of Svix: test/docs/moving.test.ts',
+  'docs/how-to/move-from-outpost.md': 'needs the API of Outpost: test/docs/moving.slow.test.ts',
+  'docs/how-to/move-from-svix.md': 'needs the API of Svix: test/docs/moving.slow.test.ts',
   'docs/how-to/run-on-postgresql.md': 'test/cli/postgres.test.ts',
   'docs/how-to/postgresql-in-production.md':
     'test/chaos/cluster.ts, test/cli/postgres.test.ts and test/cli/move.test.ts',
