@@ -27,7 +27,7 @@ const MEANINGS: Readonly<Record<Meanwhile, string>> = {
 
 const PROMISES = {
   lost: 'events that were acknowledged and did not arrive',
-  reordered: 'records of the ordered webhook out of order',
+  reordered: 'records out of order, of the whole webhook or of a key',
   gap: 'offsets that are missing',
   duplicate: 'offsets or idempotency keys of two events',
   repeated: 'records that came again without a fault in the time before',
@@ -63,7 +63,8 @@ export function clusterReportPage(report: ClusterReport): string {
 
 Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with \
 idempotency
-keys to any instance. Four webhooks receive them: one record a request, in order, in batches, and as Standard Webhooks. Meanwhile
+keys to any instance. Five webhooks receive them: one record a request, in order, in the order of each key, in batches, and \
+as Standard Webhooks. Meanwhile
 tokens are issued and revoked on one instance and tried on another, now and after each failover, and each webhook is read again from \
 its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
 the promises.
