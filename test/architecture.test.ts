@@ -223,7 +223,8 @@ function exportedNames(): { readonly file: string; readonly name: string }[] {
 const code = new Map(
   ['src', 'test', 'scripts'].flatMap((folder) =>
     readdirSync(join(src, '..', folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.(ts|mjs|js)$/.test(file))
+      // The benchmarks install their peers below scripts/.
+      .filter((file) => /\.(ts|mjs|js)$/.test(file) && !file.includes('node_modules/'))
       .map((file) => join(folder, file))
       .map((file): [string, string] => [file, readFileSync(join(src, '..', file), 'utf8')]),
   ),

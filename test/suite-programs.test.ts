@@ -80,6 +80,17 @@ describe('the test suite', () => {
     assert.match(stdout, /^npm test .*--slow.*--coverage/);
   });
 
+  it('fails for a file that throws while it loads, also after a test of it was registered', (t) => {
+    const file = join(temporaryFolder(t), 'halved.test.ts');
+    writeFileSync(
+      file,
+      `import { it } from 'node:test';\nit('first', () => {});\nthrow new Error('the second is missing');`,
+    );
+    const { status, stdout } = runSuite({}, [file]);
+    assert.equal(status, 1, stdout);
+    assert.match(stdout, /halved\.test\.ts did not load to its end: Error: the second is missing/);
+  });
+
   it('ends its tests and the programs that they started if it is interrupted', async (t) => {
     const folder = temporaryFolder(t);
     const [file, path] = [join(folder, 'hanging.test.ts'), join(folder, 'socket')];
