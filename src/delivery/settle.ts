@@ -271,7 +271,7 @@ function endKeyWrites(
   if (parked.length > 0) logs.parkedWritten(ofLog, parked, isWritten);
   if (labelled.length === 0 || ofLog.queues === null) return;
   Object.assign(ofLog.queues, { labels: [], isLabelling: false });
-  // As with parked batches.
+  // A row whose events were erased in the meantime waits for no key and is due, as with parked batches.
   ofLog.dueAt = 0;
 }
 

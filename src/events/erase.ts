@@ -195,7 +195,7 @@ async function overwrite({ erasures, pause, isStopping }: Worker, id: string): P
   }
 }
 
-/** In one go from the first event on, also after an interruption: batches may have got their rows since the events were overwritten. */
+/** Begins with the first event, also after an interruption, because batches may have got their rows since the events were overwritten. */
 async function discardWaiting({ erasures, pause, isStopping }: Worker, id: string): Promise<void> {
   const erasure = isStopping() ? null : await erasures.get(id);
   if (erasure === null || stateOf(erasure) !== 'removing_copies') return;

@@ -35,7 +35,7 @@ export class RequestContext implements Call {
     this.remoteAddress = remoteAddress;
   }
 
-  /** Aborted when the client disconnects. Created on first use, because creating one takes a part of a request's time. */
+  /** Aborted when the client disconnects. Created on first use, because most requests need none. */
   get gone(): AbortController {
     if (this.#gone !== null) return this.#gone;
     const gone = new AbortController();

@@ -79,7 +79,7 @@ const STARTED_WITHIN_MS = 60_000;
 const SERVERS_WITHIN_MS = 300_000;
 const FAULT_WITHIN_MS = 300_000;
 const CLIENTS_WITHIN_MS = 120_000;
-/** What waits is settled within `SETTLED_WITHIN_MS`. */
+/** One webhook: the last deliveries, for which the check waits 180 s (`SETTLED_WITHIN_MS` in run.ts), and the list of them. */
 const CHECKED_WITHIN_MS = 400_000;
 const STOPPED_WITHIN_MS = 30_000;
 /** Before the first fault, and after each round of all faults once those have no effect any more: nothing may be repeated then. */

@@ -9,11 +9,10 @@ import { emptyState } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { contentsOf } from './contents.ts';
-import { createLibrary, type FoundSection, type Library, titleOf } from './library.ts';
-import { type ListedPage, listedPages, placeOf, type ReadingPlace } from './reading-order.ts';
+import { createLibrary, type FoundSection, INDEX, type Library, titleOf } from './library.ts';
+import { type ListedPage, placeOf, type ReadingPlace } from './reading-order.ts';
 
 const ROOT = '/docs';
-const INDEX = 'README.md';
 
 const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
 
@@ -35,13 +34,12 @@ export function documentationPages({ pages }: PageDependencies): PageRoute<'oper
   ];
 }
 
-async function documentView({ read, has }: Library, file: string): Promise<View> {
+async function documentView({ read, has, listed }: Library, file: string): Promise<View> {
   const { lexer } = await import('marked');
   const tokens = lexer(read(file).toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
   const sections = sectionsOf(tokens);
-  const pages = listedPages(file === INDEX ? tokens : lexer(read(INDEX).toString('utf8')));
-  const place = placeOf(pages, file);
+  const place = placeOf(await listed(), file);
   const content = html`
     <div class="doc-head">${file === INDEX ? null : pathAbove(place)}${searchForm('')}</div>
     <div class="doc-page">

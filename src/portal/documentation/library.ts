@@ -1,14 +1,16 @@
 /** The pages of the documentation, and the search in them. */
 import { type Html, html } from '../../http/html.ts';
 import { documentFiles, RECEIVER_PACKAGE, readDocument, receiverPackage } from '../../kernel/assets.ts';
+import { once } from '../../kernel/lifetime.ts';
 import { nextTurn } from '../../kernel/turns.ts';
 import { type DocumentSection, sectionsOf } from '../parts/markdown.ts';
+import { type ListedPage, listedPages } from './reading-order.ts';
 
 const FOUND_MAX = 20;
 const EXCERPT_LENGTH = 200;
 const WORDS_MAX = 8;
 /** The first page and these parts only lead to other pages, which are found themselves. */
-const INDEX = 'README.md';
+export const INDEX = 'README.md';
 const LEADS_ON = 'Where next';
 
 export type Library = {
@@ -16,6 +18,8 @@ export type Library = {
   /** The bytes of a file that it has. */
   read(file: string): Buffer;
   search(words: string): Promise<readonly FoundSection[]>;
+  /** The pages that the first one links to, in its order. */
+  listed(): Promise<readonly ListedPage[]>;
 };
 
 type Page = { readonly file: string; readonly title: string; readonly sections: readonly DocumentSection[] };
@@ -28,12 +32,11 @@ export type FoundSection = {
 
 export function createLibrary(): Library {
   let listed: ReadonlySet<string> | null = null;
-  let pages: Promise<readonly Page[]> | null = null;
   const files = (): ReadonlySet<string> => {
     listed ??= new Set(documentFiles());
     return listed;
   };
-  const readPages = async (): Promise<readonly Page[]> => {
+  const readPages = once(async (): Promise<readonly Page[]> => {
     const { lexer } = await import('marked');
     const read: Page[] = [];
     for (const file of [...files()].filter((name) => name.endsWith('.md') && name !== INDEX)) {
@@ -47,15 +50,17 @@ export function createLibrary(): Library {
       await nextTurn();
     }
     return read;
-  };
+  });
+  const readListed = once(async () => {
+    const { lexer } = await import('marked');
+    return listedPages(lexer(readDocument(INDEX).toString('utf8')));
+  });
   return {
     // A checkout may get the package while the service runs.
     has: (file) => files().has(file) || (file === RECEIVER_PACKAGE && receiverPackage() !== null),
     read: (file) => (file === RECEIVER_PACKAGE ? receiverPackage()?.read() : undefined) ?? readDocument(file),
-    search: async (words) => {
-      pages ??= readPages();
-      return found(await pages, wordsOf(words));
-    },
+    search: async (words) => found(await readPages(), wordsOf(words)),
+    listed: readListed,
   };
 }
 
