@@ -9,17 +9,19 @@ type Entry = { readonly key: number; readonly value: number };
 function createModel(max: number, maxWeight: number) {
   let entries: Entry[] = [];
   const evicted: number[] = [];
+  const weight = (): number => entries.reduce((sum, entry) => sum + entry.value, 0);
+  const isHalfFull = (): boolean => entries.length >= max / 2 || weight() >= maxWeight / 2;
   const without = (key: number): Entry[] => entries.filter((entry) => entry.key !== key);
   return {
     evicted,
     get: (key: number): number | undefined => {
       const found = entries.find((entry) => entry.key === key);
-      if (found !== undefined) entries = [...without(key), found];
+      if (found !== undefined && isHalfFull()) entries = [...without(key), found];
       return found?.value;
     },
     set: (key: number, value: number): void => {
       entries = [...without(key), { key, value }];
-      while (entries.length > max || entries.reduce((sum, entry) => sum + entry.value, 0) > maxWeight) {
+      while (entries.length > max || weight() > maxWeight) {
         evicted.push(...entries.splice(0, 1).map((entry) => entry.value));
       }
     },
@@ -70,6 +72,7 @@ describe('createLru', () => {
           }
         },
       ),
+      { numRuns: 1000 },
     );
   });
 
