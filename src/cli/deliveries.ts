@@ -71,13 +71,14 @@ export const deliveryCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const found = await services.deliveries.get(invocation.operand('id'));
+      withData(invocation, async (composed) => {
+        const found = await composed.services.deliveries.get(invocation.operand('id'));
         const delivery = viewDelivery(found.delivery);
         const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const { terminal, json } = invocation;
-        const text = (): string => `${recordText(delivery)}\n${attemptsText(attempts, terminal.width)}`;
-        await terminal.out(json ? `${JSON.stringify({ ...delivery, attempts })}\n` : text());
+        const text = async (): Promise<string> =>
+          `${recordText(await namedDelivery(composed, found.delivery))}\n${attemptsText(attempts, terminal.width)}`;
+        await terminal.out(json ? `${JSON.stringify({ ...delivery, attempts })}\n` : await text());
         return 0;
       }),
   },
@@ -102,18 +103,29 @@ function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<re
   return withCustomers(composed, rows);
 }
 
-/** The attempts, and below them what to do about the last one. */
+/** The delivery with the names of its webhook and customer. */
+async function namedDelivery(composed: Composed, delivery: Delivery): Promise<Shown> {
+  const { id, webhookId, ...more } = viewDelivery(delivery);
+  const { webhookName: webhook, customerId } = delivery;
+  const [named = {}] = await withCustomers(composed, [{ webhook, customerId }]);
+  return { id, webhookId, ...named, ...more };
+}
+
+/**
+ * The attempts, and below them what to do about the last one. `attemptNumber` begins at 1 when a delivery is sent again: people count on.
+ */
 function attemptsText(attempts: readonly AttemptView[], width: number | undefined): string {
   if (attempts.length === 0) return 'No attempt yet.\n';
-  const columns = [
-    { field: 'attemptNumber', title: 'attempt' },
-    'startedAt',
-    'delivered',
-    { field: 'responseStatus', title: 'response' },
-    'error',
-  ];
+  const resentAfter: number[] = [];
+  const numbered = attempts.map((attempt, at) => {
+    const isResent = at > 0 && attempt.attemptNumber <= (attempts[at - 1]?.attemptNumber ?? 0);
+    if (isResent) resentAfter.push((resentAfter.at(-1) ?? 0) + (attempts[at - 1]?.attemptNumber ?? 0));
+    return { ...attempt, attempt: (resentAfter.at(-1) ?? 0) + attempt.attemptNumber };
+  });
+  const columns = ['attempt', 'startedAt', 'delivered', { field: 'responseStatus', title: 'response' }, 'error'];
   const advice = attempts.at(-1)?.advice ?? null;
-  return `${tableText(attempts, columns, width)}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
+  const again = resentAfter.map((number) => `It was sent again after attempt ${number}.\n`).join('');
+  return `${tableText(numbered, columns, width)}${again}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
 }
 
 function readInstant({ command, text }: Invocation, option: string): number | undefined {

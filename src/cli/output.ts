@@ -71,7 +71,7 @@ export function tableText(rows: readonly Shown[], columns: readonly (string | Co
   );
   const line = (texts: readonly string[]): string =>
     texts
-      .map((text, at) => cut(text, widths[at] ?? 0).padEnd(widths[at] ?? 0))
+      .map((text, at) => cut(text, widths[at] ?? 0, shown[at]?.field === 'url').padEnd(widths[at] ?? 0))
       .join(GAP)
       .trimEnd();
   return cells.map((texts) => `${line(texts)}\n`).join('');
@@ -94,8 +94,10 @@ function fitted(columns: readonly Flexible[], total: number): readonly number[] 
   return widths;
 }
 
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+/** `isAtStart`: addresses of one host differ at their ends. */
+function cut(text: string, width: number, isAtStart: boolean): string {
+  if (text.length <= width) return text;
+  return isAtStart ? `…${text.slice(text.length - width + 1)}` : `${text.slice(0, width - 1)}…`;
 }
 
 /** `lastUsedAt` as `last used`. */

@@ -195,24 +195,36 @@ export async function recordId<T extends { readonly id: string }, Body>(
   if (isUuidV7(given)) return given;
   const { list } = administration(composed);
   const known: string[] = [];
-  const found: string[] = [];
+  const found: T[] = [];
   /** Found without regard to case, if nothing has exactly this name. */
-  const similar: string[] = [];
+  const similar: T[] = [];
   const lower = given.toLowerCase();
   let after = '';
   for (let page = await list(after, PAGE_MAX, among); page.length > 0; page = await list(after, PAGE_MAX, among)) {
     for (const record of page) {
       known.push(...names(record));
-      if (names(record).some((name) => name === given)) found.push(record.id);
-      else if (names(record).some((name) => name.toLowerCase() === lower)) similar.push(record.id);
+      if (names(record).some((name) => name === given)) found.push(record);
+      else if (names(record).some((name) => name.toLowerCase() === lower)) similar.push(record);
     }
     after = page.at(-1)?.id ?? '';
   }
-  const [id, ...others] = found.length > 0 ? found : similar;
-  if (id === undefined) throw new CommandError(`there is no ${titleOf(group)} ${given}${didYouMean(given, known)}`);
-  if (others.length > 0)
-    throw new CommandError(`several ${titleOf(path)} are named ${given}: use one of ${[id, ...others].join(', ')}`);
-  return id;
+  const named = found.length > 0 ? found : similar;
+  const [only, ...others] = named;
+  if (only === undefined) {
+    const advice = didYouMean(given, known) || `. See: sallyport ${group} list`;
+    throw new CommandError(`there is no ${titleOf(group)} ${given}${advice}`);
+  }
+  if (others.length > 0) {
+    const ids = await withOwners(composed, named);
+    throw new CommandError(`several ${titleOf(path)} are named ${given}: use one of ${ids.join(', ')}`);
+  }
+  return only.id;
+}
+
+/** Ids, each with the customer whose it is. */
+async function withOwners(composed: Composed, records: readonly { readonly id: string }[]): Promise<string[]> {
+  const rows = await withCustomers(composed, records);
+  return rows.map(({ id, customer }) => (typeof customer === 'string' ? `${id} (${customer})` : String(id)));
 }
 
 async function print<T extends { readonly id: string }, Body>(

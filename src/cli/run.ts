@@ -23,13 +23,16 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first, ...rest] = words;
-  if (first === undefined) throw new UsageError('Missing command', '');
+  if (first === undefined) {
+    await terminal.err(overviewHelp(GROUPS));
+    return 2;
+  }
   if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) {
     await terminal.out(overviewHelp(GROUPS));
     return 0;
   }
   if (first === 'help') return dispatch([...rest, '--help'], terminal);
-  if (first === '--version') return dispatch(['version', ...rest], terminal);
+  if (first === '--version' || first === '-v') return dispatch(['version', ...rest], terminal);
 
   const group = GROUPS.find(({ name }) => name === first);
   if (group === undefined)

@@ -173,7 +173,10 @@ test('application: creates one, lists it without its secret, replaces the secret
   assert.notEqual(again.previousSecretExpiresAt, null);
   assert.equal((await json(['application', 'revoke-tokens', created.id])).id, created.id);
 
-  assert.equal(await failure([...args, '--user', 'nobody']), 'sallyport: there is no user nobody\n');
+  assert.equal(
+    await failure([...args, '--user', 'nobody']),
+    'sallyport: there is no user nobody. See: sallyport user list\n',
+  );
   assert.match(
     await failure([...args, '--user', 'admin', '--scope', 'x:y']),
     /^sallyport: --scope "x:y" is not a scope of any product/,

@@ -47,6 +47,9 @@ test('a running server delivers what commands publish; they show its attempts an
     records.map(({ messageId }) => messageId),
   );
   await delivered(2);
+  const twice = (await run(['deliveries', 'show', id])).stdout;
+  assert.match(twice, /\nwebhook +Orders\n/);
+  assert.match(twice, /\n1 +\S+ +yes +204\n2 +\S+ +yes +204\nIt was sent again after attempt 1\.\n$/);
   for (const given of [webhook.id, 'Orders', 'orders']) {
     assert.equal((await json<Page>(['deliveries', 'list', '--webhook', given])).items.length, 1);
   }

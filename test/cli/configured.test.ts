@@ -65,7 +65,10 @@ test('key: is shown and deleted by its name, and stays while a webhook encrypts 
   assert.match(await failure(['key', 'delete', 'payroll']), /the key is used by webhook HR/);
   assert.equal((await run(['webhook', 'delete', webhook.id])).status, 0);
   assert.equal((await run(['key', 'delete', 'payroll'])).status, 0);
-  assert.match(await failure(['key', 'delete', 'payroll']), /^sallyport: there is no key payroll\n$/);
+  assert.match(
+    await failure(['key', 'delete', 'payroll']),
+    /^sallyport: there is no key payroll\. See: sallyport key list\n$/,
+  );
 });
 
 test('webhook test: sends one request, shows the result, and fails if the receiver refuses it', async (t) => {

@@ -36,7 +36,21 @@ test('an unknown name is refused with the nearest one, and a name of several wit
     await failure(['endpoint', 'show', 'Shop']),
     `sallyport: several endpoints are named Shop: use one of ${first.id}, ${second.id}\n`,
   );
-  assert.equal(await failure(['webhook', 'start', 'Orders']), 'sallyport: there is no webhook Orders\n');
+  assert.equal(
+    await failure(['webhook', 'start', 'Orders']),
+    'sallyport: there is no webhook Orders. See: sallyport webhook list\n',
+  );
+});
+
+test('ids of a name that several have come with their customers', async (t) => {
+  const { json, failure } = await initialised(t);
+  await json(['customer', 'create', '--name', 'Bolt Hardware']);
+  const own = await json(endpoint('Shop'));
+  const theirs = await json([...endpoint('Shop'), '--customer', 'Bolt Hardware']);
+  assert.equal(
+    await failure(['endpoint', 'show', 'Shop']),
+    `sallyport: several endpoints are named Shop: use one of ${own.id}, ${theirs.id} (Bolt Hardware)\n`,
+  );
 });
 
 test('a new webhook names patterns that no event type matches', async (t) => {

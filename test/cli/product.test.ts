@@ -78,7 +78,10 @@ test('product: changes only given fields, and deletes', async (t) => {
   const narrowed = await json(['product', 'update', made.id, '--rule', 'GET /shop/orders/{id} orders:view']);
   assert.deepEqual(narrowed.rules, [{ methods: ['GET'], path: '/shop/orders/{id}', scope: 'orders:view' }]);
   assert.deepEqual(narrowed.scopes, SCOPES);
-  assert.equal(await failure(['product', 'update', 'Shop', '--name', 'x']), 'sallyport: there is no product Shop\n');
+  assert.equal(
+    await failure(['product', 'update', 'Shop', '--name', 'x']),
+    'sallyport: there is no product Shop. See: sallyport product list\n',
+  );
   assert.match(await failure(['product', 'update', 'Employees', '--name', 'x']), /is built in and cannot be changed/);
 
   await json(['application', 'create', '--name', 'Web shop', '--user', 'admin', '--scope', 'orders:view']);
@@ -88,7 +91,10 @@ test('product: changes only given fields, and deletes', async (t) => {
   assert.match(await failure(['product', 'delete', 'Administration']), /is built in/);
   await json(CREATE.map((word) => word.replace('Shop', 'Other').replaceAll('orders', 'others')));
   assert.deepEqual(await run(['product', 'delete', 'Other']), { status: 0, stdout: '', stderr: '' });
-  assert.equal(await failure(['product', 'show', 'Other']), 'sallyport: there is no product Other\n');
+  assert.equal(
+    await failure(['product', 'show', 'Other']),
+    'sallyport: there is no product Other. See: sallyport product list\n',
+  );
 });
 
 /** An application with `orders:edit`, for a new user with these permissions. */

@@ -103,6 +103,21 @@ test('every command is in the group of its first word, and shows help in three w
   }
 });
 
+test('help fits 100 columns but for examples and usage', async () => {
+  for (const command of await everyCommand()) {
+    const { stdout } = await here(...command.name.split(' '), '--help');
+    const [described = ''] = stdout.split(/^Examples?:$/m);
+    const wide = described.split('\n').filter((line) => line.length > 100 && !line.startsWith('Usage:'));
+    assert.deepEqual(wide, [], command.name);
+  }
+});
+
+test('without words, the commands are listed', async () => {
+  const { status, stdout, stderr } = await here();
+  assert.deepEqual([status, stdout], [2, '']);
+  assert.equal(stderr, (await here('--help')).stdout);
+});
+
 test('help of every command has examples, which are complete command lines', async () => {
   for (const command of await everyCommand()) {
     const { stdout } = await here(...command.name.split(' '), '--help');
@@ -121,14 +136,13 @@ test('help of every command has examples, which are complete command lines', asy
 test('help of serve names every setting with its variable', async () => {
   const { stdout } = await here('serve', '--help');
   for (const name of ['data', 'host', 'port', 'egress-allow', 'trusted-proxies', 'log-level']) {
-    const line = new RegExp(`^ {2}--${name} <.*\\[SALLYPORT_${name.toUpperCase().replaceAll('-', '_')}\\]$`, 'm');
+    const line = new RegExp(`^ {2}--${name} <[^[]*\\[SALLYPORT_${name.toUpperCase().replaceAll('-', '_')}\\]$`, 'm');
     assert.match(stdout, line);
   }
 });
 
 test('wrong usage ends with 2, an explanation, and a pointer to help', async () => {
   const wrong: readonly [words: readonly string[], problem: string, topic: string][] = [
-    [[], 'Missing command', ''],
     [['aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['help', 'aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
     [['--port', '80'], 'Unknown command "--port"', ''],
