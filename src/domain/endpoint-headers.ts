@@ -80,20 +80,31 @@ export function ownHeaders(endpoint: Endpoint, now: number): OwnHeaders {
   const authentication = currentAuthentication(endpoint, now);
   const known = MADE.get(endpoint);
   if (known !== undefined && known.authentication === authentication) return known.own;
-  const own = makeOwnHeaders(endpoint.requestHeaders ?? [], authentication);
+  const { authentication: former, nextAuthentication: next } = endpoint;
+  const stored = [former, next].flatMap((one) => (one === null || one === authentication ? [] : [one]));
+  const own = makeOwnHeaders(endpoint.requestHeaders ?? [], authentication, stored);
   MADE.set(endpoint, { authentication, own });
   return own;
 }
 
 const MASK = '[secret]';
 
-function makeOwnHeaders(requestHeaders: readonly RequestHeader[], authentication: Authentication | null): OwnHeaders {
+/** The service has one of its own under the name `user-agent`, in lower case, which the endpoint replaces. */
+function keyOf(name: string): string {
+  return name.toLowerCase() === 'user-agent' ? 'user-agent' : name;
+}
+
+/** `others`: the authentications of a rotation that are not sent now. A receiver that knows them may return them. */
+function makeOwnHeaders(
+  requestHeaders: readonly RequestHeader[],
+  authentication: Authentication | null,
+  others: readonly Authentication[],
+): OwnHeaders {
   const headers: Record<string, string> = {};
   const masked: Record<string, string> = {};
   const secrets: string[] = [];
   for (const { name, value, secret: isSecret } of requestHeaders) {
-    // The service has one of its own under this name, which it replaces.
-    const key = name.toLowerCase() === 'user-agent' ? 'user-agent' : name;
+    const key = keyOf(name);
     headers[key] = value.reveal();
     if (!isSecret) continue;
     masked[key] = MASK;
@@ -103,7 +114,7 @@ function makeOwnHeaders(requestHeaders: readonly RequestHeader[], authentication
   const { name, value, scheme } = sentAuthentication(authentication);
   headers[name] = scheme + value;
   masked[name] = scheme + MASK;
-  secrets.push(value, authentication.secret.reveal());
+  for (const one of [authentication, ...others]) secrets.push(sentAuthentication(one).value, one.secret.reveal());
   return { headers, masked, authorizes: name === 'authorization', secrets: secrets.flatMap(formsOfSecret) };
 }
 
@@ -114,5 +125,5 @@ function sentAuthentication({ method, name, secret: given }: Authentication) {
     return { name: 'authorization', scheme: 'Basic ', value: Buffer.from(`${name}:${text}`).toString('base64') };
   if (method === 'bearer') return { name: 'authorization', scheme: 'Bearer ', value: text };
   const isAuthorization = name?.toLowerCase() === 'authorization';
-  return { name: isAuthorization ? 'authorization' : String(name), scheme: '', value: text };
+  return { name: isAuthorization ? 'authorization' : keyOf(String(name)), scheme: '', value: text };
 }

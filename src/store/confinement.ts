@@ -54,7 +54,7 @@ export const CONFINEMENT = {
   },
   webhooks: {
     ...own('get', 'list', 'insert', 'update', 'remove', 'setState', 'resume'),
-    ...own('ofEndpoint', 'standardOfEndpoint', 'stoppedWithEndpoint', 'ofKey'),
+    ...own('ofEndpoint', 'standardOfEndpoint', 'versionAt', 'stoppedWithEndpoint', 'ofKey'),
     ...none('ofPattern', 'unencryptedOf', 'failingSince', 'stopWithEndpoint'),
   },
   events: { ...own('latest', 'judge', 'publish'), ...none('find') },

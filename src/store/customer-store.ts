@@ -131,8 +131,8 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     employees: part('employees', {}),
     endpoints: part('endpoints', {
       ...resource('endpoint', endpoints),
-      update: (endpoint, before, audit, first, starts) =>
-        endpoints.update(mine(endpoint), mine(before), audited(audit), first, starts),
+      update: (endpoint, before, audit, first, starts, version) =>
+        endpoints.update(mine(endpoint), mine(before), audited(audit), first, starts, version),
     }),
     keys: part('keys', {
       ...resource('pgp_key', keys),
@@ -155,8 +155,11 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       ofEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.ofEndpoint(id) : []),
       standardOfEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.standardOfEndpoint(id) : []),
       stoppedWithEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.stoppedWithEndpoint(id) : []),
+      versionAt: async (id) => ((await owns('endpoint', id)) ? webhooks.versionAt(id) : ''),
       ofKey: (_, name) => webhooks.ofKey(customerId, name),
-      update: (webhook, before, audit) => webhooks.update(mine(webhook), mine(before), audited(audit)),
+      insert: (webhook, audit, first, endpoint) => webhooks.insert(mine(webhook), audited(audit), first, endpoint),
+      update: (webhook, before, audit, endpoint) =>
+        webhooks.update(mine(webhook), mine(before), audited(audit), endpoint),
       setState: async (change, audit, unchanged) => {
         await requireNumber(change.progress.webhookNumber);
         await webhooks.setState(change, audited(audit), unchanged);

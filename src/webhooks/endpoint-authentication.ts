@@ -19,7 +19,9 @@ import { withoutControls } from '../kernel/schemas.ts';
 import { secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 
-const headerName = z.string().regex(HEADER_NAME, "must be a token of HTTP: letters, digits and !#$%&'*+-.^_`|~");
+const headerName = z
+  .string()
+  .regex(HEADER_NAME, "must be a token of HTTP: 1 to 200 letters, digits and !#$%&'*+-.^_`|~");
 const headerValue = z
   .string()
   .max(HEADER_VALUE_MAX_BYTES)

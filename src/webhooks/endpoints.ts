@@ -45,7 +45,7 @@ import {
   viewEndpoint,
   viewOauth,
 } from './endpoint-schema.ts';
-import { refuseHeaders } from './header-rule.ts';
+import { addsHeaders, refuseHeaders } from './header-rule.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
 import { type ChallengeEndpoint, challengeOnce } from './verification.ts';
@@ -257,11 +257,32 @@ function updateWith({ store, clock, ids }: Dependencies): Store['endpoints']['up
     });
   };
   return async (endpoint, before, audit, first) => {
+    const webhooks = await checkedWebhooks(store, endpoint, before);
     const starts = await startsOf(endpoint, before);
-    await store.endpoints.update(endpoint, before, audit, first, starts);
+    await store.endpoints.update(endpoint, before, audit, first, starts, webhooks);
     for (const { change } of starts)
       await store.webhooks.resume(change.progress.webhookNumber, change.progress.stateAt);
   };
+}
+
+/**
+ * The version of the endpoint's webhooks, which allow the change. A webhook may have been made since the change was checked first, which
+ * may have taken as long as a challenge. Undefined for changes that no webhook can forbid.
+ */
+async function checkedWebhooks(
+  store: Dependencies['store'],
+  endpoint: Endpoint,
+  before: Endpoint,
+): Promise<string | undefined> {
+  const { id, contentEncoding } = endpoint;
+  const known = [before.secret, before.nextSecret];
+  const newSecret = [endpoint.secret, endpoint.nextSecret].find((one) => one !== null && !known.includes(one));
+  if (contentEncoding === before.contentEncoding && newSecret === undefined && !addsHeaders(endpoint, before))
+    return undefined;
+  const version = await store.webhooks.versionAt(id);
+  await refuseForStandardWebhooks(store, id, { contentEncoding, ...(newSecret && { secret: newSecret.reveal() }) });
+  await refuseHeaders(store, endpoint, before);
+  return version;
 }
 
 /** Refuses settings that Standard Webhooks' libraries could not verify, if a webhook of the endpoint uses Standard Webhooks. */

@@ -28,6 +28,12 @@ export async function refuseHeaders(
   if (problems.length > 0) throw refuseFields(problems);
 }
 
+/** Whether the endpoint has a header that it did not have before. */
+export function addsHeaders(endpoint: Endpoint, before: Endpoint): boolean {
+  const old = ownHeaderNames(before);
+  return [...ownHeaderNames(endpoint)].some((name) => !old.has(name));
+}
+
 /** The first header of these names that a webhook of the endpoint sets, or null. */
 async function webhookHeader(
   store: Pick<WebhookVerbs, 'webhooks'>,

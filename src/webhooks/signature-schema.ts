@@ -14,7 +14,7 @@ const TEMPLATE_MAX_LENGTH = 500;
 const template = z.string().max(TEMPLATE_MAX_LENGTH);
 const headerName = z
   .string()
-  .regex(HEADER_NAME, 'must be a token of HTTP: letters, digits and some punctuation, without spaces')
+  .regex(HEADER_NAME, 'must be a token of HTTP: 1 to 200 letters, digits and some punctuation, without spaces')
   .refine((name) => reservedProblem(name) === null, {
     error: ({ input }) => reservedProblem(String(input)) ?? '',
   });

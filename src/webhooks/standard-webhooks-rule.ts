@@ -42,17 +42,18 @@ export function standardWebhooksProblems(settings: {
   return problems;
 }
 
-/** Why an endpoint cannot have these settings while `webhook`, which has `standardWebhooks`, sends to it. */
+/** Why an endpoint cannot have these settings while `webhook` sends to it, which has `standardWebhooks` or the format `standard`. */
 export function standardEndpointProblems(
   settings: { readonly contentEncoding?: string | null; readonly secret?: string },
-  webhook: { readonly id: string; readonly name: string },
+  webhook: { readonly id: string; readonly name: string; readonly standardWebhooks: boolean },
 ): FieldProblem[] {
   const { contentEncoding = null, secret } = settings;
-  const whose = `standardWebhooks of webhook ${webhook.name} (${webhook.id})`;
+  const field = webhook.standardWebhooks ? 'standardWebhooks' : 'format';
+  const whose = `${NAMES[field]} of webhook ${webhook.name} (${webhook.id})`;
   const problems: FieldProblem[] = [];
   if (contentEncoding !== null) {
     problems.push({ field: 'contentEncoding', problem: `cannot be combined with ${whose}: ${WHY}` });
-    problems.push({ field: 'standardWebhooks', problem: 'cannot be combined with contentEncoding' });
+    problems.push({ field, problem: 'cannot be combined with contentEncoding' });
   }
   if (secret !== undefined && !isStandardSecret(secret)) {
     problems.push({ field: 'secret', problem: `must be ${VERIFIABLE} because of ${whose}` });

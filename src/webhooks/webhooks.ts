@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
-import { howToVerify, mustBeVerified } from '../domain/endpoint.ts';
+import { type Endpoint, howToVerify, mustBeVerified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
@@ -61,10 +61,16 @@ type Dependencies = {
 
 export function createWebhooks(dependencies: Dependencies): Webhooks {
   const { store, clock, ids, wake } = dependencies;
+  /** The endpoints with which webhooks were checked before they are written. */
+  const checkedWith = new WeakMap<object, Endpoint>();
   const administration = administer<Webhook, WebhookBody, WebhookInput>(
     {
       name: 'webhook',
-      store: store.webhooks,
+      store: {
+        ...store.webhooks,
+        insert: (webhook, audit, first) => store.webhooks.insert(webhook, audit, first, checkedWith.get(webhook)),
+        update: (webhook, before, audit) => store.webhooks.update(webhook, before, audit, checkedWith.get(webhook)),
+      },
       owners: store,
       limited: 'webhooks',
       reader: webhookReader,
@@ -73,11 +79,13 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       build: async (input, before, stamp, patch) => {
         const given = isObject(patch) ? patch.signature : input.signature;
         const signature = input.signature === null ? null : signatureOf(input.signature, given ?? {});
-        await refuseBrokenRules(store, input, signature, before, clock());
-        return {
+        const endpoint = await refuseBrokenRules(store, input, signature, before, clock());
+        const webhook = {
           ...configurationOf(input, signature, stamp),
           progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
         };
+        if (endpoint !== null) checkedWith.set(webhook, endpoint);
+        return webhook;
       },
       referrers: async () => [],
       unique: {},
@@ -211,14 +219,17 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
   };
 }
 
-/** A webhook with an expired key cannot start or subscribe to other events. Its other settings can change. */
+/**
+ * A webhook with an expired key cannot start or subscribe to other events. Its other settings can change. Returns the endpoint with which
+ * the settings were checked.
+ */
 async function refuseBrokenRules(
   store: Dependencies['store'],
   input: WebhookInput,
   signature: SignatureTemplate | null,
   before: Webhook | null,
   now: number,
-): Promise<void> {
+): Promise<Endpoint | null> {
   const { customerId, endpointId, eventTypes: patterns, encryptionKeyName } = input;
   const problems: FieldProblem[] = [...modeProblems(input, before?.mode ?? null), ...formatProblems(input)];
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
@@ -259,6 +270,7 @@ async function refuseBrokenRules(
   }
   problems.push(...headerProblems(input.customHeaders, signature, endpoint));
   if (problems.length > 0) throw refuseFields(problems);
+  return endpoint;
 }
 
 async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: number): Promise<void> {

@@ -26,8 +26,10 @@ export function judgeHandshake(
     return reject('wrong_origin', `${ALLOWED_ORIGIN} is neither ${origin} nor *`);
   const rate = headers[ALLOWED_RATE]?.trim() ?? '*';
   if (rate === '*') return { ok: true, allowedPerMinute: null };
-  if (!/^\d{1,9}$/.test(rate)) return reject('malformed_rate', `${ALLOWED_RATE} is neither a number of requests nor *`);
-  return Number(rate) === 0
+  if (!/^\d+$/.test(rate)) return reject('malformed_rate', `${ALLOWED_RATE} is neither a number of requests nor *`);
+  // Receivers without a limit may answer the largest number of their language.
+  const allowedPerMinute = Math.min(Number(rate), Number.MAX_SAFE_INTEGER);
+  return allowedPerMinute === 0
     ? reject('no_rate', `${ALLOWED_RATE} is 0: the receiver allows no requests`)
-    : { ok: true, allowedPerMinute: Number(rate) };
+    : { ok: true, allowedPerMinute };
 }

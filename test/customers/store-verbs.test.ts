@@ -144,6 +144,7 @@ const VERBS: Verbs = {
     ...resource('webhooks', ({ webhook }) => webhook),
     ofEndpoint: ask((store, { endpoint }) => store.webhooks.ofEndpoint(endpoint)),
     standardOfEndpoint: ask((store, { endpoint }) => store.webhooks.standardOfEndpoint(endpoint)),
+    versionAt: ask((store, { endpoint }) => store.webhooks.versionAt(endpoint)),
     stoppedWithEndpoint: ask((store, { endpoint }) => store.webhooks.stoppedWithEndpoint(endpoint)),
     ofKey: ask((store, { keyName }) => store.webhooks.ofKey(null, keyName)),
     setState: write((store, _, entry, { number }) =>

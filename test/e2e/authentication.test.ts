@@ -113,3 +113,38 @@ it('a rotated authentication is sent from its time on', async (t) => {
   service.advance(61_000);
   assert.equal((await receiver.next()).headers.authorization, basic('second'));
 });
+
+for (const name of ['User-Agent', 'user-agent']) {
+  it(`the authentication header ${name} replaces the service’s own`, async (t) => {
+    const authentication = { method: 'header', name, value: 'hunter2 agent' };
+    const { admin, service, receiver, webhookId } = await begin(t, { authentication });
+    await publish(admin, TYPE, { n: 1 });
+    const { headers, rawHeaders } = await receiver.next();
+    assert.equal(headers['user-agent'], 'hunter2 agent');
+    assert.equal(rawHeaders.filter((one) => one.toLowerCase() === 'user-agent').length, 1);
+    await service.log.nextAttempt(webhookId);
+    const [sent] = await deliveriesOf(admin, { id: webhookId });
+    const read = JSON.stringify(await succeeded(admin.get(`deliveries/${sent?.id}`)));
+    assert.ok(read.includes('"user-agent":"[secret]"') && !read.includes('hunter2'));
+  });
+}
+
+it('no attempt has a secret of a rotation, also if the receiver returns the one that is not sent', async (t) => {
+  const authentication = { method: 'basic', userName: 'sallyport', password: 'hunter2-first' };
+  const { admin, service, receiver, endpoint, webhookId } = await begin(t, { authentication });
+  const next = { method: 'bearer', token: 'hunter2-second' };
+  const rotation = { authentication: next, activateAfterSeconds: 60 };
+  await succeeded(admin.post(`endpoints/${endpoint.id}/rotate-authentication`, rotation));
+  const told = ['hunter2-second', 'hunter2-first', basic('hunter2-first')].join(' or ');
+  receiver.answer({ status: 401, headers: { 'x-wanted': told }, body: `want ${told}` });
+  await publish(admin, TYPE, { n: 1 });
+  await service.log.nextAttempt(webhookId);
+  service.advance(61_000);
+  await service.log.nextAttempt(webhookId);
+  const [sent] = await deliveriesOf(admin, { id: webhookId });
+  const read = JSON.stringify(await succeeded(admin.get(`deliveries/${sent?.id}`)));
+  assert.equal(sent?.attemptCount, 2);
+  assert.ok(read.includes('want [secret] or [secret] or Basic [secret]'), read);
+  for (const text of [read, service.log.text()])
+    assert.ok(!text.includes('hunter2') && !text.includes(basic('hunter2-first').slice('Basic '.length)));
+});

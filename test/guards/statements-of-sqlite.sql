@@ -24,6 +24,7 @@
 -- not called: usage.unwritten
 -- not called: users.hasOtherAdministrator
 -- not called: users.updateStatements
+-- not called: webhooks.remove
 -- not called: webhooks.stopWithEndpoint
 DELETE FROM access_token WHERE key = @key AND application_id = @applicationId;
 DELETE FROM access_token WHERE key IN ( SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now;
@@ -109,6 +110,7 @@ SELECT * FROM ( SELECT 'webhook' AS kind, id, name AS name, CAST(event_types AS 
 SELECT * FROM ( SELECT webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, order_key, ( SELECT coalesce(sum(data_bytes + 1024), 0) FROM outbox WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes FROM batch INDEXED BY batch_due WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held) ORDER BY next_attempt_at LIMIT @limit) AS timed UNION ALL SELECT * FROM ( SELECT webhook_number, id, first_offset, last_offset, attempt_count + 1 AS attempt_number, content_refusals, order_key, ( SELECT coalesce(sum(data_bytes + 1024), 0) FROM outbox WHERE outbox.webhook_number = batch.webhook_number AND record_offset BETWEEN first_offset AND last_offset) AS bytes FROM batch INDEXED BY batch_due WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at IS NULL AND first_offset NOT IN (SELECT held.value FROM numbers(@held) AS held) LIMIT @limit) AS untimed LIMIT @limit;
 SELECT * FROM (SELECT 'key' AS kind, id, customer_id, name, expires_at AS expires_at FROM pgp_key WHERE expires_at IS NOT NULL UNION ALL SELECT 'certificate' AS kind, id, customer_id, name, client_certificate_expires_at AS expires_at FROM endpoint WHERE client_certificate_expires_at IS NOT NULL) AS expiry WHERE customer_id = coalesce(@customerId, customer_id) ORDER BY expires_at, id LIMIT @limit;
 SELECT 1 AS same FROM (SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product) AS found WHERE found.version = @version;
+SELECT 1 FROM ( SELECT count(*) || ' ' || coalesce(max(updated_at), 0) AS version FROM webhook WHERE endpoint_id = @id) AS now WHERE now.version = @webhooks;
 SELECT 1 FROM application WHERE id = @id AND customer_id = @customerId;
 SELECT 1 FROM audit WHERE number = @entries AND hash = @hash;
 SELECT 1 FROM customer AS c WHERE c.id = @customerId AND COALESCE(c.max_endpoints, 50) > (SELECT count(*) FROM endpoint WHERE customer_id = @customerId);
@@ -146,6 +148,7 @@ SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS 
 SELECT count(*) AS seen, count(*) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS tokens, max(key) FILTER (WHERE application_id = @id AND key > @tokensRevokedThrough AND expires_at > @now) AS newest FROM (SELECT key, application_id, expires_at FROM access_token ORDER BY key DESC LIMIT @limit) AS newest;
 SELECT count(*) AS total, count(CASE WHEN w.customer_id <> '' THEN 1 END) AS of_customers FROM ( SELECT DISTINCT webhook_number AS number FROM subscription WHERE pattern IN (@type, @category, '*')) AS u JOIN webhook AS w ON w.number = u.number;
 SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type;
+SELECT count(*) || ' ' || coalesce(max(updated_at), 0) AS version FROM webhook WHERE endpoint_id = @endpointId;
 SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product;
 SELECT covered_offset FROM webhook_position WHERE webhook_number = @webhookNumber;
 SELECT covered_offset, coalesce(( SELECT last_offset + 1 FROM batch WHERE batch.webhook_number = webhook_position.webhook_number AND first_offset >= covered_offset ORDER BY first_offset DESC LIMIT 1), covered_offset) AS batches_end FROM webhook_position WHERE webhook_number = @webhookNumber;

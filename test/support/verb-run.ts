@@ -195,6 +195,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   for (let after: number | null = -1; after !== null; ) ({ next: after } = await store.terms.forget(after, 10));
   await store.webhooks.ofEndpoint(endpoint.id);
   await store.webhooks.standardOfEndpoint(endpoint.id);
+  await store.webhooks.versionAt(endpoint.id);
   await store.webhooks.stoppedWithEndpoint(endpoint.id);
   await store.webhooks.ofKey(null, key.name);
   await store.webhooks.ofPattern('employee.*');

@@ -61,6 +61,14 @@ describe('the authentication of an endpoint', () => {
     });
   }
 
+  it('has a header name of at most 200 characters, and the refusal says so', async (t) => {
+    const s = await openTestServices(t);
+    const named = (length: number) => ({ authentication: { ...HEADER, name: 'X'.repeat(length) } });
+    await makeEndpoint(s, named(200));
+    const wanted = { code: 'validation_failed', fields: ['authentication.name'], says: '1 to 200 letters' } as const;
+    await refused(() => makeEndpoint(s, named(201)), wanted);
+  });
+
   it('keeps its secret in a patch that does not name one, and takes a new method whole', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { authentication: BASIC });

@@ -113,7 +113,11 @@ describe('the format of a webhook', () => {
     for (const [fields, named] of refusals)
       await refused(() => create({ format: 'standard', ...fields }), { code: 'validation_failed', fields: named });
     const { endpointId } = await create({ format: 'standard' });
-    const gzip = { code: 'validation_failed', fields: ['contentEncoding', 'standardWebhooks'] } as const;
+    const gzip = {
+      code: 'validation_failed',
+      fields: ['contentEncoding', 'format'],
+      says: 'the format standard of webhook',
+    } as const;
     await refused(() => s.endpoints.patch(endpointId ?? '', { contentEncoding: 'gzip' }, ACTOR), gzip);
     await create({ format: 'cloudevents', encryptionKeyName, endpointId: zipped.id });
   });

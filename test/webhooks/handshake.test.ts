@@ -61,6 +61,16 @@ describe('the handshake of CloudEvents', () => {
     ['the origin in another case, with 204', allowing({ 'webhook-allowed-origin': ORIGIN.toUpperCase() }, 204), null],
     ['any rate', allowing({ 'WebHook-Allowed-Origin': '*', 'WebHook-Allowed-Rate': '*' }), null],
     ['one request a minute', allowing({ 'WebHook-Allowed-Origin': '*', 'WebHook-Allowed-Rate': '1' }), 1],
+    [
+      'the largest number of 32 bits',
+      allowing({ 'WebHook-Allowed-Origin': '*', 'WebHook-Allowed-Rate': '2147483647' }),
+      2_147_483_647,
+    ],
+    [
+      'the largest number of 64 bits',
+      allowing({ 'WebHook-Allowed-Origin': '*', 'WebHook-Allowed-Rate': '9223372036854775807' }),
+      Number.MAX_SAFE_INTEGER,
+    ],
   ];
   for (const [what, answer, rate] of accepted) {
     it(`takes ${what}`, async (t) => {

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../domain/endpoint.ts';
 import type { EventType } from '../../domain/event.ts';
 import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../../domain/webhook.ts';
 import type { Statement } from './database.ts';
-import type { After, Filter, ResourceStore } from './resource.ts';
+import type { Administered, After, Filter, ResourceStore } from './resource.ts';
 
 /** A webhook that starts because its endpoint changed, with its audit entry. */
 export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };
@@ -26,6 +26,8 @@ export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
     audit: AuditEntry,
     first?: readonly Statement[],
     starts?: readonly WebhookStart[],
+    /** The version of its webhooks with which it was checked. Also throws `StaleWrite` if it is another one. */
+    webhooks?: string,
   ): Promise<void>;
 };
 
@@ -46,6 +48,8 @@ export type WebhookStore = {
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
   /** The endpoint's first webhook with `standardWebhooks`, if any. */
   standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
+  /** Changes with every webhook that the endpoint gets or loses, and with the settings of each. */
+  versionAt(endpointId: string): Promise<string>;
   ofKey(customerId: string | null, name: string): Promise<Webhook[]>;
   /** All webhooks that the service stopped because this endpoint was disabled. */
   stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
@@ -54,9 +58,20 @@ export type WebhookStore = {
   unencryptedOf(type: Pick<EventType, 'name' | 'public'>): Promise<Webhook[]>;
   /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
   failingSince(span: { readonly since: number; readonly quietUntil: number }, limit: number): Promise<Webhook[]>;
-  insert(webhook: NewWebhook, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
-  /** Throws `StaleWrite` if the row has changed since `before` was read. */
-  update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
+  /** `endpoint`: that with which the webhook was checked. Throws `StaleWrite` if it has changed since. */
+  insert(
+    webhook: NewWebhook,
+    audit: AuditEntry,
+    first?: readonly Statement[],
+    endpoint?: Administered | null,
+  ): Promise<void>;
+  /** Also throws `StaleWrite` if the row has changed since `before` was read. */
+  update(
+    webhook: WebhookConfiguration,
+    before: WebhookConfiguration,
+    audit: AuditEntry,
+    endpoint?: Administered | null,
+  ): Promise<void>;
   remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
   /**
    * Starts or stops a webhook: writes the state and the event about it. Throws `StaleWrite` if the state has changed since it was

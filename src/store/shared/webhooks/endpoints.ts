@@ -31,7 +31,7 @@ import {
   textOrNull,
 } from '../table.ts';
 import { type ChangedSettings, changedSettingsStatements, resumeMoved } from './changed-settings.ts';
-import { stateStatements } from './webhooks.ts';
+import { stateStatements, VERSION_AT_ENDPOINT } from './webhooks.ts';
 
 export function endpointTable(vault: Vault): Table<Endpoint> {
   const authentication = sealedAs(vault, authenticationJson, authenticationOfJson);
@@ -95,6 +95,9 @@ const LIST: ListColumns = {
 const PUBLIC_KEYS = `
   SELECT public_key, next_public_key, next_secret_at, secret_overlap_ends_at FROM endpoint WHERE signature_type = 'ed25519'`;
 
+const SAME_WEBHOOKS = `
+  SELECT 1 FROM (${VERSION_AT_ENDPOINT.replace('@endpointId', '@id')}) AS now WHERE now.version = @webhooks`;
+
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     beforeInsert: ({ customerId }) => limitStatements('endpoint', customerId),
@@ -104,7 +107,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   return {
     ...store,
     publicKeys: async () => (await db.all(PUBLIC_KEYS, {})).map((row) => readRow<EndpointPublicKeys>(row)),
-    update: async (endpoint, before, audit, first = [], starts = []) => {
+    update: async (endpoint, before, audit, first = [], starts = [], webhooks = undefined) => {
       const changes = await judgedChanges(
         db,
         starts.map(({ change }) => change),
@@ -112,6 +115,9 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
       await db.commit([
         ...first,
         ...updateStatements(endpoint, before, audit),
+        ...(webhooks === undefined
+          ? []
+          : [{ sql: SAME_WEBHOOKS, params: { id: endpoint.id, webhooks }, expectChanges: 1 }]),
         ...changes.flatMap(stateStatements),
         ...starts.map((start) => auditStatement(start.audit)),
       ]);

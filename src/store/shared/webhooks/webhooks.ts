@@ -16,6 +16,7 @@ import type {
 import type { WebhookFormat } from '../../../domain/webhook-format.ts';
 import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
+import type { Administered } from '../../port/resource.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { changedSql } from '../changes.ts';
@@ -128,6 +129,9 @@ const LIST: ListColumns = {
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 const STANDARD_OF_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND (w.standard_webhooks OR w.format = 'standard') ORDER BY w.number LIMIT 1`;
+/** Every write of a webhook locks its endpoint first, so what this reads after the endpoint was locked cannot change. */
+export const VERSION_AT_ENDPOINT = `
+  SELECT count(*) || ' ' || coalesce(max(updated_at), 0) AS version FROM webhook WHERE endpoint_id = @endpointId`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
 const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
@@ -220,15 +224,17 @@ export function webhookStore(db: Database): WebhookStore {
     },
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
+    versionAt: async (endpointId) => String((await db.get(VERSION_AT_ENDPOINT, { endpointId }))?.version),
     ofKey: (customerId, name) => many(OF_KEY, { customerId: customer.write(customerId, ''), name }),
     stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: ({ name: type, public: isPublic }) =>
       many(isPublic ? UNENCRYPTED : UNENCRYPTED_OF_OPERATOR, { type, category: categoryPattern(type) }),
     failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
-    insert: store.insert,
-    update: async (webhook, before, audit) => {
-      await store.update(webhook, before, audit);
+    insert: (webhook, audit, first = [], endpoint = null) =>
+      store.insert(webhook, audit, [...checkedWith(endpoint), ...first]),
+    update: async (webhook, before, audit, endpoint = null) => {
+      await store.update(webhook, before, audit, checkedWith(endpoint));
       await resumeMoved(db, changeOf(webhook, before));
     },
     remove: store.remove,
@@ -247,6 +253,10 @@ export function webhookStore(db: Database): WebhookStore {
     },
     resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
+}
+
+function checkedWith(endpoint: Administered | null): Statement[] {
+  return endpoint === null ? [] : [unchanged('endpoint', endpoint)];
 }
 
 type Begun = Pick<Progress, 'state' | 'sessionId' | 'sessionAt'>;
