@@ -85,8 +85,9 @@ test('one customer that takes all of its shares', async (t) => {
   const { service, receiver, customer, neighbour, one, others } = await openWorld(t);
 
   for (const [what, occupy, asks] of OCCUPIED) {
-    await t.test(what, async () => {
+    await t.test(what, async (t) => {
       const release = occupy(customer.id);
+      cleanUp(t, release);
       for (const [name, ask] of Object.entries(asks)) {
         assertRefused(await ask(one), name);
         for (const other of others) assertTaken(await ask(other), name);
@@ -105,11 +106,12 @@ test('one customer that takes all of its shares', async (t) => {
     await Promise.all(waiting);
   });
 
-  await t.test('live pages', async () => {
+  await t.test('live pages', async (t) => {
     const path = `${service.url}/deliveries/live`;
     const token = await sessionOf(service, customer, 'link');
     const tokens = [await sessionOf(service, neighbour, 'link'), (await newSession(service, 'viewer')).token];
     const release = await occupyLivePages(customer.id);
+    cleanUp(t, release);
     assert.equal((await request(path, { token })).status, 429);
     for (const other of tokens) assert.equal((await request(path, { token: other })).status, 200);
     await release();
