@@ -65,6 +65,7 @@ const OCCUPIED: readonly (readonly [
     occupySlices,
     {
       publishing: ({ api }) => api.post('events', { type: TYPE, data: {} }),
+      'reading events': ({ api }) => api.post(`${EDGE}/events`, '{'),
       'a large body': ({ api, webhookId }) =>
         api.patch(`${EDGE}/webhooks/${webhookId}`, large({ name: unique('new') })),
       'a preview of a filter': ({ api, webhookId }) =>
