@@ -176,6 +176,8 @@ describe('a receiver of a customer', () => {
       url: 'https://receiver.example/',
       oauth,
     });
+    const shaken = await customer.api.post('endpoints', { ...mine, name: 'h', url, verification: 'cloudevents' });
+    assert.match(JSON.stringify(shaken.body), /resolves to an address that is not public"/);
     const verified = await succeeded<{ lastVerification: object }>(customer.api.post(`endpoints/${byName.id}/verify`));
     for (const endpoint of [byName, byToken]) {
       const body = { name: endpoint.id, endpointId: endpoint.id, eventTypes: ['order.placed'], heartbeatSeconds: 0 };
@@ -184,11 +186,17 @@ describe('a receiver of a customer', () => {
       await succeeded(customer.api.post('events', { type: 'order.placed', data: {} }));
       await service.log.nextAttempt(webhook.id);
       const [delivery] = await deliveriesOf(customer.api, webhook);
-      const shown = JSON.stringify([verified, await deliveryOf(customer.api, webhook, delivery?.eventId ?? '')]);
-      assert.match(shown, /resolves to an address that is not public/);
-      assert.doesNotMatch(shown, /127\.0\.0\.1|::1/);
+      for (const refused of [
+        verified.lastVerification,
+        await deliveryOf(customer.api, webhook, delivery?.eventId ?? ''),
+        await succeeded(customer.api.post(`webhooks/${webhook.id}/test`)),
+      ]) {
+        const shown = JSON.stringify([refused, await succeeded(customer.api.get(`webhooks/${webhook.id}`))]);
+        assert.match(JSON.stringify(refused), /resolves to an address that is not public/);
+        assert.doesNotMatch(shown, /127\.0\.0\.1|::1|SALLYPORT/);
+      }
       await succeeded(customer.api.post(`webhooks/${webhook.id}/stop`));
     }
-    assert.equal(at.deliveries.length, 0);
+    assert.deepEqual(receiver.requests, []);
   });
 });
