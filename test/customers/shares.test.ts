@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import test, { type TestContext } from 'node:test';
 import { RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/log-watch.ts';
+import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, type ApiReply, EDGE, errorOf, succeeded, tokenFor } from '../support/client.ts';
 import { created, makeCustomer, sessionOf, type TestCustomer } from '../support/customers.ts';
@@ -20,6 +21,7 @@ const TYPE = 'order.placed';
 /** As contract §8.8 has them. */
 const TESTS = 4;
 const KEYS = 9;
+const PASSWORDS = 6;
 const REQUESTS = 64;
 const REQUESTS_OF_ENDPOINT = 8;
 
@@ -133,6 +135,28 @@ test('one customer that takes all of its shares', async (t) => {
     assert.deepEqual(new Set(problems.slice(0, -2)), new Set([null, 'too_many_requests']));
     assert.equal(problems[KEYS], 'too_many_requests');
     assert.deepEqual(problems.slice(-2), [null, null]);
+  });
+
+  await t.test('passwords of an open session and of invitations', async () => {
+    const { sessions, invitations } = service.services;
+    const problemsOf = async (work: readonly Promise<unknown>[]): Promise<unknown[]> =>
+      (await Promise.allSettled(work)).map((one) => (one.status === 'rejected' ? one.reason.code : null));
+    const tried = Array.from({ length: PASSWORDS + 1 }, () => customer.userId);
+    const confirmed = await problemsOf(
+      [...tried, neighbour.userId].map((userId) => sessions.confirm(userId, 'wrong', 'password')),
+    );
+    assert.deepEqual(confirmed.slice(-2), ['too_many_requests', 'validation_failed']);
+    const invited = async ({ id }: TestCustomer): Promise<string> => {
+      const user = { customerId: id, userName: unique('user'), role: 'viewer' };
+      const { id: userId } = await created(service.admin, 'users', user);
+      return (await invitations.invite(userId, COMMAND_LINE)).token;
+    };
+    const tokens = await Promise.all([...tried.map(() => customer), neighbour].map(invited));
+    const password = 'a good one for the spring';
+    const accepted = await problemsOf(
+      tokens.map((token) => invitations.accept(token, { password, passwordAgain: password })),
+    );
+    assert.deepEqual(accepted.slice(-2), ['too_many_requests', null]);
   });
 
   const receiving = async (api: ApiClient) => {
