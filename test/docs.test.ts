@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { GROUPS } from '../src/cli/groups.ts';
 import { SETTINGS } from '../src/config/names.ts';
 import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/domain/judge.ts';
+import { ATTEMPTS_DEFAULT } from '../src/domain/limits.ts';
 import { adviceFor, type ErrorClass } from '../src/domain/outcome.ts';
 import { nextDelayMs } from '../src/domain/retry.ts';
 import { STATE_REASONS } from '../src/domain/webhook-states.ts';
@@ -99,6 +100,16 @@ test('egress.md lists every blocked address range', () => {
   );
   assert.ok(expected.length > 30);
   assert.deepEqual(said.sort(), expected.sort());
+});
+
+test('the contract and its page say how long twenty attempts take', () => {
+  let minutes = 0;
+  for (let attemptNumber = 1; attemptNumber < ATTEMPTS_DEFAULT; attemptNumber += 1)
+    minutes += nextDelayMs({ policy: 'exponential', attemptNumber, random: () => 1 }) / 60_000;
+  const [days, hours] = [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60)];
+  const told = `at most ${days} days, ${hours} hours and ${Math.floor(minutes % 60)} minutes`;
+  for (const name of ['docs/contract.md', 'docs/how-to/retries-and-failures.md'])
+    assert.ok(page(name).replaceAll(/\s+/g, ' ').includes(told), `${name}: ${told}`);
 });
 
 test('pages quote labels that the portal has', () => {

@@ -285,7 +285,7 @@ function refusalStatuses({ access, method, path, body, headers, replies, anyMeth
     ...(onOneThing ? [404] : []),
     ...(changes ? [409] : []),
     ...(headers?.['If-Match'] === undefined ? [] : [412]),
-    ...(body === undefined ? [] : [408, 413, 415]),
+    ...(body === undefined ? [] : [408, 413, 415, 429]),
     500,
     503,
   ];

@@ -15,7 +15,7 @@ import {
   reservedProblem,
 } from '../domain/endpoint-headers.ts';
 import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
-import { withoutControls } from '../kernel/schemas.ts';
+import { NO_BLANK_ENDS_OR_CONTROLS, withoutBlankEnds, withoutControls } from '../kernel/schemas.ts';
 import { secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 
@@ -36,7 +36,11 @@ export const authenticationInput = z.strictObject({
     .nullable()
     .optional()
     .meta({ description: 'Of `basic`.' }),
-  password: withoutControls(512).nullable().optional().meta({ description: 'Of `basic`.' }),
+  password: withoutBlankEnds(withoutControls(512))
+    .meta({ pattern: NO_BLANK_ENDS_OR_CONTROLS, minLength: 1, maxLength: 512 })
+    .nullable()
+    .optional()
+    .meta({ description: 'Of `basic`.' }),
   token: z
     .string()
     .max(HEADER_VALUE_MAX_BYTES)

@@ -77,27 +77,30 @@ describe('offering a scope to customers', () => {
 });
 
 describe('an administrator of a customer', () => {
-  it('is made by callers that hold the offered rights: by portal link, as a user, and by an invitation', async (t) => {
+  it('is made by callers that hold the offered rights: by portal link or token, as a user, and by an invitation', async (t) => {
     const world = await openWorld(t);
     const { admin, customer } = world;
     const links = `customers/${customer.id}/portal-links`;
+    const tokens = `customers/${customer.id}/portal-tokens`;
     const manager = await callerWith(world, ['customers:manage']);
-    await succeeded(manager.post(links, { role: 'administrator' }));
+    for (const path of [links, tokens]) await succeeded(manager.post(path, { role: 'administrator' }));
     const product = await created(admin, 'products', { name: 'shop', scopes: OFFERED });
-    await lacks(manager.post(links, { role: 'administrator' }), /the scope shop:offered/);
+    for (const path of [links, tokens])
+      await lacks(manager.post(path, { role: 'administrator' }), /the scope shop:offered/);
     await lacks(
       manager.post(`customers/externalId:${customer.externalId}/portal-links`, { role: 'administrator' }),
       /shop/,
     );
     // A viewer changes nothing, and so holds nothing.
-    await succeeded(manager.post(links, { role: 'viewer' }));
+    for (const path of [links, tokens]) await succeeded(manager.post(path, { role: 'viewer' }));
     const holder = await callerWith(world, ['customers:manage', 'shop:offered']);
-    await succeeded(holder.post(links, { role: 'administrator' }));
+    for (const path of [links, tokens]) await succeeded(holder.post(path, { role: 'administrator' }));
     // The session of a link knows no divisions.
     const ofSales = await callerWith(world, ['customers:manage', 'shop:offered'], {
       constraints: { divisions: ['sales'] },
     });
-    await lacks(ofSales.post(links, { role: 'administrator' }), /without a limit to divisions/);
+    for (const path of [links, tokens])
+      await lacks(ofSales.post(path, { role: 'administrator' }), /without a limit to divisions/);
 
     const users = await callerWith(world, CUSTOMER_SCOPES, { role: 'administrator' });
     const user = { customerId: customer.id, userName: 'boss', role: 'administrator' };

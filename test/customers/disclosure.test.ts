@@ -129,6 +129,28 @@ describe('a receiver of a customer', () => {
     assert.equal(await actorOf(customer.api), customer.userId);
   });
 
+  it('is not told who of the operator published in the portal', async (t) => {
+    const service = await startService(t);
+    const { admin, url } = service;
+    const customer = await makeCustomer(service);
+    await makeEventType(admin, 'order.placed');
+    const pull = { name: 'read', mode: 'pull', eventTypes: ['order.placed'] };
+    const theirs = await created(customer.api, 'webhooks', pull);
+    const own = await created(admin, 'webhooks', pull);
+    const { token, userId } = await newSession(service, 'operator');
+    for (const audience of [{ for: 'customer', customer: customer.id }, { for: 'everyone' }, { for: 'own' }] as const) {
+      const form = { type: 'order.placed', data: '{}', idempotencyKey: audience.for, ...audience };
+      assert.equal((await request(`${url}/publish`, { token, form })).status, 303);
+    }
+    const actorsOf = async (api: ApiClient, { id }: { readonly id: string }): Promise<unknown[]> => {
+      type Record = { value: { headers: { actorId: unknown } } };
+      const { records } = await succeeded<{ records: readonly Record[] }>(api.get(`webhooks/${id}/records`));
+      return records.map(({ value }) => value.headers.actorId);
+    };
+    assert.deepEqual(await actorsOf(customer.api, theirs), [null, null]);
+    assert.deepEqual(await actorsOf(admin, own), [null, null, userId]);
+  });
+
   it('at an address that the operator allowed itself is neither registered nor sent to', async (t) => {
     const { service, admin, receiver } = await startJourney(t, { env: { SALLYPORT_CUSTOMER_EGRESS_ALLOW: '' } });
     const customer = await makeCustomer(service);
@@ -154,6 +176,8 @@ describe('a receiver of a customer', () => {
       url: 'https://receiver.example/',
       oauth,
     });
+    const shaken = await customer.api.post('endpoints', { ...mine, name: 'h', url, verification: 'cloudevents' });
+    assert.match(JSON.stringify(shaken.body), /resolves to an address that is not public"/);
     const verified = await succeeded<{ lastVerification: object }>(customer.api.post(`endpoints/${byName.id}/verify`));
     for (const endpoint of [byName, byToken]) {
       const body = { name: endpoint.id, endpointId: endpoint.id, eventTypes: ['order.placed'], heartbeatSeconds: 0 };
@@ -162,11 +186,17 @@ describe('a receiver of a customer', () => {
       await succeeded(customer.api.post('events', { type: 'order.placed', data: {} }));
       await service.log.nextAttempt(webhook.id);
       const [delivery] = await deliveriesOf(customer.api, webhook);
-      const shown = JSON.stringify([verified, await deliveryOf(customer.api, webhook, delivery?.eventId ?? '')]);
-      assert.match(shown, /resolves to an address that is not public/);
-      assert.doesNotMatch(shown, /127\.0\.0\.1|::1/);
+      for (const refused of [
+        verified.lastVerification,
+        await deliveryOf(customer.api, webhook, delivery?.eventId ?? ''),
+        await succeeded(customer.api.post(`webhooks/${webhook.id}/test`)),
+      ]) {
+        const shown = JSON.stringify([refused, await succeeded(customer.api.get(`webhooks/${webhook.id}`))]);
+        assert.match(JSON.stringify(refused), /resolves to an address that is not public/);
+        assert.doesNotMatch(shown, /127\.0\.0\.1|::1|SALLYPORT/);
+      }
       await succeeded(customer.api.post(`webhooks/${webhook.id}/stop`));
     }
-    assert.equal(at.deliveries.length, 0);
+    assert.deepEqual(receiver.requests, []);
   });
 });

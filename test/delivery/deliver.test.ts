@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BatchBody } from '../../src/delivery/body.ts';
+import { type BatchBody, bodyRequest } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
 import type { EndedAttempt } from '../../src/domain/batch.ts';
 import { createLog } from '../../src/observe/log.ts';
@@ -59,4 +59,12 @@ test('the memory of a large body is given up once it is sent, and never what oth
   assert.deepEqual(await lengths(s, whole), [1000, 0]);
   const shared = new Uint8Array(new ArrayBuffer(2000), 0, 1000);
   assert.deepEqual(await lengths(s, shared), [1000, 1000]);
+});
+
+test('compressing, encrypting and making a body counts for the customer of its webhook', () => {
+  const attempt = { sessionId: 'session', attemptNumber: 1, now: 0 };
+  for (const customerId of ['a', null]) {
+    const target = { webhook: { id: 'w', customerId }, endpoint: { contentEncoding: null }, key: null };
+    assert.equal(bodyRequest(target as unknown as Parameters<typeof bodyRequest>[0], attempt).owner, customerId);
+  }
 });

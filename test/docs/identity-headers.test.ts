@@ -30,6 +30,7 @@ describe('the identity headers of forward auth', () => {
 
   it('match the patterns by which Traefik and Envoy copy them', () => {
     assert.match(read('docs/how-to/forward-auth.md'), /^ *authResponseHeadersRegex: '\^X-Auth-'$/m);
+    assert.match(read('docs/how-to/forward-auth.md'), /^ *aliasHeadersStrategy: reject$/m);
     assert.match(read('docs/examples/envoy.yaml'), /^ *- \{ prefix: x-auth-, ignore_case: true \}$/m);
     assert.deepEqual(
       IDENTITY_HEADERS.filter((name) => !/^X-Auth-/.test(name)),

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { SLICED_JOBS_MAX, slices, type Work } from '../../src/kernel/slices.ts';
 import { FILTER_PREVIEWS } from '../../src/webhooks/filter-preview.ts';
 import { logs } from '../support/events.ts';
+import { occupySlices } from '../support/occupied.ts';
 import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType, openTestServices, type TestServices } from '../support/services.ts';
@@ -51,20 +51,6 @@ async function prepare(t: TestContext) {
   return { s, slow, other, third, events, offsetsOf };
 }
 
-/** Fills the queue of a customer until it is released. */
-async function occupy(customerId: string): Promise<() => Promise<void>> {
-  let isHeld = true;
-  function* held(): Work<void> {
-    while (isHeld) yield;
-  }
-  const jobs: Promise<void>[] = [];
-  for (let n = 0; n < SLICED_JOBS_MAX; n += 1) jobs.push(slices(customerId, held()));
-  return async () => {
-    isHeld = false;
-    await Promise.all(jobs);
-  };
-}
-
 describe('a request whose events are judged by slow filters', () => {
   it('lets a later request of another customer through, and takes gapless offsets', async (t) => {
     const { s, other, third, events, offsetsOf } = await prepare(t);
@@ -94,7 +80,7 @@ describe('a request whose events are judged by slow filters', () => {
     const { s, slow, other, third, offsetsOf } = await prepare(t);
     await s.customers.patch(slow.id, { limits: { eventsPerSecond: 1000 } }, ACTOR);
     const givenBack = t.mock.method(s.store.allowances, 'giveBack').mock;
-    const release = await occupy(slow.id);
+    const release = occupySlices(slow.id);
     const event = { type: TYPE, data: { third: true }, customerId: slow.id };
     const refusal = await refused(() => s.publish(event, ACTOR), {
       code: 'too_many_requests',

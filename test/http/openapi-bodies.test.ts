@@ -31,9 +31,9 @@ describe('refusals', () => {
     const { document } = await startDescribedService(t);
     for (const [id, statuses] of [
       ['listUsers', '200 400 401 500 503'],
-      ['createUser', '201 400 401 408 409 413 415 500 503'],
+      ['createUser', '201 400 401 408 409 413 415 429 500 503'],
       ['getUser', '200 304 400 401 404 500 503'],
-      ['updateUser', '200 400 401 404 408 409 412 413 415 500 503'],
+      ['updateUser', '200 400 401 404 408 409 412 413 415 429 500 503'],
       ['deleteUser', '204 400 401 404 409 412 500 503'],
       ['publishEvents', '202 400 401 408 409 413 415 429 500 503'],
       ['issueToken', '200 400 401 408 413 415 429 500 503'],

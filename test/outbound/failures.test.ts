@@ -287,6 +287,20 @@ test('a customer reaches no address of the operator, not even by its open connec
   failed(await other.post(requestTo(named)), 'egress_refused');
 });
 
+test('a name is looked up in the share of the customer whose request opens the connection', async (t) => {
+  const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
+  t.after(() => receiver.close());
+  const owners: unknown[] = [];
+  const resolve: ResolveHost = async (_name, owner) => {
+    owners.push(owner);
+    return [{ address: '127.0.0.1', family: 4 }];
+  };
+  const { post } = loopbackTransport(t, { caPem, resolve });
+  const url = `https://receiver.test:${receiver.port}/`;
+  for (const customerId of ['a', null, 'b']) assert.ok((await post(requestTo(url, { customerId }))).ok);
+  assert.deepEqual(owners, ['a', null, 'b']);
+});
+
 test('a name is resolved once for a connection, which uses only the checked address', async (t) => {
   const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
   t.after(() => receiver.close());

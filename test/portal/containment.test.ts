@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { created } from '../support/customers.ts';
 import { request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 
 it('refuses every form that would grant or take over more, says why, and offers none of it', async (t) => {
-  const { url, services } = await startService(t);
+  const { url, services, admin: api } = await startService(t);
+  const customer = await created(api, 'customers', { name: 'Acme' });
   const me = await services.users.create(
     { userName: 'ada', role: 'administrator', constraints: { divisions: ['sales'] } },
     COMMAND_LINE,
@@ -36,6 +38,11 @@ it('refuses every form that would grant or take over more, says why, and offers 
     ['/applications/new', { ...scopes, name: 'Shop', actsAs: 'new', accountName: 'shop' }],
     [`/applications/${application.id}/edit`, { ...scopes, name: 'Shop', userId: 'ada' }],
     [`/applications/${application.id}/regenerate-secret`, { overlapSeconds: '0' }],
+    [
+      `/customers/${customer.id}/portal-link`,
+      { role: 'administrator', expiresInSeconds: '600', sessionSeconds: '600' },
+    ],
+    [`/customers/${customer.id}/open`, {}],
   ];
   for (const [path, form] of forms) {
     const reply = await send(path, form);

@@ -8,6 +8,7 @@ import { inLiveTurn, type LivePace, liveContent, liveTurns } from '../../src/por
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
+import { deferred } from '../support/deferred.ts';
 
 const clock = (): number => 1;
 const ids = createIds(clock, randomBytes);
@@ -67,6 +68,25 @@ describe('a live part', () => {
     settle();
     const piece = (await turns.next()).value;
     assert.equal(piece?.items.length, 2);
+  });
+
+  it('is read when it is the turn of the customer whose attempts it shows', async (t) => {
+    const { feed, leaving } = start(t, {});
+    const done: string[] = [];
+    const first = deferred();
+    void inLiveTurn('first', () => first.promise);
+    const own = ['a', 'b', 'c'].map((name) => inLiveTurn(null, async () => void done.push(name)));
+    const read = async () => {
+      done.push('of the customer');
+      return { version: '1', content: () => html`1` };
+    };
+    const ofCustomer = feed.within(async () => new Set(['w']), 'one');
+    const next = liveContent(ofCustomer, 'w', leaving.signal, read, { everyMs: 0, checkMs: NEVER_MS }).next();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    assert.deepEqual(done, []);
+    first.resolve();
+    await Promise.all([...own, next]);
+    assert.deepEqual(done, ['a', 'of the customer', 'b', 'c']);
   });
 
   it('ends when its client is gone', async (t) => {

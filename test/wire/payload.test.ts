@@ -65,6 +65,17 @@ describe('payloads', () => {
       assert.ok(decrypted.ok && gunzipSync(decrypted.bytes).equals(BODY));
     });
 
+    it('encrypts bodies of owners in turn: one does not wait for the many of another', async () => {
+      const done: string[] = [];
+      const encode = async (owner: string): Promise<void> => {
+        await encodePayload(BODY, { gzip: false, encryption, now: NOW, owner });
+        done.push(owner);
+      };
+      await Promise.all([...Array.from({ length: 9 }, () => encode('many')), encode('one')]);
+      // One is encrypted at a time. The first two of the many have come earlier.
+      assert.equal(done.indexOf('one'), 2, done.join());
+    });
+
     it('sends nothing unencrypted if the key cannot be used', async () => {
       const expired = { keyName: 'old', publicKey: pgpVector('expired') };
       await assert.rejects(

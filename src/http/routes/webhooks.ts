@@ -189,6 +189,7 @@ export function webhookRoutes({
       body: jsonBody(testInput, { optional: true }),
       replies: {
         200: { description: 'The attempt, delivered or not', schema: attemptView },
+        429: { description: 'Too many tests of the customer are in progress; see `Retry-After`' },
         503: { description: 'Too many tests are in progress; see `Retry-After`' },
       },
       respond: async (call, id) => {

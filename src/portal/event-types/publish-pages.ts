@@ -63,7 +63,8 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
           ...readForm(FIELDS, sent),
           ...audience,
           type,
-          actorId: user.id,
+          // Customers that get the event do not learn who of the operator published it.
+          actorId: isOwn(audience) ? user.id : null,
           idempotencyKey,
         };
         // The text of the field, not what it parses to: numbers keep their digits.
@@ -103,6 +104,11 @@ async function readAudience(store: Store, sent: URLSearchParams): Promise<Body> 
 }
 
 const EVERYONE_WANTED = 'everyone';
+
+/** Whether no customer gets the event. */
+function isOwn({ audience, customerId }: Body): boolean {
+  return audience === undefined && customerId === undefined;
+}
 
 const FIELDS: FieldTable = {
   data: jsonObject({

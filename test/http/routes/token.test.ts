@@ -160,6 +160,13 @@ describe('a token request in JSON', () => {
     ['a number as clientId', { clientId: 7 }, 'invalid_request', /^clientId must be a string$/],
     ['null as client_secret', { client_secret: null }, 'invalid_request', /^client_secret must be a string$/],
     ['a list as scope', { scope: ['employees:view'] }, 'invalid_request', /^scope must be a string$/],
+    [
+      'scope[], which would grant every scope',
+      { 'scope[]': 'a:b' },
+      'invalid_request',
+      /^scope\[\] is not a parameter/,
+    ],
+    ['scope in capitals', { SCOPE: 'employees:view' }, 'invalid_request', /^SCOPE is not a parameter/],
     ['two client ids', { client_id: OTHER }, 'invalid_request', /^client_id differs from clientId/],
     ['two client secrets', { client_secret: 'x' }, 'invalid_request', /^client_secret differs from clientSecret/],
     ['two grant types', { grant_type: 'password' }, 'invalid_request', /^grant_type differs from grantType/],
