@@ -12,7 +12,8 @@
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
  * - `FOR UPDATE` and `FOR NO KEY UPDATE`: lock the rows until the end of the transaction. SQLite has one writer at a time and no such
- * locks. - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
+ *   locks.
+ * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
  *
  * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
  * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
@@ -59,7 +60,7 @@ export type Database = {
   confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
-  /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
+  /** Calls back after each commit of this process, also one that failed, before anybody is told the result. */
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };
