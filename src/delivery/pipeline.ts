@@ -33,10 +33,11 @@ import {
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
+import { createOutcomeQueue } from './outcome-queue.ts';
 import { hasKeyWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
-import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
+import { createSettlementWriter, type ObserveOutcome } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
 import { createWebhookLogs, hasWork, noteSettled, positionToWrite } from './webhook-logs.ts';
 
