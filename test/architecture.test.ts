@@ -42,7 +42,8 @@ const ROOMS: Readonly<Record<string, string>> = {
 const STORE: Readonly<Record<string, string>> = {
   port: '',
   'confinement.ts': 'port',
-  'customer-store.ts': 'confinement.ts port',
+  'customer-scope.ts': 'confinement.ts port',
+  'customer-store.ts': 'customer-scope.ts port',
   shared: 'port',
   sqlite: 'port shared',
   postgres: 'port shared',
