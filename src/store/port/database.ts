@@ -20,13 +20,13 @@
  */
 
 export type SqlValue = string | number | bigint | boolean | Uint8Array | null;
-export type Parameters = Readonly<Record<string, SqlValue>>;
+export type SqlParameters = Readonly<Record<string, SqlValue>>;
 export type Row = Readonly<Record<string, SqlValue>>;
 
 /** A statement and its parameters (`@name` in the text). If it does not change `expectChanges` rows, the whole list is undone. */
 export type Statement = {
   readonly sql: string;
-  readonly params: Parameters;
+  readonly params: SqlParameters;
   readonly expectChanges?: number;
   /** The table whose writers run one after another, because each row needs the one before. */
   readonly locks?: 'audit';
@@ -46,8 +46,8 @@ export type DatabaseSource = { readonly file: string } | { readonly url: string 
 export type Answer<T> = T | Promise<T>;
 
 export type Database = {
-  get(sql: string, params: Parameters): Answer<Row | undefined>;
-  all(sql: string, params: Parameters): Answer<Row[]>;
+  get(sql: string, params: SqlParameters): Answer<Row | undefined>;
+  all(sql: string, params: SqlParameters): Answer<Row[]>;
   /**
    * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if
    * nothing of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
@@ -64,3 +64,16 @@ export type Database = {
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };
+
+/** About how many bytes the values of a list take: each character of a text counts as one byte. */
+export function bytesOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    for (const name in params) {
+      const value = params[name];
+      if (typeof value === 'string') bytes += value.length;
+      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
+    }
+  }
+  return bytes;
+}

@@ -6,7 +6,7 @@
 
 import type { AttemptRecord, Batch, BatchFate, Hold, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import type { Parameters, Statement } from '../port/database.ts';
+import type { SqlParameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
@@ -236,7 +236,7 @@ function statementsOf(settlements: readonly HeldSettlement[]): Statement[] {
   const all = <Row>(
     sql: string,
     rows: readonly Row[],
-    parameters: (rows: readonly Row[]) => Parameters,
+    parameters: (rows: readonly Row[]) => SqlParameters,
   ): Statement[] => (rows.length === 0 ? [] : [{ sql, params: parameters(rows), expectChanges: rows.length }]);
   return [
     ...all(LOCK, holds, HOLDS.parameters),

@@ -6,7 +6,14 @@
 
 import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import {
+  bytesOf,
+  type Database,
+  type Row,
+  type SqlParameters,
+  type StatementResult,
+  type WriteTime,
+} from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import { ensurePartitions } from '../partitions.ts';
@@ -151,7 +158,7 @@ async function runAlone(route: Route, sqlFor: (session: Session) => string): Pro
   }
 }
 
-type Reads = (sql: string, params: Parameters) => Promise<Row[]>;
+type Reads = (sql: string, params: SqlParameters) => Promise<Row[]>;
 
 type Read = Prepared & { readonly resolve: (rows: Row[]) => void; readonly reject: (error: unknown) => void };
 
@@ -371,15 +378,3 @@ function createNotify(reads: Reads): PostgresDatabase['notify'] {
 }
 
 const NOTIFY = 'SELECT pg_notify(m.value ->> 0, m.value ->> 1) FROM tuples(@list) AS m';
-
-function bytesOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    for (const name in params) {
-      const value = params[name];
-      if (typeof value === 'string') bytes += value.length;
-      else if (value instanceof Uint8Array) bytes += value.byteLength;
-    }
-  }
-  return bytes;
-}

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { nextTick } from 'node:process';
 import type pg from 'pg';
-import type { Parameters, Row, Statement } from '../../port/database.ts';
+import type { Row, SqlParameters, Statement } from '../../port/database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
 import type { PgInternals } from './pg-internals.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
@@ -28,7 +28,7 @@ export type Session = {
   /** False once the connection is lost or closed. */
   isOpen(): boolean;
   /** Runs a shared statement. */
-  run(sql: string, params: Parameters): Promise<pg.QueryResult<Row>>;
+  run(sql: string, params: SqlParameters): Promise<pg.QueryResult<Row>>;
   /**
    * Runs shared statements, which have a result each. Unless a transaction has begun, they are one. Rejects with the first error; the
    * server skips the statements behind it.
@@ -242,7 +242,7 @@ type Texts = { readonly names: readonly string[]; readonly byTypes: Map<string, 
 
 const known = new Map<string, Texts>();
 
-function textOf(sql: string, params: Parameters): Named {
+function textOf(sql: string, params: SqlParameters): Named {
   let texts = known.get(sql);
   if (texts === undefined) {
     texts = { names: postgresText(sql, params).names, byTypes: new Map() };

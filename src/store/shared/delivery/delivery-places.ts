@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVERYONE } from '../../../domain/event.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
-import type { Database, Parameters, Row } from '../../port/database.ts';
+import type { Database, Row, SqlParameters } from '../../port/database.ts';
 import type { FoundOffsets } from '../../port/deliveries.ts';
 import { LOG_DISORDER_RECORDS } from './limits.ts';
 
@@ -301,7 +301,7 @@ export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: 
   };
 }
 
-function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Place) => Parameters): Places {
+function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Place) => SqlParameters): Places {
   let last = before;
   let done = false;
   return async (limit) => {

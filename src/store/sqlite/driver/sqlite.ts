@@ -6,7 +6,15 @@
  */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import {
+  bytesOf,
+  type Database,
+  type Row,
+  type SqlParameters,
+  type Statement,
+  type StatementResult,
+  type WriteTime,
+} from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import {
@@ -23,7 +31,7 @@ import {
 } from './connection.ts';
 import { portError, unavailable } from './errors.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
-import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
+import { createCommitLists, createInlineWriter, type WaitingList, type Writer } from './writer.ts';
 
 /**
  * So many lists are handed to an idle writing thread before the turn of the event loop ends, so that it writes while the loop works on.
@@ -33,8 +41,8 @@ import { createCommitLists, createInlineWriter, type WaitingList } from './write
 export const LISTS_HANDED_EARLY = 32;
 
 export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
-  get(sql: string, params: Parameters): Row | undefined;
-  all(sql: string, params: Parameters): Row[];
+  get(sql: string, params: SqlParameters): Row | undefined;
+  all(sql: string, params: SqlParameters): Row[];
   /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
   endSnapshot(): void;
   /** Removes old versions of rows from the write-ahead log. False if another process may still read them. */
@@ -91,6 +99,79 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
   };
   const writer = closingOnError(connection, createWriter);
 
+  const queue = createListQueue(writer);
+
+  const prepareRead = (sql: string): PreparedStatement => {
+    // Nothing is written through this connection then.
+    if (writerThread !== undefined) snapshot.begin();
+    return prepare(sql);
+  };
+
+  const all = (sql: string, params: SqlParameters): Row[] => {
+    try {
+      const { statement, names } = prepareRead(sql);
+      return statement.all(valuesOf(names, params)) as Row[];
+    } catch (error) {
+      throw portError(error);
+    }
+  };
+
+  const emptyLog = async (): Promise<boolean> => {
+    snapshot.end();
+    return writer.truncateLog();
+  };
+
+  return {
+    connection,
+    get: (sql: string, params: SqlParameters) => {
+      try {
+        const { statement, names } = prepareRead(sql);
+        return statement.get(valuesOf(names, params)) as Row | undefined;
+      } catch (error) {
+        throw portError(error);
+      }
+    },
+    all,
+    endSnapshot: snapshot.end,
+    commits: () => commits,
+    onCommit: (listener) => void listeners.push(listener),
+    commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
+      new Promise<readonly StatementResult[]>((resolve, reject) => {
+        queue.add({ statements, resolve, reject, onWritten });
+      }),
+    // Nothing can be read before it is on the disk.
+    confirm: () => {},
+    forgetOverwritten: emptyLog,
+    filesProblem: () => {
+      const problem = files === null ? null : filesProblem(path, files);
+      return problem === null ? null : unavailable(problem);
+    },
+    saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
+    close: () => {
+      const close = (): void => {
+        queue.close();
+        snapshot.end();
+        connection.close();
+      };
+      queue.flush();
+      const closing = writer.close();
+      if (closing === undefined) return close();
+      return closing.then(close);
+    },
+  };
+}
+
+/** The lists that wait for their commit. */
+type ListQueue = {
+  /** Rejects the list if too many wait, or after `close`. */
+  add(list: Omit<WaitingList, 'since'>): void;
+  /** Hands the lists to the writer now. */
+  flush(): void;
+  close(): void;
+};
+
+/** Collects the lists of a turn of the event loop, so that they share a commit. */
+function createListQueue(writer: Pick<Writer, 'commit' | 'canBegin'>): ListQueue {
   const waiting: WaitingList[] = [];
   let isScheduled = false;
   let isClosed = false;
@@ -103,7 +184,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     if (waiting.length > 0) writer.commit(waiting.splice(0));
   };
 
-  const enqueue = (list: Omit<WaitingList, 'since'>): void => {
+  const add = (list: Omit<WaitingList, 'since'>): void => {
     if (isClosed) {
       list.reject(new Error('the database is not open'));
       return;
@@ -139,62 +220,11 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     }
   };
 
-  const prepareRead = (sql: string): PreparedStatement => {
-    // Nothing is written through this connection then.
-    if (writerThread !== undefined) snapshot.begin();
-    return prepare(sql);
-  };
-
-  const all = (sql: string, params: Parameters): Row[] => {
-    try {
-      const { statement, names } = prepareRead(sql);
-      return statement.all(valuesOf(names, params)) as Row[];
-    } catch (error) {
-      throw portError(error);
-    }
-  };
-
-  const emptyLog = async (): Promise<boolean> => {
-    snapshot.end();
-    return writer.truncateLog();
-  };
-
   return {
-    connection,
-    get: (sql: string, params: Parameters) => {
-      try {
-        const { statement, names } = prepareRead(sql);
-        return statement.get(valuesOf(names, params)) as Row | undefined;
-      } catch (error) {
-        throw portError(error);
-      }
-    },
-    all,
-    endSnapshot: snapshot.end,
-    commits: () => commits,
-    onCommit: (listener) => void listeners.push(listener),
-    commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
-      new Promise<readonly StatementResult[]>((resolve, reject) => {
-        enqueue({ statements, resolve, reject, onWritten });
-      }),
-    // Nothing can be read before it is on the disk.
-    confirm: () => {},
-    forgetOverwritten: emptyLog,
-    filesProblem: () => {
-      const problem = files === null ? null : filesProblem(path, files);
-      return problem === null ? null : unavailable(problem);
-    },
-    saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
+    add,
+    flush,
     close: () => {
-      const close = (): void => {
-        isClosed = true;
-        snapshot.end();
-        connection.close();
-      };
-      flush();
-      const closing = writer.close();
-      if (closing === undefined) return close();
-      return closing.then(close);
+      isClosed = true;
     },
   };
 }
@@ -237,17 +267,4 @@ function closingOnError<T>(connection: Connection, work: () => T): T {
     connection.close();
     throw error;
   }
-}
-
-/** About how many bytes the values of a list take: each character of a text counts as one byte. */
-function bytesOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    for (const name in params) {
-      const value = params[name];
-      if (typeof value === 'string') bytes += value.length;
-      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
-    }
-  }
-  return bytes;
 }
