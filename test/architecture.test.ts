@@ -64,8 +64,7 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   'A resource at each border: its table, its schema, its commands and its pages':
     'USER WEBHOOK applicationView customerView endpointView userView',
   'A part of the portal or of a database driver that no file imports together with the other':
-    'Listener OPERATOR Owner Place Progress RequestContext Route Session Table createListener number oneOf ' +
-    'originOf readActivity table text',
+    'Table number oneOf table text',
 };
 /** Types of TypeScript, beside the globals of Node. */
 const UTILITY_TYPES =

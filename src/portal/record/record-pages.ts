@@ -4,7 +4,7 @@ import type { ServedTo } from '../../http/route.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Administration } from '../../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../../resources/input.ts';
-import type { Owner } from '../../store/port/customers.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
@@ -139,7 +139,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       titles: { ...titlesOf(table), ...entity.titles?.(state) },
     });
   };
-  const tableOf = async (before: Rec | null, owner: Owner | null): Promise<FieldTable> =>
+  const tableOf = async (before: Rec | null, owner: OwnerName | null): Promise<FieldTable> =>
     fields(before, await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR));
   /** The customer's records are the choices of a change too. */
   const tableOfRecord = (record: Rec): Promise<FieldTable> => tableOf(record, recordOwner(owners, record));

@@ -18,7 +18,7 @@ import { countOf, countText, percentilesText, sentence, shareText, spanText, tim
 
 export type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
 
-export async function readActivity(
+export async function readWebhookActivity(
   { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
   query: URLSearchParams,
   { progress: { webhookNumber } }: Webhook,

@@ -9,7 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { POSTGRES_OUTCOME_MS } from './limits.ts';
-import { SERVER_START, type Session } from './session.ts';
+import { type DatabaseSession, SERVER_START } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */
 export type Transaction = { readonly number: string | null; readonly serverRun: string };
@@ -41,7 +41,10 @@ const END = `
  * not answer, COMMIT still waits, or the server crashed or was replaced. Then another transaction may have got the same number, so only
  * `not committed` is certain. A transaction that was committed may be missing on the standby.
  */
-export async function hasCommitted(transaction: Transaction, connect: () => Promise<Session>): Promise<boolean> {
+export async function hasCommitted(
+  transaction: Transaction,
+  connect: () => Promise<DatabaseSession>,
+): Promise<boolean> {
   if (transaction.number === null) return true;
   const until = performance.now() + POSTGRES_OUTCOME_MS;
   let cause: unknown;
@@ -63,7 +66,7 @@ const PAUSE_MS = 50;
 
 type Status = 'aborted' | 'committed' | 'in progress' | null;
 
-async function statusOf({ number, serverRun }: Transaction, session: Session): Promise<Status> {
+async function statusOf({ number, serverRun }: Transaction, session: DatabaseSession): Promise<Status> {
   const isSameRun = session.serverRun === serverRun;
   try {
     const { rows } = await session.run(STATUS, { number });

@@ -32,10 +32,10 @@ import {
   POSTGRES_READERS,
   POSTGRES_WRITERS,
 } from './limits.ts';
-import { createListener, type OnMessage } from './listen.ts';
-import { createRoute, type Route } from './route.ts';
-import { type Prepared, runPlanned, type Session } from './session.ts';
-import { type PostgresStatement, type Progress, runTransaction } from './transaction.ts';
+import { createChannelListener, type OnMessage } from './listen.ts';
+import { createRoute, type ServerRoute } from './route.ts';
+import { type DatabaseSession, type Prepared, runPlanned } from './session.ts';
+import { type CommitProgress, type PostgresStatement, runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
 
@@ -119,7 +119,7 @@ export async function openPostgres({
       ? route
       : createRoute({ plan: () => planConnections(listenUrl), prepares: false, patience });
   const listening = createConnection(listenRoute);
-  const listener = createListener(listening);
+  const listener = createChannelListener(listening);
   watching.push(watch([listening], listenRoute, { answerMs, patience }));
 
   return {
@@ -142,12 +142,12 @@ export async function openPostgres({
   };
 }
 
-function manyConnections(route: Route, count: number): Connection[] {
+function manyConnections(route: ServerRoute, count: number): Connection[] {
   return Array.from({ length: count }, () => createConnection(route));
 }
 
-async function runAlone(route: Route, sqlFor: (session: Session) => string): Promise<void> {
-  let session: Session | null = null;
+async function runAlone(route: ServerRoute, sqlFor: (session: DatabaseSession) => string): Promise<void> {
+  let session: DatabaseSession | null = null;
   try {
     session = await route.connect();
     await session.query(sqlFor(session));
@@ -176,7 +176,7 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
     const free = waits.findIndex((silentMs) => silentMs < POSTGRES_READER_BUSY_MS);
     return readers[free === -1 ? waits.indexOf(Math.min(...waits)) : free] as Connection;
   };
-  const opened = async (reader: Connection): Promise<Session> => {
+  const opened = async (reader: Connection): Promise<DatabaseSession> => {
     try {
       return await reader.session();
     } catch (error) {
@@ -187,7 +187,7 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
   };
   const answer = async (reads: readonly Read[]): Promise<void> => {
     for (let round = 1; ; round += 1) {
-      let session: Session | null = null;
+      let session: DatabaseSession | null = null;
       try {
         const reader = chosen();
         session = reader.current() ?? (await opened(reader));
@@ -266,7 +266,7 @@ function createWrites(
 
   const write = async (writer: Connection, list: List): Promise<void> => {
     const beganAt = performance.now();
-    const progress: Progress = {
+    const progress: CommitProgress = {
       committing: () => {
         list.committingAt ??= performance.now();
       },
@@ -289,7 +289,7 @@ function createWrites(
   const runRepaired = async (
     writer: Connection,
     statements: readonly PostgresStatement[],
-    progress: Progress,
+    progress: CommitProgress,
   ): Promise<readonly StatementResult[]> => {
     try {
       return await runTransaction(writer, statements, progress);

@@ -14,7 +14,7 @@ const POSTGRES_END_MS = 500;
 /** A shared statement with its parameters. */
 export type Prepared = Pick<Statement, 'sql' | 'params'>;
 
-export type Session = {
+export type DatabaseSession = {
   /** The server's process for it; null behind a pooler such as PgBouncer, which may give each transaction another one. */
   readonly process: number | null;
   /** The schema of the tables as an identifier; null if the search path has none. */
@@ -63,7 +63,7 @@ export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
  * so that the statements of concurrent callers stay apart.
  */
 export async function runPlanned(
-  session: Session,
+  session: DatabaseSession,
   reads: readonly Prepared[],
 ): Promise<{ readonly answers: Answered; readonly serverStart: string }> {
   if (session.process !== null) return { answers: await session.runAll(reads), serverStart: session.serverStart };
@@ -142,7 +142,7 @@ export function createSession(
   }: { readonly client: pg.Client; readonly internals: PgInternals; readonly Query: typeof pg.Query },
   greeting: Greeting,
   prepares: boolean,
-): Session {
+): DatabaseSession {
   const process = internals.process() === greeting.process ? greeting.process : null;
   const isPrepared = prepares && process !== null;
   const { schema, version } = greeting;
