@@ -31,7 +31,7 @@ import type { CheckClock } from './kernel/clock.ts';
 import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import type { Log } from './kernel/log.ts';
-import { madeOnce } from './kernel/lru.ts';
+import { memoized } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
@@ -340,7 +340,7 @@ function createDelivery(
 function createCustomers(
   dependencies: Parameters<typeof createCustomerServices>[0],
 ): (customerId: string) => CustomerServices {
-  return madeOnce(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
+  return memoized(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
 }
 
 function thisInstance(address: string | null): NewInstance {

@@ -78,7 +78,7 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
   const { store, answeredRequests, log } = dependencies;
   const budget = createYieldBudget(answeredRequests, () => performance.now());
   const context = { ...dependencies, budget };
-  const underWay = new Set<Delivery>();
+  const inProgress = new Set<Delivery>();
   let isAbandoned = false;
 
   const startInTurn = createSendTurns<Delivery, Ready>({
@@ -114,28 +114,28 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
           recalled: [],
           subjects: [],
           end: (result) => {
-            underWay.delete(delivery);
+            inProgress.delete(delivery);
             resolve(result);
           },
         };
-        underWay.add(delivery);
+        inProgress.add(delivery);
         if (isAbandoned) cancel(delivery.ending);
         startInTurn(delivery);
       }),
     recall: (subject) => {
-      for (const { recalled, subjects, ending } of underWay) {
+      for (const { recalled, subjects, ending } of inProgress) {
         recalled.push(subject);
         if (subjects.includes(subject)) cancel(ending, 'what it carried was erased');
       }
     },
-    busyWebhooks: () => [...new Set([...underWay].map(({ job }) => job.webhookNumber))],
+    busyWebhooks: () => [...new Set([...inProgress].map(({ job }) => job.webhookNumber))],
     endWebhook: (webhookNumber) => {
-      for (const { job, ending } of underWay)
+      for (const { job, ending } of inProgress)
         if (job.webhookNumber === webhookNumber) cancel(ending, 'the webhook was stopped');
     },
     abandon: () => {
       isAbandoned = true;
-      for (const { ending } of underWay) cancel(ending);
+      for (const { ending } of inProgress) cancel(ending);
     },
   };
 }

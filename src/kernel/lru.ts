@@ -80,7 +80,7 @@ export function createLru<Key, Value>({
 }
 
 /** Makes the value of a name when it is first asked for, and keeps those of the `max` names that were asked for last. */
-export function madeOnce<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
+export function memoized<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
   const made = createLru<string, Value>({ max });
   return (name) => {
     const known = made.get(name);

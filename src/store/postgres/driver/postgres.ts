@@ -230,7 +230,7 @@ function createWrites(
 ): Writes {
   const free = [...writers];
   const waiting: List[] = [];
-  const underWay = new Set<List>();
+  const inProgress = new Set<List>();
   const listeners: (() => void)[] = [];
   let waitingLists = 0;
   let waitingBytes = 0;
@@ -255,7 +255,7 @@ function createWrites(
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
     for (const list of late) settled(list, () => list.reject(unavailable('waiting')));
-    for (const list of underWay) {
+    for (const list of inProgress) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
       settled(list, () => list.reject(new DatabaseUnavailable('unknown')));
@@ -272,7 +272,7 @@ function createWrites(
       },
       isGivenUp: () => list.isGivenUp,
     };
-    underWay.add(list);
+    inProgress.add(list);
     try {
       const results = await runRepaired(writer, list.statements, progress);
       const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
@@ -283,7 +283,7 @@ function createWrites(
     } catch (error) {
       settled(list, () => list.reject(error));
     } finally {
-      underWay.delete(list);
+      inProgress.delete(list);
     }
   };
   const runRepaired = async (

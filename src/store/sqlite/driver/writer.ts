@@ -233,7 +233,7 @@ type CheckpointParts = {
 export function createCheckpoints({ copy, finish, onFailure }: CheckpointParts): Checkpoints {
   let log: LogState = { busy: false, pages: 0, copied: 0 };
   let nextAt = CHECKPOINT_PAGES;
-  let underWay: Promise<void> | null = null;
+  let inProgress: Promise<void> | null = null;
   let isFailing = false;
   const pagesLeft = (): number => log.pages - log.copied;
 
@@ -261,16 +261,16 @@ export function createCheckpoints({ copy, finish, onFailure }: CheckpointParts):
       }
     }
     nextAt = pagesLeft() + CHECKPOINT_PAGES;
-    underWay = null;
+    inProgress = null;
   };
 
   return {
     committed: (state) => {
       log = state;
-      if (underWay === null && pagesLeft() >= nextAt) underWay = run();
+      if (inProgress === null && pagesLeft() >= nextAt) inProgress = run();
     },
     settled: async () => {
-      await underWay;
+      await inProgress;
     },
   };
 }
