@@ -168,7 +168,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
 type Gathered = {
   /** The current figures of a webhook, to count into. Null if there are too many. */
   figuresOf(webhookNumber: number): Figures | null;
-  /** From now on, what was counted waits to be written. */
+  /** From now on, the counted figures wait to be written. */
   takeOver(): void;
   /** How many figures wait to be written. */
   waiting(): number;
@@ -177,7 +177,7 @@ type Gathered = {
   readAll<T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }>;
 };
 
-/** What this process has counted and not written yet. */
+/** The figures that this process has counted and not written yet. */
 function createGathered({ store, clock }: Dependencies): Gathered {
   let gathered = new Map<string, FigureAt>();
   /** Figures that are being written. Each is removed once it is written. */

@@ -64,16 +64,3 @@ export type Database = {
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };
-
-/** About how many bytes the values of a list take: each character of a text counts as one byte. */
-export function bytesOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    for (const name in params) {
-      const value = params[name];
-      if (typeof value === 'string') bytes += value.length;
-      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
-    }
-  }
-  return bytes;
-}

@@ -6,14 +6,7 @@
 
 import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  bytesOf,
-  type Database,
-  type Row,
-  type SqlParameters,
-  type StatementResult,
-  type WriteTime,
-} from '../../port/database.ts';
+import type { Database, Row, SqlParameters, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import { ensurePartitions } from '../partitions.ts';
@@ -378,3 +371,16 @@ function createNotify(reads: Reads): PostgresDatabase['notify'] {
 }
 
 const NOTIFY = 'SELECT pg_notify(m.value ->> 0, m.value ->> 1) FROM tuples(@list) AS m';
+
+/** About how many bytes the values of a list take: each character of a text counts as one byte. */
+function bytesOf(statements: readonly PostgresStatement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    for (const name in params) {
+      const value = params[name];
+      if (typeof value === 'string') bytes += value.length;
+      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
+    }
+  }
+  return bytes;
+}

@@ -6,15 +6,7 @@
  */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
-import {
-  bytesOf,
-  type Database,
-  type Row,
-  type SqlParameters,
-  type Statement,
-  type StatementResult,
-  type WriteTime,
-} from '../../port/database.ts';
+import type { Database, Row, SqlParameters, Statement, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import {
@@ -267,4 +259,17 @@ function closingOnError<T>(connection: Connection, work: () => T): T {
     connection.close();
     throw error;
   }
+}
+
+/** About how many bytes the values of a list take: each character of a text counts as one byte. */
+function bytesOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    for (const name in params) {
+      const value = params[name];
+      if (typeof value === 'string') bytes += value.length;
+      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
+    }
+  }
+  return bytes;
 }
