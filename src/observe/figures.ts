@@ -18,7 +18,6 @@ import {
 import { GATE_REFUSALS } from './metrics.ts';
 import type { ObserveRequest } from './requests.ts';
 
-// Figures over time, and live tails.
 /** How often figures are written, and for how many webhooks at a time besides those of the whole service. */
 const FIGURES_EVERY_MS = 30_000;
 export const FIGURE_WEBHOOKS_MAX = 1000;
