@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { basename, dirname, join, normalize, relative } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -168,6 +168,20 @@ describe('the layout of src/', () => {
 
   it('imports only files that exist', () => {
     assert.deepEqual(imports.filter(({ to }) => !sources.has(to)).map(shown), []);
+  });
+
+  it('names only files that exist in its comments', () => {
+    const names = new Set([...files.map((file) => basename(file)), 'schema.sql']);
+    const named = [...sources].flatMap(([file, source]) =>
+      [...source.matchAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm)].flatMap(([comment]) =>
+        [...comment.matchAll(/(?<![\w./-])[\w-]+\.(?:ts|sql)\b/g)].map(([name]) => ({ file, name })),
+      ),
+    );
+    assert.ok(named.length > 20);
+    assert.deepEqual(
+      named.filter(({ name }) => !names.has(name)),
+      [],
+    );
   });
 
   it('has no two exports of one name, except for the listed ones', () => {

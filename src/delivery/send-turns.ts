@@ -57,7 +57,7 @@ export function createSendTurns<Job extends Sized, Ready extends Sized>({
   };
 }
 
-/** Removes and returns the first ones of the list, until they have so many bytes; at least one. */
+/** Removes and returns the first ones of the list, until they have `most` bytes; at least one. */
 function taken<One extends Sized>(list: One[], most: number): One[] {
   let bytes = 0;
   let count = 0;

@@ -22,7 +22,7 @@ const SCOPE_TEXT_LENGTH_MAX: number = 8 * 1024;
 // times as long.
 
 /**
- * The number of digits for so many bytes: 4 → 6, 16 → 22, 32 → 43, 40 → 54.
+ * The number of digits for `sizeBytes` bytes: 4 → 6, 16 → 22, 32 → 43, 40 → 54.
  *
  * @throws RangeError unless `sizeBytes` is a positive multiple of four; sizes are constants of the code, never input.
  */

@@ -22,7 +22,7 @@ export const CONFINEMENT = {
   portalLinks: none('add', 'addToken', 'find', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
-    // What this process has counted, of everybody: it tells nothing.
+    // The counts of this process for all customers. They reveal nothing.
     ...shared('unwritten', 'write'),
     ...none('purge', 'daysOfAll'),
   },

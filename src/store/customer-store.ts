@@ -138,7 +138,7 @@ function webhookParts(store: Store, { customerId, part, owns, mine, audited, req
       getByName: async (name) => shown(await eventTypes.getByName(name)),
       list: (after, limit, filter) => eventTypes.list(after, limit, { ...filter, public: 'true' }),
       all: async () => (await eventTypes.all()).filter(isShown),
-      // The log has events of everybody.
+      // The log has the events of all customers.
       isInLog: async () => false,
       latestSample: async () => null,
       volumes: async () => new Map(),

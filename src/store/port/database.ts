@@ -49,13 +49,14 @@ export type Database = {
   get(sql: string, params: SqlParameters): Answer<Row | undefined>;
   all(sql: string, params: SqlParameters): Answer<Row[]>;
   /**
-   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if
+   * Runs the list as one transaction. Resolves once it and everything that it read are durable, after calling `onWritten`. Rejects if
    * nothing of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
    */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**
-   * Resolves once all that was read since `readSinceMs` (`performance.now()`) is durable: on PostgreSQL, on the synchronous standby too.
-   * For answers that promise what they only read. Rejects with `DatabaseUnavailable`, also if several servers answered in the meantime.
+   * Resolves once everything that was read since `readSinceMs` (`performance.now()`) is durable: on PostgreSQL, on the synchronous standby
+   * too. For answers that promise data that they only read. Rejects with `DatabaseUnavailable`, also if several servers answered in the
+   * meantime.
    */
   confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */

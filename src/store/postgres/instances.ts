@@ -98,7 +98,7 @@ export type Leases = {
   isAlone(): Promise<boolean>;
   /** Webhooks that this instance has just taken, because nobody held them, and webhooks that it holds and that have changed. */
   changed(): Promise<readonly number[]>;
-  /** The next `changed` returns all that this instance holds. */
+  /** The next `changed` returns every webhook that this instance holds. */
   begin(): void;
   /** The holds of those of the webhooks that this instance holds, by number. Every write about their deliveries names its hold. */
   holdsOf(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Hold>>;

@@ -1,4 +1,4 @@
-/** Waits until all that was read is durable, for answers that promise it (contract §6.5). */
+/** Waits until everything that was read is durable, for answers that promise it (contract §6.5). */
 import type { Database, StatementResult } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { batched } from '../batched.ts';

@@ -3,7 +3,7 @@
  *
  * A transaction that waits for the standby is not visible. It becomes visible only on the primary if somebody ends or cancels its process,
  * or if the primary crashes and starts again. So an answer that depends on visible data may be lost with the primary. A record in the
- * write-ahead log that is committed later waits for all that was committed before (PostgreSQL, "Synchronous Replication").
+ * write-ahead log that is committed later waits for everything that was committed before (PostgreSQL, "Synchronous Replication").
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -18,7 +18,7 @@ export type Transaction = { readonly number: string | null; readonly serverRun: 
 const MARK = "pg_logical_emit_message(true, 'sallyport', '')";
 export const WAITS =
   "current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')";
-/** Makes COMMIT wait until the standby has all that was committed before, if there is a synchronous one. Returns which server it was. */
+/** Makes COMMIT wait until a synchronous standby has everything that was committed before. Returns which server it was. */
 export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark, ${SERVER_START} AS started`;
 
 /**

@@ -9,7 +9,7 @@ import { POSTGRES_RECONNECT_MS, POSTGRES_REFUSED_MS } from './limits.ts';
 import type { DatabaseSession } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
 
-/** How long a read or a write waits for a connection. The attempt goes on. */
+/** How long a read or a write waits for a connection. The attempt continues. */
 const POSTGRES_CONNECT_WAIT_MS = 1800;
 
 export type ServerRoute = {

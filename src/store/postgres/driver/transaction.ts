@@ -29,13 +29,13 @@ export type PostgresStatement = Statement & {
 export type CommitProgress = {
   /** COMMIT is sent. From now on the transaction may be kept. */
   committing(): void;
-  /** The caller has been answered. The transaction is not run again, and nobody asks what became of it. */
+  /** The caller has been answered. The transaction is not run again, and nobody asks for its outcome. */
   isGivenUp(): boolean;
 };
 
 /**
  * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Resolves when the
- * synchronous standby, if there is one, has all that was committed before and by this transaction. Throws `StaleWrite`,
+ * synchronous standby, if there is one, has everything that was committed before and by this transaction. Throws `StaleWrite`,
  * `ConstraintViolation` or `DatabaseUnavailable`, with nothing kept except for the reason `unknown`.
  */
 export async function runTransaction(
@@ -174,8 +174,9 @@ async function runOnce(
 }
 
 /**
- * Resolves when the standby has all that was committed before at the server that started at `serverStart`. Throws `DatabaseUnavailable`
- * (`unknown`) if another server answers, which may lack it, or if its connection is lost, or its wait cancelled, for `POSTGRES_OUTCOME_MS`.
+ * Resolves when the standby has everything that was committed before at the server that started at `serverStart`. Throws
+ * `DatabaseUnavailable` (`unknown`) if another server answers, which may lack it, or if its connection is lost, or its wait cancelled, for
+ * `POSTGRES_OUTCOME_MS`.
  */
 async function confirm(serverStart: string, writer: Connection, progress: CommitProgress): Promise<void> {
   const until = performance.now() + POSTGRES_OUTCOME_MS;

@@ -216,7 +216,7 @@ type Thread = {
   isIdle(): boolean;
   /** Commits lists after those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
-  /** Rejects if the checkpoint failed, for example on a full disk; the thread goes on. */
+  /** Rejects if the checkpoint failed, for example on a full disk; the thread continues. */
   checkpoint(mode: CheckpointMode): Promise<LogState>;
   /** Refuses all waiting lists and checkpoints, and everything from now on. */
   refuseAll(cause: Error): void;

@@ -10,7 +10,7 @@ import type { Connection, FileCheck, PreparedStatement } from './connection.ts';
 import { isBusy, portError, unavailableError } from './errors.ts';
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, CHECKPOINT_PAGES, COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from './limits.ts';
 
-/** The writer copies so few pages itself, between two commits; and so many if the checkpoint thread does not keep up. */
+/** The pages that the writer copies itself between two commits, and the number above which the checkpoint thread does not keep up. */
 const CHECKPOINT_FINISH_PAGES = 200;
 const CHECKPOINT_PAGES_MAX = 16_384;
 
@@ -140,7 +140,7 @@ export function answerList(list: WaitingList | undefined, outcome: ListOutcome, 
 export type Writer = {
   /** Commits lists after those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
-  /** A list handed over now is committed while the event loop goes on. */
+  /** A list handed over now is committed while the event loop continues. */
   canBegin(): boolean;
   /** Empties the log. Resolves to false if another connection reads it, or if it cannot be copied. */
   truncateLog(): Answer<boolean>;
