@@ -72,7 +72,7 @@ export type PipelineOptions = {
   readonly wake: () => void;
 };
 
-export type Pipeline = {
+type Pipeline = {
   /** Finds and claims work, and starts to deliver it. Returns whether to look again immediately, and otherwise when to look next. */
   look(): Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
   /** Ends requests that carry events about the subject. Their batches go out again without these events. */

@@ -21,7 +21,7 @@ export type JsonParts = {
   space(begin: number, end: number): void;
 };
 
-export type JsonReader = {
+type JsonReader = {
   /** Reads the next `bytes` bytes. Returns whether more follow. Throws 400 `malformed_json`, also at the end of a text that is cut off. */
   next(bytes: number): boolean;
   /** How many bytes were read. */

@@ -19,7 +19,7 @@ import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { searchHref } from './search-line.ts';
 
 /** On a page of its own, or beside the list. */
-export type ViewPlace = 'page' | 'panel';
+type ViewPlace = 'page' | 'panel';
 
 /** A delivery that follows what happens to it. */
 export function liveStory(call: PageCall, story: Story, place: ViewPlace): Html {

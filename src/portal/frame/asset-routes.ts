@@ -58,7 +58,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
   chartScript: { name: 'chart.js', type: 'text/javascript', parts: ['uplot.licence', 'uplot.js', 'portal/chart.js'] },
 };
 
-export type Assets = { readonly urls: AssetUrls; readonly routes: readonly Route[] };
+type Assets = { readonly urls: AssetUrls; readonly routes: readonly Route[] };
 
 export function createAssets(): Assets {
   const made = Object.entries(BUNDLES).map(([key, bundle]) => {

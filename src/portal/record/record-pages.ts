@@ -39,7 +39,7 @@ type Entity<Rec, Body, Input, For extends ServedTo> = {
   settings?(record: Rec): unknown;
 };
 
-export type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
+type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
   readonly reader: InputReader<Body, Input>;
   /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
@@ -224,7 +224,7 @@ export function formView({
   };
 }
 
-export type Removal<Rec> = {
+type Removal<Rec> = {
   /** The consequences, and that they cannot be undone. */
   text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
   /** The resources that use the record. If there are any, the page names them and does not ask. */

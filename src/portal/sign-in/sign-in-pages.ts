@@ -35,7 +35,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>
   return signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null });
 }
 
-export type SignInForm = {
+type SignInForm = {
   readonly path: string;
   /** The customer whose users sign in; null: the operator's. */
   customerIdOf(call: OpenCall): string | null;

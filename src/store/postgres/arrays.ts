@@ -41,7 +41,7 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
 }
 
 /** Rows as arguments of a function: an array for each column. */
-export type Columns<Row> = {
+type Columns<Row> = {
   /** The arguments, in the order of the columns. */
   readonly list: string;
   parameters(rows: readonly Row[]): SqlParameters;

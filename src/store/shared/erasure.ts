@@ -109,7 +109,7 @@ type ErasedRows = {
 };
 
 /** What a database does besides, so that no copy of the data is left. */
-export type CopyRemoval = {
+type CopyRemoval = {
   /** The first and last statements of a step's transaction. */
   readonly first: readonly Statement[];
   /** A transaction that waits for the settlements in progress, because they began before the events were erased. */

@@ -8,7 +8,7 @@ import { createSession, type DatabaseSession, greet, TYPES } from './session.ts'
 import { sessionSettings } from './settings.ts';
 import type { ConnectionPlan } from './url.ts';
 
-export type SessionOptions = {
+type SessionOptions = {
   readonly prepares: boolean;
   /** The schema of the tables as an identifier; null: the first of the search path. */
   readonly schema: string | null;

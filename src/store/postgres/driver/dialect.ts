@@ -2,7 +2,7 @@
 import type { SqlParameters, SqlValue } from '../../port/database.ts';
 
 /** A statement in PostgreSQL's text, with the names of `$1`, `$2` and so on. */
-export type PostgresText = { readonly text: string; readonly names: readonly string[] };
+type PostgresText = { readonly text: string; readonly names: readonly string[] };
 
 const PARAMETER = /@(\w+)/g;
 const HINT = /\s+INDEXED BY \w+/g;

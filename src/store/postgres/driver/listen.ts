@@ -14,7 +14,7 @@ const POSTGRES_LISTENING_EVERY_MS = 5000;
 /** Receives the payload of a notification, or null after the connection was made: earlier notifications may be lost. */
 export type OnMessage = (payload: string | null) => void;
 
-export type ChannelListener = {
+type ChannelListener = {
   /** Returns a function that ends it. */
   listen(channel: string, onMessage: OnMessage): () => void;
   close(): Promise<void>;

@@ -32,7 +32,7 @@ import { type CommitProgress, type PostgresStatement, runTransaction } from './t
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
 
-export type PostgresOptions = {
+type PostgresOptions = {
   /** `connectionString`: the URL. */
   readonly connection: { readonly connectionString: string };
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */

@@ -24,7 +24,7 @@ export type ServerRoute = {
   close(): Promise<void>;
 };
 
-export type RouteOptions = {
+type RouteOptions = {
   /** Read again before each attempt, because files that it names may change. Throws `DatabaseUrlError`. */
   readonly plan: () => ConnectionPlan;
   readonly prepares: boolean;

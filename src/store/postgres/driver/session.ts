@@ -78,7 +78,7 @@ export async function runPlanned(
 }
 
 /** What the server says about itself and about the connection. */
-export type Greeting = {
+type Greeting = {
   readonly process: number;
   readonly version: number;
   readonly schema: string | null;

@@ -98,7 +98,7 @@ function ofEventsSql(kind: EventKind, inLog: boolean): string {
 }
 
 /** Records whose batches have an index of their own. `claimed`: pending records that are in a batch, so that one may have been tried. */
-export type BatchState = 'dead' | 'pending' | 'claimed';
+type BatchState = 'dead' | 'pending' | 'claimed';
 
 // A batch that reaches `from` begins less than BATCH_RECORDS_MAX before it.
 function inBatchesSql(batches: BatchState): string {
@@ -333,7 +333,7 @@ function placeOfRow(row: Row): DeliveryPlace {
 }
 
 /** Event times in epoch milliseconds: `since` inclusive, `until` exclusive. */
-export type EventTimes = { readonly since?: number | undefined; readonly until?: number | undefined };
+type EventTimes = { readonly since?: number | undefined; readonly until?: number | undefined };
 
 // A binary search. Where housekeeping has deleted records, the next existing record is used as the middle.
 const SPLIT = `

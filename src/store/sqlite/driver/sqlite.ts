@@ -51,7 +51,7 @@ export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
   saveLog(): Promise<boolean>;
 };
 
-export type SqliteOptions = {
+type SqliteOptions = {
   readonly readOnly?: boolean;
   /** Commits in a thread. For the one server of a database. Without it the event loop commits. */
   readonly writerThread?: ThreadEvents;

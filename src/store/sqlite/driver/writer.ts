@@ -34,7 +34,7 @@ type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs:
  * failed together and nothing was kept: another process holds the file, or the disk is full. Throws too if the files are gone after the
  * commit: a write to files that nobody can open must not be acknowledged.
  */
-export type CommitLists<List> = (lists: readonly List[]) => Committed;
+type CommitLists<List> = (lists: readonly List[]) => Committed;
 
 export function createCommitLists<List>(
   connection: Connection,
@@ -148,7 +148,7 @@ export type Writer = {
   close(): Answer<void>;
 };
 
-export type InlineWriterParts = {
+type InlineWriterParts = {
   readonly commitLists: CommitLists<WaitingList>;
   /** Called before and after each commit. */
   readonly beforeCommit: () => void;
