@@ -6,7 +6,6 @@ import { CUSTOMER_SCOPES } from './access/built-in.ts';
 import { actingOf } from './access/callers.ts';
 import { type Caller, createGate } from './access/gate.ts';
 import { type Config, listeningUrl } from './config/config.ts';
-import { type Announcement, announceServer } from './data/announcements.ts';
 import type { FirstCredentials } from './data/data.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
@@ -14,6 +13,7 @@ import { DRAIN_MS } from './delivery/limits.ts';
 import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
+import type { ObserveSettled } from './delivery/settle.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { EMBEDDING_PROGRAM } from './domain/acting.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
@@ -21,7 +21,6 @@ import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
-import { watchStorage } from './housekeeping/storage-watch.ts';
 import { apiRoutes, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
@@ -32,7 +31,7 @@ import type { CheckClock } from './kernel/clock.ts';
 import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import type { Log } from './kernel/log.ts';
-import { madeOnce } from './kernel/lru.ts';
+import { memoized } from './kernel/lru.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
@@ -46,10 +45,9 @@ import type { Program } from './program/program.ts';
 import { type Composed, compose } from './services/compose.ts';
 import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
 import type { Services } from './services/services.ts';
+import { createWatches } from './services/watches.ts';
 import type { NewInstance } from './store/port/instances.ts';
-
-/** Delay before a change of the catalogue by another process takes effect. */
-const CATALOGUE_WATCH_MS = 1000;
+import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
 /** Time limit of the whole stop: the process ends within 10 s (contract §6). */
 export const STOP_MS = 9500;
@@ -138,18 +136,8 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const membership =
     instances === null ? null : createMembership({ instances, instance: () => thisInstance(address), log });
   const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
-  composed.onWork({
-    ...dispatcher,
-    // Acknowledged records count as delivered.
-    acknowledged: (id, { webhookNumber, first: firstOffset, last: lastOffset }) => {
-      const settled = {
-        batch: { webhookNumber, firstOffset, lastOffset },
-        fate: { kind: 'delivered', at: clock() },
-        attempt: null,
-      } as const;
-      for (const observe of [metrics.observeSettled, figures.observeSettled]) observe(id, settled);
-    },
-  });
+  const acknowledged = observeAcknowledged(clock, [metrics.observeSettled, figures.observeSettled]);
+  composed.onWork({ ...dispatcher, acknowledged });
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
   const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
@@ -197,26 +185,14 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     // Their paths contain a hash, so no embedding program has the same ones.
     ...portal.assets,
   ];
-  let catalogueWatch: NodeJS.Timeout | null = null;
-  let endWatch = (): void => {};
-  let announcement: Announcement | null = null;
+  const watches = createWatches(composed, { config, log, knownAddress });
   const lifetime = createLifetime();
   const { during } = lifetime;
   const deliver = once(async () => {
     await dispatcher.start();
     housekeeping.start();
     composed.erasureWork.start();
-    endWatch = watchStorage({ ...composed.storage, dataDir: composed.dataDir, log });
-    try {
-      if (composed.storage.hasOneServer) announcement = announceServer(config, knownAddress(), composed.vault);
-    } catch (err) {
-      log.warn({ err }, 'the settings could not be written for commands beside this server; they use their own');
-    }
-    catalogueWatch = setInterval(() => {
-      services.products
-        .refreshIfChanged()
-        .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
-    }, CATALOGUE_WATCH_MS);
+    watches.start();
   });
   const handler = createRequestHandler({
     gate,
@@ -267,9 +243,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
     renewCertificate: () => certificate.renew(listener.serve),
     stop: once(() => {
       const stopped = lifetime.stop(async (idle) => {
-        if (catalogueWatch !== null) clearInterval(catalogueWatch);
-        endWatch();
-        announcement?.end();
+        watches.end();
         stopping.abort();
         composed.logWatch.close();
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
@@ -281,19 +255,39 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
           composed.erasureWork.stop(),
           drained,
         ]);
-        await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
-        await writeApplicationUses(store.applicationUses).catch((err: unknown) =>
-          log.error({ err }, 'the last uses of applications could not be written'),
-        );
-        await logAuditHead({ audit: store.audit, log }).catch((err: unknown) =>
-          log.error({ err }, 'the head of the audit log could not be read'),
-        );
+        await writeLast(composed, { figures, log });
         await composed.close();
         log.info('stopped');
       });
       return withinStopTime(stopped, log);
     }),
   };
+}
+
+/** Acknowledged records count as delivered. */
+function observeAcknowledged(clock: Clock, observers: readonly ObserveSettled[]): ObserveAcknowledged {
+  return (id, { webhookNumber, first: firstOffset, last: lastOffset }) => {
+    const settled = {
+      batch: { webhookNumber, firstOffset, lastOffset },
+      fate: { kind: 'delivered', at: clock() },
+      attempt: null,
+    } as const;
+    for (const observe of observers) observe(id, settled);
+  };
+}
+
+/** Counts that are in memory, and the head of the audit log. A stop does not fail for them. */
+async function writeLast(
+  { store }: Composed,
+  { figures, log }: { readonly figures: FigureKeeper; readonly log: Log },
+): Promise<void> {
+  await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
+  await writeApplicationUses(store.applicationUses).catch((err: unknown) =>
+    log.error({ err }, 'the last uses of applications could not be written'),
+  );
+  await logAuditHead({ audit: store.audit, log }).catch((err: unknown) =>
+    log.error({ err }, 'the head of the audit log could not be read'),
+  );
 }
 
 /** Work that is not done in time is left to the next start, for example outcomes while another process locks the database. */
@@ -346,7 +340,7 @@ function createDelivery(
 function createCustomers(
   dependencies: Parameters<typeof createCustomerServices>[0],
 ): (customerId: string) => CustomerServices {
-  return madeOnce(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
+  return memoized(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
 }
 
 function thisInstance(address: string | null): NewInstance {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { type Config, defaultConfig } from '../src/config/config.ts';
+import { type Config, readConfig } from '../src/config/config.ts';
 import { COMMAND_LINE } from '../src/domain/acting.ts';
 import { matchRule } from '../src/domain/catalogue.ts';
 import { readEvents } from '../src/events/event-input.ts';
@@ -21,7 +21,7 @@ async function composed(t: TestContext, config: Config, options: ComposeOptions)
 }
 
 function newConfig(t: TestContext): Config {
-  return { ...defaultConfig(), dataDir: unusedFolder(t) };
+  return { ...readConfig({}), dataDir: unusedFolder(t) };
 }
 
 test('a server has the first credentials until they were shown, a command next to it never', async (t) => {

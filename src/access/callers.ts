@@ -44,7 +44,7 @@ export function actingOf(caller: Caller): Acting {
 }
 
 /** Callers by the digest of their token, valid as long as the store has the version that they were read at. */
-export type CallerCache = {
+type CallerCache = {
   find(digest: string, version: number): Caller | null;
   /** Caches and returns the caller of a grant. `version` is the one from before the grant was read. */
   keep(digest: string, version: number, grant: TokenGrant): Caller;

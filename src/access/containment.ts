@@ -21,7 +21,7 @@ import { ADMINISTRATION_SCOPES } from './built-in.ts';
 import { insufficientPermission } from './gate.ts';
 
 /** The rights of a user, its own and those of its applications. */
-export type UserRights = Pick<User, 'customerId' | 'role' | 'permissions' | 'constraints'>;
+type UserRights = Pick<User, 'customerId' | 'role' | 'permissions' | 'constraints'>;
 
 /** From fewest to most rights in the portal. Each role includes the ones before it; `service` accounts cannot sign in. */
 const ROLES: readonly Role[] = ['service', 'viewer', 'operator', 'administrator'];

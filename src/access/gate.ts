@@ -90,7 +90,7 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
  */
 function oncePerVersion(work: () => Promise<void>): (version: number) => Promise<void> | undefined {
   let done = Number.NEGATIVE_INFINITY;
-  let underWay: { readonly version: number; readonly work: Promise<void> } | null = null;
+  let inProgress: { readonly version: number; readonly work: Promise<void> } | null = null;
   const begin = (version: number): Promise<void> => {
     const mine = {
       version,
@@ -99,15 +99,15 @@ function oncePerVersion(work: () => Promise<void>): (version: number) => Promise
           done = Math.max(done, version);
         })
         .finally(() => {
-          if (underWay === mine) underWay = null;
+          if (inProgress === mine) inProgress = null;
         }),
     };
-    underWay = mine;
+    inProgress = mine;
     return mine.work;
   };
   return (version) => {
     if (version <= done) return undefined;
-    return underWay !== null && underWay.version >= version ? underWay.work : begin(version);
+    return inProgress !== null && inProgress.version >= version ? inProgress.work : begin(version);
   };
 }
 

@@ -72,19 +72,19 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
   };
 
   /** The last call of `accept` that is in progress, by token. */
-  const underWay = new Map<string, Promise<unknown>>();
+  const inProgress = new Map<string, Promise<unknown>>();
   /**
    * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times in
    * parallel costs one hash and does not delay other users.
    */
   const inTurn = (token: string, work: () => Promise<User>): Promise<User> => {
-    const done = (underWay.get(token) ?? Promise.resolve()).then(work);
+    const done = (inProgress.get(token) ?? Promise.resolve()).then(work);
     const end: Promise<unknown> = done
       .catch(() => undefined)
       .then(() => {
-        if (underWay.get(token) === end) underWay.delete(token);
+        if (inProgress.get(token) === end) inProgress.delete(token);
       });
-    underWay.set(token, end);
+    inProgress.set(token, end);
     return done;
   };
 

@@ -2,7 +2,6 @@
  * Passkeys (WebAuthn Level 3): signing in with a key that stays on the user's device. A passkey replaces the password, so user
  * verification is required.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -17,12 +16,8 @@ import { isObject } from '../kernel/validation.ts';
 import type { Vault } from '../kernel/vault.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
-import type { ShortLivedValues } from '../store/port/short-lived.ts';
 import type { Store } from '../store/port/store.ts';
-
-// Passkeys.
-/** Lifetime of a passkey challenge. */
-export const CHALLENGE_MS: number = 5 * 60_000;
+import { type Challenges, createChallenges } from './passkey-challenges.ts';
 
 /** Answered passkey challenges that are remembered until they end, some hundred bytes each; the oldest go first. */
 const CHALLENGES_MAX = 10_000;
@@ -81,18 +76,37 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
     return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
   };
 
-  const refuseCopy = async ({ id, userId, name, counter }: Passkey, sent: number, address: string): Promise<null> => {
-    const changes = {
-      passkey: { from: { id, name, counter }, to: { id, name, counter: sent } },
-      address: { from: null, to: address },
-    };
-    await store.audit.append(await entry('user.refuse-passkey', userId, clock(), changes));
-    return null;
-  };
-
+  const context = { store, clock, ids, challenges, entry };
   return {
     isPossible: (origin) => hostOf(origin) !== null,
     ofUser: (userId) => store.passkeys.ofUser(userId),
+    ...registration(context),
+    ...signIn(context),
+    remove: (userId, passkeyId) =>
+      // Of two concurrent removals the second finds none.
+      retryStale(async () => {
+        const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
+        if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
+        const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
+        await store.passkeys.remove(passkey, await entry('user.remove-passkey', userId, clock(), changes));
+      }),
+  };
+}
+
+type Context = Pick<Dependencies, 'store' | 'clock' | 'ids'> & {
+  readonly challenges: Challenges;
+  /** An audit entry for a change by users to their own account. */
+  entry(action: AuditAction, userId: string, at: number, changes: AuditEntry['changes']): Promise<AuditEntry>;
+};
+
+function registration({
+  store,
+  clock,
+  ids,
+  challenges,
+  entry,
+}: Context): Pick<Passkeys, 'beginRegistration' | 'register'> {
+  return {
     beginRegistration: async ({ id, userName, displayName }, { origin, visitor }, name) => {
       readName(name);
       const existing = await store.passkeys.ofUser(id);
@@ -146,6 +160,20 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
       });
       await refusingKnown(store.passkeys.add(passkey, audit));
     },
+  };
+}
+
+function signIn({ store, clock, challenges, entry }: Context): Pick<Passkeys, 'beginSignIn' | 'verify'> {
+  const refuseCopy = async ({ id, userId, name, counter }: Passkey, sent: number, address: string): Promise<null> => {
+    const changes = {
+      passkey: { from: { id, name, counter }, to: { id, name, counter: sent } },
+      address: { from: null, to: address },
+    };
+    await store.audit.append(await entry('user.refuse-passkey', userId, clock(), changes));
+    return null;
+  };
+
+  return {
     beginSignIn: async ({ origin, visitor }) => {
       const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
       return generateAuthenticationOptions({
@@ -188,14 +216,6 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
       }
       return store.users.get(passkey.userId);
     },
-    remove: (userId, passkeyId) =>
-      // Of two concurrent removals the second finds none.
-      retryStale(async () => {
-        const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
-        if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
-        const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
-        await store.passkeys.remove(passkey, await entry('user.remove-passkey', userId, clock(), changes));
-      }),
   };
 }
 
@@ -244,61 +264,4 @@ async function refusingKnown(write: Promise<void>): Promise<void> {
 
 function base64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
-}
-
-/**
- * Challenges for browsers. Each is answered once, by its visitor, within CHALLENGE_MS. A challenge carries its end and a code that only the
- * service can make, so nothing is kept until a valid answer comes: however many are asked for, nobody's are pushed out or refused.
- */
-type Challenges = {
-  /** 8 random bytes, the end in epoch milliseconds, and the code over both and the visitor. */
-  make(visitor: string, now: number): Uint8Array<ArrayBuffer>;
-  expect(visitor: string, now: number): ExpectedChallenge;
-};
-
-type ExpectedChallenge = {
-  /** Whether the text, in Base64url, is a challenge of the visitor that has not ended. */
-  accepts(challenge: string): boolean;
-  /** Uses up the challenge that was accepted. False if it was answered before. */
-  isFirstAnswer(): Promise<boolean>;
-};
-
-type ChallengeDependencies = {
-  readonly random: Random;
-  readonly vault: Pick<Vault, 'authenticate'>;
-  /** The challenges that were answered, by their text. */
-  readonly answered: Pick<ShortLivedValues, 'putIfAbsent'>;
-};
-
-const CHALLENGE_HEAD_BYTES = 16;
-
-export function createChallenges({ random, vault, answered }: ChallengeDependencies): Challenges {
-  const codeOf = (head: Buffer, visitor: string): Buffer =>
-    Buffer.from(vault.authenticate(`passkey challenge ${head.toString('hex')} ${visitor}`), 'hex');
-  return {
-    make: (visitor, now) => {
-      const head = Buffer.alloc(CHALLENGE_HEAD_BYTES);
-      head.set(random(CHALLENGE_HEAD_BYTES / 2));
-      head.writeBigUInt64BE(BigInt(now + CHALLENGE_MS), CHALLENGE_HEAD_BYTES / 2);
-      return Uint8Array.from(Buffer.concat([head, codeOf(head, visitor)]));
-    },
-    expect: (visitor, now) => {
-      let accepted: { readonly name: string; readonly until: number } | null = null;
-      return {
-        accepts: (challenge) => {
-          const bytes = Buffer.from(challenge, 'base64url');
-          const head = bytes.subarray(0, CHALLENGE_HEAD_BYTES);
-          const code = codeOf(head, visitor);
-          if (bytes.length !== head.length + code.length) return false;
-          if (!timingSafeEqual(bytes.subarray(head.length), code)) return false;
-          const until = Number(head.readBigUInt64BE(CHALLENGE_HEAD_BYTES / 2));
-          if (now >= until) return false;
-          accepted = { name: base64url(bytes), until };
-          return true;
-        },
-        isFirstAnswer: async () =>
-          accepted !== null && (await answered.putIfAbsent(accepted.name, '', { now, until: accepted.until })),
-      };
-    },
-  };
 }

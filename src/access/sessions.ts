@@ -69,9 +69,6 @@ export type Sessions = {
 /** Proof that a user's password was entered: the hash that it matched. */
 type Confirmed = { readonly passwordHash: string };
 
-const TOKEN_BYTES = 32;
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
-
 type Dependencies = {
   readonly store: AccessVerbs & CustomerVerbs;
   readonly clock: Clock;
@@ -98,7 +95,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
       const { customerId } = current;
       if (customerId !== null && (await store.customers.get(customerId))?.active !== true) return null;
-      const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+      const token = newSessionToken(random);
       const now = clock();
       const session = {
         id: ids.uuid(),
@@ -127,7 +124,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       return isKnown && user !== null ? begin(user, 'password', visitor) : null;
     },
     find: async (token, isBackground) => {
-      if (!TOKEN.test(token)) return null;
+      if (!isSessionToken(token)) return null;
       const now = clock();
       const found = await store.sessions.find(hashCredential(token), now);
       const session = found?.method === 'token' ? null : found;
@@ -189,6 +186,19 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       });
     },
   };
+}
+
+const TOKEN_BYTES = 32;
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+/** The token of a session or of a link that begins one. */
+export function newSessionToken(random: Random): string {
+  return Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+}
+
+/** Whether it has the form of such a token. */
+export function isSessionToken(text: string): boolean {
+  return TOKEN.test(text);
 }
 
 /**

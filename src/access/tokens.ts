@@ -110,7 +110,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
     const scope = verdict.granted.join(' ');
     const { id: applicationId, tokensRevokedThrough, accessTokenValiditySeconds: expiresInSeconds } = client;
-    // Also above the key of a revocation by another process whose clock was ahead.
+    // Must also exceed the revocation key written by another process whose clock is ahead.
     const key = ids.rowKey(tokensRevokedThrough);
     const accessToken = mintToken(key, random);
     const hash = hashCredential(accessToken);

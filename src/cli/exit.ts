@@ -61,7 +61,7 @@ function hasBusyThreads(): boolean {
 
 /**
  * Ends the process with status 0 without waiting for threads. `execve` ends all threads and keeps the process id; the new program prints
- * its version to nobody and ends. If the system refuses, this is an ordinary exit.
+ * its version, which nobody reads, and ends. If the system refuses, this is an ordinary exit.
  */
 export function leaveAtOnce(): never {
   // Run the exit handlers, for example to flush the log.

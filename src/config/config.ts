@@ -182,11 +182,6 @@ export function databaseName(url: Secret): string {
   return url.reveal().replace(/^\w+:\/\/(?:.*@)?([^?]*).*$/s, '$1');
 }
 
-/** The default configuration, as a base for embedding programs. */
-export function defaultConfig(): Config {
-  return readConfig({});
-}
-
 /** The URL of a server with this configuration, for use on the same machine. `port`: the actual port. */
 export function listeningUrl({ host, tlsCertFile }: Config, port: number): string {
   const everywhere = host === '0.0.0.0' || host === '::';

@@ -1,21 +1,23 @@
 /** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
 
 import { z } from 'zod';
-import { type NewSession, USER_AGENT_KEPT_LENGTH, type Visitor } from '../access/sessions.ts';
+import {
+  isSessionToken,
+  type NewSession,
+  newSessionToken,
+  USER_AGENT_KEPT_LENGTH,
+  type Visitor,
+} from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import type { Session } from '../domain/user.ts';
-import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { originOf } from '../kernel/origin.ts';
 import { instant, urlPattern } from '../kernel/schemas.ts';
-import type { AccessVerbs } from '../store/port/access.ts';
-import type { CustomerVerbs } from '../store/port/customers.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import type { Customers } from './customers.ts';
-import { customerToOpen } from './portal-access.ts';
+import { customerToOpen, type PortalAccessDependencies } from './portal-access.ts';
 
 /** How long a portal link can be opened, and how long its session lasts. */
 export const PORTAL_LINK_DEFAULT_SECONDS = 600;
@@ -97,27 +99,15 @@ export type PortalLinks = {
   open(token: string, visitor: Visitor): Promise<OpenedLink | null>;
 };
 
-const TOKEN_BYTES = 32;
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
-
-type Dependencies = {
-  readonly store: AccessVerbs & CustomerVerbs;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly random: Random;
-  readonly customers: Customers;
-};
-
-export function createPortalLinks({ store, clock, ids, random, customers }: Dependencies): PortalLinks {
-  const newToken = (): string => Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+export function createPortalLinks({ store, clock, ids, random, customers }: PortalAccessDependencies): PortalLinks {
   const find = async (token: string): Promise<PortalLink | null> =>
-    TOKEN.test(token) ? store.portalLinks.find(hashCredential(token), clock()) : null;
+    isSessionToken(token) ? store.portalLinks.find(hashCredential(token), clock()) : null;
   return {
     find,
     create: (named, input, acting, beside = () => []) =>
       retryStale(async () => {
         const customer = await customerToOpen({ store, customers }, named, input.role, acting);
-        const token = newToken();
+        const token = newSessionToken(random);
         const now = clock();
         const link: PortalLink = {
           id: ids.uuid(),
@@ -148,7 +138,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
       const link = await find(text);
       if (link === null) return null;
       const { id, customerId, role, returnUrl } = link;
-      const token = newToken();
+      const token = newSessionToken(random);
       const now = clock();
       const session: Session = {
         id,

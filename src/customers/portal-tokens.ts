@@ -3,14 +3,10 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { Session } from '../domain/user.ts';
-import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { instant } from '../kernel/schemas.ts';
-import type { AccessVerbs } from '../store/port/access.ts';
-import type { CustomerVerbs } from '../store/port/customers.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
-import type { Customers } from './customers.ts';
-import { customerToOpen } from './portal-access.ts';
+import { customerToOpen, type PortalAccessDependencies } from './portal-access.ts';
 
 /** How long a portal token is valid. */
 export const PORTAL_TOKEN_DEFAULT_SECONDS = 900;
@@ -53,15 +49,7 @@ export type PortalTokens = {
   ): Promise<NewPortalToken>;
 };
 
-type Dependencies = {
-  readonly store: AccessVerbs & CustomerVerbs;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly random: Random;
-  readonly customers: Customers;
-};
-
-export function createPortalTokens({ store, clock, ids, random, customers }: Dependencies): PortalTokens {
+export function createPortalTokens({ store, clock, ids, random, customers }: PortalAccessDependencies): PortalTokens {
   return {
     create: (named, { role, expiresInSeconds }, acting, beside = () => []) =>
       retryStale(async () => {

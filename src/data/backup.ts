@@ -24,7 +24,7 @@ export type BackupFacts = {
   readonly withMasterKey: boolean;
 };
 
-export type BackupVerdict =
+type BackupVerdict =
   | { readonly ok: true; readonly facts: BackupFacts }
   | { readonly ok: false; readonly description: string };
 

@@ -31,14 +31,14 @@ const PAGES_PER_STEP = 256;
 /** For the one server of a database. */
 export function createDownloads(databaseFile: string, key: ManifestKey): Downloads {
   const copy = copyPath(databaseFile);
-  let isUnderWay = false;
+  let isInProgress = false;
   const end = (): void => {
-    isUnderWay = false;
+    isInProgress = false;
   };
   return {
     begin: async (now, signal) => {
-      if (isUnderWay) return null;
-      isUnderWay = true;
+      if (isInProgress) return null;
+      isInProgress = true;
       try {
         const { bytes, database } = await copied(databaseFile, copy, signal);
         const written = { takenAt: now, schemaVersion: SCHEMA_VERSION, databaseBytes: bytes, key };

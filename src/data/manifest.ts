@@ -21,7 +21,7 @@ export type Manifest = {
 };
 
 /** `missing`: the file does not end in a manifest. `damaged`: the file is not the one that was written. */
-export type ManifestVerdict =
+type ManifestVerdict =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly code: 'missing' | 'damaged'; readonly description: string };
 

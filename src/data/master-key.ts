@@ -4,7 +4,7 @@ import type { Random } from '../kernel/ids.ts';
 import { exposedMode, type OwnerLike, strangerText, writePrivateFile } from '../kernel/private-file.ts';
 import { MASTER_KEY_BYTES } from '../kernel/vault.ts';
 
-export type MasterKeyVerdict =
+type MasterKeyVerdict =
   | { readonly ok: true; readonly key: Uint8Array }
   | {
       readonly ok: false;

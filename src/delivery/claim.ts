@@ -35,7 +35,7 @@ type Dependencies = {
 };
 
 /** A claim, and when to look at the webhook if nothing happens. */
-export type Claim = Claimed & { readonly idleUntil: number };
+type Claim = Claimed & { readonly idleUntil: number };
 
 /**
  * Claims the next work of a webhook: its log holds the batches and moves past them. Null if the webhook is gone or does not send. One claim
@@ -154,7 +154,7 @@ async function dueRetries(
   log.dueAt = NEVER;
   const found = await store.dispatch.dueBatches(log.webhookNumber, room.now, limit, [...log.held.keys()]);
   const retries = withinAllowance(found.batches, room.records);
-  // If not all that is due was taken, the rest is due still.
+  // If some of the due batches were not taken, they stay due.
   const isAll = retries.length === found.batches.length && found.batches.length < limit;
   log.dueAt = Math.min(log.dueAt, isAll ? found.nextAt : room.now);
   return retries;

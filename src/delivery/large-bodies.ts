@@ -31,7 +31,7 @@ export type LargeBodies = {
   close(): Promise<void>;
 };
 
-export type LargeBodiesOptions = {
+type LargeBodiesOptions = {
   readonly source: DatabaseSource;
   /** Told of a thread that ended unexpectedly or stopped answering. */
   readonly onFault: (error: Error) => void;

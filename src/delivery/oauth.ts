@@ -52,7 +52,7 @@ export function createOauthTokens({
   readonly clock: Clock;
 }): OauthTokens {
   const cache = createLru<string, CachedToken>({ max: OAUTH_CACHED });
-  const underWay = new Map<string, Running>();
+  const inProgress = new Map<string, Running>();
 
   const fetchToken = async (endpoint: Endpoint, settings: string): Promise<BearerToken> => {
     const requestedAt = clock();
@@ -77,13 +77,13 @@ export function createOauthTokens({
         return Promise.resolve({ ok: true, token: cached.token });
       }
       if (cached?.settings !== settings) cache.delete(endpoint.id);
-      const before = underWay.get(endpoint.id);
+      const before = inProgress.get(endpoint.id);
       if (before?.settings === settings) return before.token;
       const fetched = (): Promise<BearerToken> => fetchToken(endpoint, settings);
       const running: Running = { settings, token: before === undefined ? fetched() : before.token.then(fetched) };
-      underWay.set(endpoint.id, running);
+      inProgress.set(endpoint.id, running);
       return running.token.finally(() => {
-        if (underWay.get(endpoint.id) === running) underWay.delete(endpoint.id);
+        if (inProgress.get(endpoint.id) === running) inProgress.delete(endpoint.id);
       });
     },
     drop: (endpoint, token) => {

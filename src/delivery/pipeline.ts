@@ -33,10 +33,11 @@ import {
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
+import { createOutcomeQueue } from './outcome-queue.ts';
 import { hasKeyWrites, returnParked } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
-import { createOutcomeQueue, createSettlementWriter, type ObserveOutcome } from './settle.ts';
+import { createSettlementWriter, type ObserveOutcome } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
 import { createWebhookLogs, hasWork, noteSettled, positionToWrite } from './webhook-logs.ts';
 
@@ -71,7 +72,7 @@ export type PipelineOptions = {
   readonly wake: () => void;
 };
 
-export type Pipeline = {
+type Pipeline = {
   /** Finds and claims work, and starts to deliver it. Returns whether to look again immediately, and otherwise when to look next. */
   look(): Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
   /** Ends requests that carry events about the subject. Their batches go out again without these events. */

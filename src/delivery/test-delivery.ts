@@ -42,7 +42,7 @@ type Dependencies = {
   readonly formatOf: FormatOf;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
   /** Bounds the tests in progress; default: that of the process. */
-  readonly underWay?: FairQueue;
+  readonly inProgress?: FairQueue;
 };
 
 /**
@@ -50,7 +50,7 @@ type Dependencies = {
  * delivery slot; it is refused if too many tests of the customer (429), or of all (503), are in progress.
  */
 export function createTestDelivery(dependencies: Dependencies): TestDelivery {
-  const { store, clock, ids, send, webhooks, formatOf, underWay = testsUnderWay } = dependencies;
+  const { store, clock, ids, send, webhooks, formatOf, inProgress = testsInProgress } = dependencies;
 
   const sendRecord = async (
     target: DeliveryTarget,
@@ -91,7 +91,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
       });
     }
     const sample = eventType === undefined ? null : sampleFor(target, eventType, await store.eventTypes.all());
-    const leave = underWay.take(target.webhook.customerId);
+    const leave = inProgress.take(target.webhook.customerId);
     try {
       const named = target.webhook.customerId === store.customerId ? actorId : null;
       const attempt = await sendRecord(target, named, sample, now);
@@ -104,7 +104,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
 }
 
 /** `perCustomer`: how many of one customer. */
-export function createTestsUnderWay(inAll: number, perCustomer: number): FairQueue {
+export function createTestsInProgress(inAll: number, perCustomer: number): FairQueue {
   return createFairQueue({
     what: 'test events in progress',
     places: inAll,
@@ -113,7 +113,7 @@ export function createTestsUnderWay(inAll: number, perCustomer: number): FairQue
   });
 }
 
-const testsUnderWay = createTestsUnderWay(TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_PER_CUSTOMER);
+const testsInProgress = createTestsInProgress(TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_PER_CUSTOMER);
 
 type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 

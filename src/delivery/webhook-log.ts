@@ -16,7 +16,7 @@ type Held = {
 
 export type WebhookLog = {
   readonly webhookNumber: number;
-  /** Under which it was read. When that is over, nothing of it holds. */
+  /** The hold under which it was read. When the hold ends, nothing here is valid. */
   readonly hold: Hold | null;
   /** Records from here on are in no batch and not claimed. */
   next: number;

@@ -20,7 +20,7 @@ export const CLOCK_AHEAD_MAX_MS = 60_000;
 
 /**
  * The bucket at `now`, before anything is taken. A clock that was set back adds nothing, and after more than `CLOCK_AHEAD_MAX_MS` the
- * bucket goes on from the new time instead of waiting for the old one. A lowered limit counts immediately.
+ * bucket continues from the new time instead of waiting for the old one. A lowered limit counts immediately.
  */
 export function allowanceAt(before: Allowance | null, perSecond: number, now: number): Allowance {
   const full = perSecond * THOUSANDTHS;

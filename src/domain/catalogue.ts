@@ -46,7 +46,7 @@ export type RuleMatch = {
 };
 
 /** A rule that matches the same paths as an earlier one. Fields are relative to their product: `rules[3].path`. */
-export type RuleConflict = FieldProblem & {
+type RuleConflict = FieldProblem & {
   readonly productId: string;
   readonly otherProductId: string;
   readonly otherField: string;

@@ -22,7 +22,7 @@ const SCOPE_TEXT_LENGTH_MAX: number = 8 * 1024;
 // times as long.
 
 /**
- * The number of digits for so many bytes: 4 → 6, 16 → 22, 32 → 43, 40 → 54.
+ * The number of digits for `sizeBytes` bytes: 4 → 6, 16 → 22, 32 → 43, 40 → 54.
  *
  * @throws RangeError unless `sizeBytes` is a positive multiple of four; sizes are constants of the code, never input.
  */
@@ -217,10 +217,10 @@ function randomOfSize(random: (size: number) => Uint8Array, size: number): Uint8
 /** `<resource>:<action>`, at most 128 characters. No part of it can match in two ways, so testing takes linear time. */
 export const SCOPE_NAME: RegExp = new RegExp(`^(?=.{3,${SCOPE_NAME_LENGTH_MAX}}$)[A-Za-z0-9._/-]+:[A-Za-z0-9._/-]+$`);
 
-export type ScopeRefusal = { readonly ok: false; readonly code: 'invalid_scope'; readonly description: string };
+type ScopeRefusal = { readonly ok: false; readonly code: 'invalid_scope'; readonly description: string };
 /** `names` are sorted and distinct, and empty if `all` registered scopes are requested. */
-export type RequestedScopes = { readonly ok: true; readonly names: readonly string[]; readonly all: boolean };
-export type GrantedScopes = { readonly ok: true; readonly granted: readonly string[] };
+type RequestedScopes = { readonly ok: true; readonly names: readonly string[]; readonly all: boolean };
+type GrantedScopes = { readonly ok: true; readonly granted: readonly string[] };
 
 /**
  * Parses the `scope` parameter: names separated by spaces, in any order. Absent, empty, only spaces, or `all` requests every registered

@@ -32,7 +32,7 @@ export type PortalLink = {
   readonly tokenHash: Uint8Array;
   readonly role: LinkRole;
   readonly sessionSeconds: number;
-  /** Where the operator's product goes on. */
+  /** The page of the operator's product to return to. */
   readonly returnUrl: string | null;
   /** Where a browser goes for a new link when the session has ended. */
   readonly renewUrl: string | null;

@@ -68,7 +68,7 @@ function comparisonText(name: string, operand: unknown): string {
 }
 
 /** The reasons why a filter stops an event, one by one. None if the event passes. `isSecret`: says nothing of what the event has. */
-export type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
+type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
 
 /**
  * Explains a filter, which must be valid: each of its conditions that does not hold, with what the event has there, such as `data.total is

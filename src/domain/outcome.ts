@@ -25,8 +25,8 @@ export type ErrorClass =
 
 /**
  * How long each step took, in whole milliseconds; null where the step was not reached or not needed: a kept-alive
- * connection has no `dnsMs`, `connectMs` and `tlsMs`, an IP literal no `dnsMs`. `connectMs` is TCP, or with a proxy all
- * until its tunnel stands; `firstByteMs` runs from the request being written to the head of the answer; `totalMs` from
+ * connection has no `dnsMs`, `connectMs` and `tlsMs`, an IP literal no `dnsMs`. `connectMs` is TCP, with a proxy until its
+ * tunnel is open; `firstByteMs` runs from the request being written to the head of the answer; `totalMs` from
  * the call to its end, waiting for a free connection included.
  */
 export type Timings = {

@@ -11,8 +11,8 @@
 import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from './limits.ts';
 
 /** `segments` are the parts between slashes of `path`, still percent-encoded; the last one is empty after a trailing slash. */
-export type CanonicalPath = { readonly ok: true; readonly path: string; readonly segments: readonly string[] };
-export type AmbiguousPath = { readonly ok: false; readonly code: 'ambiguous_path'; readonly description: string };
+type CanonicalPath = { readonly ok: true; readonly path: string; readonly segments: readonly string[] };
+type AmbiguousPath = { readonly ok: false; readonly code: 'ambiguous_path'; readonly description: string };
 
 /**
  * The canonical path of a request target in origin form (RFC 9112 §3.2.1), without its query. Only the case of hex digits
@@ -104,7 +104,7 @@ export type PatternSegment =
   | { readonly kind: 'parameter' | 'rest'; readonly name: string };
 
 /** `description` is a predicate that follows a field's name: `ends with a slash`. */
-export type PatternVerdict =
+type PatternVerdict =
   | { readonly ok: true; readonly segments: readonly PatternSegment[] }
   | { readonly ok: false; readonly code: 'invalid_pattern'; readonly description: string };
 

@@ -23,7 +23,7 @@ export type PortalTheme = {
 export const NO_THEME: PortalTheme = { name: null, logo: null, accent: null };
 
 /** What a person typed. An empty text means no value. */
-export type ThemeInput = { readonly name: string; readonly logo: string; readonly accent: string };
+type ThemeInput = { readonly name: string; readonly logo: string; readonly accent: string };
 
 /** Throws 400, which names the fields. */
 export function readTheme(input: ThemeInput): PortalTheme {
@@ -92,7 +92,7 @@ function readSvg(text: string): Picture {
   return { url: `data:image/svg+xml;base64,${Buffer.from(text).toString('base64')}` };
 }
 
-export type Shades = {
+type Shades = {
   /** For text and lines on every background, and behind `on`. */
   readonly accent: string;
   readonly strong: string;

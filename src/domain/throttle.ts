@@ -49,7 +49,7 @@ function untilBelow(max: number, failures: readonly FailedAuthentication[], now:
 }
 
 /** Answers synchronously, from memory. */
-export type MemoryThrottle = {
+type MemoryThrottle = {
   blockedForMs(attempt: Attempt, now: number): number | null;
   blockedHereForMs(attempt: Attempt, now: number): number | null;
   countFailure(attempt: Attempt, now: number): number | null;

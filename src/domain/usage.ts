@@ -26,7 +26,7 @@ export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-export type UsageCounter = {
+type UsageCounter = {
   /** Adds to the usage of a customer, or with null of the operator, on the day of `now`. */
   count(customerId: string | null, more: Partial<Usage>, now: number): void;
   size(): number;
@@ -69,7 +69,7 @@ export function createUsageCounter(): UsageCounter {
   };
 }
 
-export type LastUses = {
+type LastUses = {
   note(applicationId: string, at: number): void;
   /** The latest use that is not written yet, or null. */
   latest(applicationId: string): number | null;

@@ -71,7 +71,7 @@ export type Session = {
   /** The address and browser that it began from. */
   readonly address: string;
   readonly userAgent: string;
-  /** Where the operator's product goes on, if the link named it. */
+  /** The page of the operator's product to return to, if the link named one. */
   readonly returnUrl: string | null;
   readonly createdAt: number;
   readonly seenAt: number;

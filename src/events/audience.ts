@@ -14,7 +14,7 @@ type Asked = {
 /** A customer that events are published for. `eventsPerSecond` null: no limit. */
 type Addressee = { readonly id: string; readonly name: string; readonly eventsPerSecond: number | null };
 
-export type Audiences = {
+type Audiences = {
   /** The audience of each input, or the problem with it. */
   readonly audiences: readonly (Audience | FieldProblem)[];
   readonly addressees: ReadonlyMap<string, Addressee>;

@@ -9,7 +9,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 export type OtherFormat = FormatSettings & Pick<EventFormat, 'format'>;
 
 /** What a message of the format has: the media type, the schema of its body, of its headers, and an example of both. */
-export type FormattedMessage = {
+type FormattedMessage = {
   readonly contentType: string;
   readonly payload: JsonObject;
   readonly headers: JsonObject;

@@ -1,7 +1,7 @@
 /**
  * Erasure (contract §4) overwrites the data of one person's events wherever the service keeps it. One commit records the erasure. From
  * then on no delivery reads those events. Overwriting takes small steps, so that nothing else waits long. If the process stops, the
- * erasure goes on at the next start.
+ * erasure continues at the next start.
  *
  * A request that carries such an event at that moment is aborted, and its batch is sent again without the event. The receiver may have
  * read it by then. The receiver's answer is not kept.
@@ -63,7 +63,7 @@ export type ErasedView = z.infer<typeof erasedView>;
 
 export type Erasures = {
   /**
-   * Records an erasure and carries it out. Resolves when it is finished, or after two seconds with its state so far. It goes on in this
+   * Records an erasure and carries it out. Resolves when it is finished, or after two seconds with its state so far. It continues in this
    * process, and at the next start of the server.
    */
   erase(input: EraseInput, acting: Acting): Promise<ErasedView>;

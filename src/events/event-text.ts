@@ -63,12 +63,12 @@ export function* readingTexts(bytes: Buffer): Work<EventTexts> {
 
 /** Collects a text that is a part of the bytes, without white space. `begin`: where it begins. */
 type Collector = {
-  /** The text goes on until there. */
+  /** The text continues up to there. */
   upTo(end: number): void;
   /** What is before does not belong to the text. */
   skipTo(begin: number): void;
   put(text: string): void;
-  /** Its size if it goes on until there. */
+  /** Its size if it continues up to there. */
   bytes(end: number): number;
   whole(): CompactJson;
   mayRepeat: boolean;
@@ -100,7 +100,7 @@ function createCollector(bytes: Buffer, begin: number, bytesMax: number): Collec
 
 type EventParts = {
   readonly parts: JsonParts;
-  /** Refuses a value that is too large if it goes on until there. */
+  /** Refuses a value that is too large if it continues up to there. */
   refuseLarge(at: number): void;
   /** At the end of the bytes. */
   texts(): EventTexts;

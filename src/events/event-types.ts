@@ -26,7 +26,7 @@ const URI_REFERENCE = /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+
 /** It counts towards what a record adds to a batch. */
 const EVENT_SOURCE_MAX_LENGTH = 500;
 
-/** Event types of a request that are looked up before the event loop goes on. */
+/** Event types of a request that are looked up before the event loop continues. */
 const TYPES_AT_ONCE = 50;
 
 const eventTypeInput = z

@@ -97,8 +97,8 @@ export function createHousekeepingScheduler({
   const work = async (signal: AbortSignal): Promise<void> => {
     const runs = new Set<Run>();
     while (!signal.aborted) {
-      const underWay = new Set([...runs].map(({ job }) => job));
-      for (const job of jobs) if (!underWay.has(job) && isDue(job)) runs.add(begin(job));
+      const inProgress = new Set([...runs].map(({ job }) => job));
+      for (const job of jobs) if (!inProgress.has(job) && isDue(job)) runs.add(begin(job));
       if (runs.size === 0) await pause(HOUSEKEEPING_LOOK_MS, signal);
       else await turn(runs, signal);
     }

@@ -32,7 +32,7 @@ export function usageJob(usage: UsageStore): HousekeepingJob {
   };
 }
 
-/** Writes all that was counted. Called before usage is read, and before the store is closed. */
+/** Writes all counts. Called before usage is read, and before the store is closed. */
 export async function writeUsage(usage: Pick<UsageStore, 'unwritten' | 'write'>): Promise<void> {
   while (usage.unwritten() > 0) await usage.write(USAGE_AT_ONCE);
 }

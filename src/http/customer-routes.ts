@@ -4,7 +4,7 @@
  */
 
 import { type Caller, operatorOnly } from '../access/gate.ts';
-import { madeOnce } from '../kernel/lru.ts';
+import { memoized } from '../kernel/lru.ts';
 import { CUSTOMERS_CACHED } from './limits.ts';
 import type { Route } from './route.ts';
 
@@ -28,7 +28,7 @@ export function createRouteFor(
 export function routesByName<R extends Named>(
   routesOf: (customerId: string) => readonly R[],
 ): (customerId: string) => ReadonlyMap<string, R> {
-  return madeOnce(CUSTOMERS_CACHED, (id) => new Map(routesOf(id).map((route) => [nameOf(route), route])));
+  return memoized(CUSTOMERS_CACHED, (id) => new Map(routesOf(id).map((route) => [nameOf(route), route])));
 }
 
 type Named = Pick<Route, 'method' | 'path'>;

@@ -11,7 +11,7 @@ import { TOKEN_PATH } from './routes/token.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-export type OpenApiOptions = {
+type OpenApiOptions = {
   /** Routes without an `operationId` are left out. */
   readonly routes: readonly Route[];
   /** Without a trailing slash. Empty: addresses are relative to the address of the document. */

@@ -12,7 +12,7 @@ import type { Reply } from './route.ts';
 export const JSON_TYPE = 'application/json;charset=UTF-8';
 
 /** Runs a function that sends a reply, later in this turn of the event loop. If it throws, logs the error and ends that response only. */
-export type SendLater = (response: ServerResponse, send: () => void) => void;
+type SendLater = (response: ServerResponse, send: () => void) => void;
 
 /**
  * Sends all replies of one turn of the event loop together, after everything that arrived in the turn was read: a client that wakes up

@@ -88,8 +88,8 @@ export type Parameter = { readonly schema: z.ZodType; readonly description: stri
 
 /**
  * Whom a route or a page serves. `operator`: only the operator. `both`: customers too, each with a route that is made over its part of the
- * service. `customers`: only customers, at an address where the operator has another page or none. `anyone`: it shows nothing of anybody,
- * or looks itself at who asks.
+ * service. `customers`: only customers, at an address where the operator has another page or none. `anyone`: it shows nobody's
+ * data, or checks the caller itself.
  */
 export type ServedTo = 'operator' | 'both' | 'customers' | 'anyone';
 

@@ -4,7 +4,7 @@ import { carryOut, type ImportRow, type ImportServices } from './carry-out.ts';
 import type { Plan } from './plan.ts';
 import { type ImportDependencies, rehearsalServices } from './rehearsal.ts';
 
-export type ImportRun = {
+type ImportRun = {
   /** Make it. Otherwise nothing is written. */
   readonly apply: boolean;
   /** Make the rest if something is refused. Otherwise nothing is made then. */

@@ -26,7 +26,7 @@ const NEGATIVE = ['$neq', '$nin'];
 /** What an event has there, and here. */
 const ROOTS: Readonly<Record<string, string>> = { topic: 'type', data: 'data' };
 
-export type TranslatedFilter = { readonly filter: Fields | null } | { readonly problem: string };
+type TranslatedFilter = { readonly filter: Fields | null } | { readonly problem: string };
 
 /** Null and `{}` are no filter. */
 export function translateFilter(given: unknown): TranslatedFilter {

@@ -43,7 +43,7 @@ const RETRY_DELAYS_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
 /** As long as Svix's own server waits. */
 const TIMEOUT_SECONDS = 30;
 
-/** A message has at most so many channels. */
+/** The maximum number of channels of a message. */
 const CHANNELS_MAX = 10;
 
 const LISTS = ['data'];

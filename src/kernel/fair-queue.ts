@@ -17,7 +17,7 @@ export type FairQueue = {
    */
   run<T>(owner: Owner, work: () => Promise<T>): Promise<T>;
   /**
-   * Takes so many places immediately, without waiting, and returns the function that gives them back. Throws 429 with `Retry-After` beyond
+   * Takes `places` places immediately, without waiting, and returns the function that gives them back. Throws 429 with `Retry-After` beyond
    * the owner's bound, and 503 with `Retry-After` if the places of all are used up.
    */
   take(owner: Owner, places?: number): () => void;

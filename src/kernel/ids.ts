@@ -88,7 +88,7 @@ export function deliveryAddress(id: string): DeliveryAddress | null {
 }
 
 /** A batch by its first record's time, its webhook and its offsets: the same records of a webhook always make the same id. */
-export type BatchAddress = {
+type BatchAddress = {
   readonly createdAt: number;
   readonly webhookNumber: number;
   readonly first: number;
@@ -98,15 +98,6 @@ export type BatchAddress = {
 /** The UUIDv7 of a batch of at most 1,024 records: the millisecond, 26 bits of webhook number, 38 bits of offset and 10 bits of length. */
 export function batchId({ createdAt, webhookNumber, first, last }: BatchAddress): string {
   return deliveryId({ createdAt, webhookNumber, offset: first * BATCH_LENGTHS + (last - first) });
-}
-
-/** The inverse of `batchId`; null if the text is not a UUIDv7. The batch may not exist. */
-export function batchAddress(id: string): BatchAddress | null {
-  const address = deliveryAddress(id);
-  if (address === null) return null;
-  const { createdAt, webhookNumber, offset } = address;
-  const first = Math.floor(offset / BATCH_LENGTHS);
-  return { createdAt, webhookNumber, first, last: first + (offset % BATCH_LENGTHS) };
 }
 
 const BATCH_LENGTHS = 1024;

@@ -19,7 +19,7 @@ export type Names = {
   add(hash: number): boolean;
 };
 
-/** Up to so many names of an object are compared one by one, which takes less time than a set. */
+/** An object with at most this many names is compared name by name, which takes less time than a set. */
 const FEW = 16;
 
 export function createNames(): Names {

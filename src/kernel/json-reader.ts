@@ -21,8 +21,8 @@ export type JsonParts = {
   space(begin: number, end: number): void;
 };
 
-export type JsonReader = {
-  /** Reads so many bytes more. Whether there are further ones. Throws 400 `malformed_json`, also at the end of a text that is cut off. */
+type JsonReader = {
+  /** Reads the next `bytes` bytes. Returns whether more follow. Throws 400 `malformed_json`, also at the end of a text that is cut off. */
   next(bytes: number): boolean;
   /** How many bytes were read. */
   at(): number;

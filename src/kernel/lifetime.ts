@@ -19,7 +19,7 @@ export type Lifetime = {
 };
 
 export function createLifetime(): Lifetime {
-  const underWay = new Set<Promise<unknown>>();
+  const inProgress = new Set<Promise<unknown>>();
   const starts = new Set<Promise<unknown>>();
   let stopping: Promise<void> | null = null;
 
@@ -32,10 +32,10 @@ export function createLifetime(): Lifetime {
     return result;
   };
   return {
-    during: (work) => noted(underWay, work),
+    during: (work) => noted(inProgress, work),
     starting: (work) => noted(starts, work),
     stop: (work) => {
-      stopping ??= Promise.allSettled(starts).then(() => work(Promise.allSettled(underWay).then(() => undefined)));
+      stopping ??= Promise.allSettled(starts).then(() => work(Promise.allSettled(inProgress).then(() => undefined)));
       return stopping;
     },
   };

@@ -16,7 +16,7 @@ export type Lru<Key, Value> = {
   values(): Iterable<Value>;
 };
 
-export type LruBounds<Value> = {
+type LruBounds<Value> = {
   /** Number of entries. */
   readonly max: number;
   /** Total of the weights, for example in bytes. */
@@ -80,7 +80,7 @@ export function createLru<Key, Value>({
 }
 
 /** Makes the value of a name when it is first asked for, and keeps those of the `max` names that were asked for last. */
-export function madeOnce<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
+export function memoized<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
   const made = createLru<string, Value>({ max });
   return (name) => {
     const known = made.get(name);
@@ -92,7 +92,7 @@ export function madeOnce<Value>(max: number, make: (name: string) => Value): (na
 }
 
 /** A cache of values that were read from the store. They are valid as long as the store has the version that they were read at. */
-export type VersionedCache<Value> = {
+type VersionedCache<Value> = {
   /** The value that was cached under this name at this version, or null. */
   find(name: string, version: number): Value | null;
   /**

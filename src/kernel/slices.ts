@@ -1,13 +1,13 @@
 /**
  * Work of customers on the event loop, in slices of a few milliseconds (contract §8.8). A turn of the event loop has at most one
- * slice, and the customers with waiting work get the slices in turns. So requests, timers and other customers wait for a slice, never for
- * the whole of anybody's work.
+ * slice, and the customers with waiting work get the slices in turns. So requests, timers and other customers wait for one
+ * slice, never for all the work of a customer.
  */
 import { Refusal } from './refusal.ts';
 
 /**
- * Work of customers on the event loop: the length of a slice, and how many jobs and bytes of one customer may wait. The operator may
- * have so many times as many.
+ * Work of customers on the event loop: the length of a slice, and how many jobs and bytes of one customer may wait. `SLICED_OF_OPERATOR`:
+ * how many times as many the operator may have.
  */
 export const SLICE_MS = 2;
 export const SLICED_JOBS_MAX = 200;

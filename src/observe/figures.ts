@@ -18,7 +18,6 @@ import {
 import { GATE_REFUSALS } from './metrics.ts';
 import type { ObserveRequest } from './requests.ts';
 
-// Figures over time, and live tails.
 /** How often figures are written, and for how many webhooks at a time besides those of the whole service. */
 const FIGURES_EVERY_MS = 30_000;
 export const FIGURE_WEBHOOKS_MAX = 1000;
@@ -72,50 +71,7 @@ const SERVICE_NUMBER = 0;
 const GATHERED_MS = 60_000;
 
 export function createFigures({ store, clock }: Dependencies): FigureKeeper {
-  let gathered = new Map<string, FigureAt>();
-  /** Figures that are being written. Each is removed once it is written. */
-  const writing: FigureAt[] = [];
-  /** Resolves when the last write has ended, also if it failed. */
-  let lastWrite: Promise<unknown> = Promise.resolve();
-
-  const figuresOf = (webhookNumber: number): Figures | null => {
-    const now = clock();
-    const at = now - (now % GATHERED_MS);
-    const name = `${webhookNumber} ${at}`;
-    let entry = gathered.get(name);
-    if (entry === undefined) {
-      // Bounds the memory for figures of webhooks. The service's own figures always count.
-      if (webhookNumber !== SERVICE_NUMBER && gathered.size > FIGURE_WEBHOOKS_MAX) return null;
-      entry = { webhookNumber, at, figures: noFigures() };
-      gathered.set(name, entry);
-    }
-    return entry.figures;
-  };
-
-  const takeOver = (): void => {
-    writing.push(...gathered.values());
-    gathered = new Map();
-  };
-
-  const writeSome = (size: number): ReturnType<FigureStore['add']> => {
-    const some = writing.slice(0, size);
-    const write = store.add(some).then((result) => {
-      writing.splice(0, some.length);
-      return result;
-    });
-    lastWrite = write.catch(() => undefined);
-    return write;
-  };
-
-  /** Reads again if a write began during the read: its figures would count twice, as written and as unwritten. */
-  const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
-    for (;;) {
-      const before = lastWrite;
-      await before;
-      const written = await read();
-      if (lastWrite === before) return { written, unwritten: [...writing, ...gathered.values()] };
-    }
-  };
+  const { figuresOf, takeOver, writeSome, readAll, waiting } = createGathered({ store, clock });
 
   const seriesOf = async (period: Period, webhookNumbers: readonly number[]): Promise<Series> => {
     const { spanSeconds, points } = PERIODS[period];
@@ -194,7 +150,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
         takeOver();
         return async (size) => {
           // Reports no rows, because this runs too often for the log and the metrics.
-          if (writing.length > 0) return { done: false, rows: 0, took: (await writeSome(size)).took };
+          if (waiting() > 0) return { done: false, rows: 0, took: (await writeSome(size)).took };
           const { done, took } = await store.purge(now, size);
           return { done, rows: 0, took };
         };
@@ -202,10 +158,71 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     },
     flush: async () => {
       takeOver();
-      while (writing.length > 0) await writeSome(FIGURE_WEBHOOKS_MAX);
+      while (waiting() > 0) await writeSome(FIGURE_WEBHOOKS_MAX);
     },
   };
   return keeper;
+}
+
+type Gathered = {
+  /** The current figures of a webhook, to count into. Null if there are too many. */
+  figuresOf(webhookNumber: number): Figures | null;
+  /** From now on, the counted figures wait to be written. */
+  takeOver(): void;
+  /** How many figures wait to be written. */
+  waiting(): number;
+  writeSome(size: number): ReturnType<FigureStore['add']>;
+  /** Reads again if a write began during the read: its figures would count twice, as written and as unwritten. */
+  readAll<T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }>;
+};
+
+/** The figures that this process has counted and not written yet. */
+function createGathered({ store, clock }: Dependencies): Gathered {
+  let gathered = new Map<string, FigureAt>();
+  /** Figures that are being written. Each is removed once it is written. */
+  const writing: FigureAt[] = [];
+  /** Resolves when the last write has ended, also if it failed. */
+  let lastWrite: Promise<unknown> = Promise.resolve();
+
+  const figuresOf = (webhookNumber: number): Figures | null => {
+    const now = clock();
+    const at = now - (now % GATHERED_MS);
+    const name = `${webhookNumber} ${at}`;
+    let entry = gathered.get(name);
+    if (entry === undefined) {
+      // Bounds the memory for figures of webhooks. The service's own figures always count.
+      if (webhookNumber !== SERVICE_NUMBER && gathered.size > FIGURE_WEBHOOKS_MAX) return null;
+      entry = { webhookNumber, at, figures: noFigures() };
+      gathered.set(name, entry);
+    }
+    return entry.figures;
+  };
+
+  const takeOver = (): void => {
+    writing.push(...gathered.values());
+    gathered = new Map();
+  };
+
+  const writeSome = (size: number): ReturnType<FigureStore['add']> => {
+    const some = writing.slice(0, size);
+    const write = store.add(some).then((result) => {
+      writing.splice(0, some.length);
+      return result;
+    });
+    lastWrite = write.catch(() => undefined);
+    return write;
+  };
+
+  const readAll = async <T>(read: () => Promise<T>): Promise<{ written: T; unwritten: FigureAt[] }> => {
+    for (;;) {
+      const before = lastWrite;
+      await before;
+      const written = await read();
+      if (lastWrite === before) return { written, unwritten: [...writing, ...gathered.values()] };
+    }
+  };
+
+  return { figuresOf, takeOver, waiting: () => writing.length, writeSome, readAll };
 }
 
 const HOUR_SECONDS = 3600;

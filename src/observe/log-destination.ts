@@ -19,7 +19,7 @@ const LOG_RETRY_MS = 20;
 /** How long an ending process waits for its reader. */
 const LOG_LAST_MS = 1000;
 
-export type LogDestination = {
+type LogDestination = {
   write(line: string): void;
   /** Resolves once everything is written, or after a second. */
   drained(): Promise<void>;

@@ -11,7 +11,6 @@ import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import type { ObserveRequest } from './requests.ts';
 
-// Metrics.
 /** Webhooks with their own series in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
 

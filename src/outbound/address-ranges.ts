@@ -5,7 +5,7 @@
 
 import { type Cidr, cidrContains, parseCidr } from './ip-address.ts';
 
-export type AddressRange = {
+type AddressRange = {
   readonly cidr: Cidr;
   /** The block as text, e.g. `10.0.0.0/8`. */
   readonly text: string;
@@ -20,7 +20,7 @@ export function rangeOf(address: Uint8Array): AddressRange | null {
 }
 
 /** `wholly`: the prefix says that the address means the IPv4 address inside, so that only this is judged. */
-export type Carried = { readonly wholly: boolean; readonly addresses: readonly Uint8Array[] };
+type Carried = { readonly wholly: boolean; readonly addresses: readonly Uint8Array[] };
 
 /**
  * The IPv4 addresses that an IPv6 address carries. Some forms carry several, of which each must be fit: Teredo its

@@ -1,7 +1,7 @@
 /** Finds the end of the body of a response (RFC 9112 §6.3, §7.1). */
 import type { ReadHead } from './answer-head.ts';
 
-/** `more`: the body goes on. `end`: it ended with the bytes. `beyond`: it ended before the last of them. Else how it violates HTTP. */
+/** `more`: the body continues. `end`: it ended with the bytes. `beyond`: it ended before the last of them. Otherwise what breaks HTTP. */
 export type BodyProgress = 'more' | 'end' | 'beyond' | { readonly problem: string };
 
 /** Reads the next bytes of a body, and passes the content among them. */

@@ -25,7 +25,7 @@ export type Egress = { readonly operator: EgressPolicy; readonly customers: Egre
 export const LOOPBACK: EgressPolicy = { allow: ['127.0.0.0/8', '::1'].map(cidrOf) };
 
 /** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for text that is not an address. */
-export type EgressVerdict =
+type EgressVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly range: string; readonly description: string };
 

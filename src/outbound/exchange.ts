@@ -22,7 +22,7 @@ export const ANSWER_BYTES: number = 512 * 1024;
 const COPIED_BODY_BYTES: number = 64 * 1024;
 
 /** `headers`: name, value, name, value, …, without `host`, `connection` and `content-length`, which are added. */
-export type ExchangeRequest = {
+type ExchangeRequest = {
   readonly method: 'POST' | 'OPTIONS';
   readonly url: URL;
   readonly headers: readonly string[];

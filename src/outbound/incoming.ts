@@ -13,7 +13,7 @@ type FoundHead = { readonly head: ReadHead; readonly rest: Buffer<ArrayBuffer> }
 /** Why a response has no head that can be used. `other protocol`: a status of 101. `no status`: one below 100. */
 export type HeadProblem = 'too many interim' | 'too large' | 'not HTTP' | 'other protocol' | 'no status';
 
-export type HeadReader = {
+type HeadReader = {
   /** Reads the next bytes. Returns the head once it is complete, and null until then. */
   read(bytes: Buffer<ArrayBuffer>): FoundHead | HeadProblem | null;
   /** The head of the final response as far as it has arrived; null before its status line is complete, and once the head was found. */

@@ -6,9 +6,7 @@
 /** A block of addresses: its first address (4 or 16 bytes) and how many leading bits are fixed. */
 export type Cidr = { readonly bytes: Uint8Array; readonly prefixLength: number };
 
-export type CidrVerdict =
-  | { readonly ok: true; readonly cidr: Cidr }
-  | { readonly ok: false; readonly description: string };
+type CidrVerdict = { readonly ok: true; readonly cidr: Cidr } | { readonly ok: false; readonly description: string };
 
 /**
  * The bytes of an address, 4 or 16 of them in network order, or null where `text` is not one. IPv4 is four decimal

@@ -85,7 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
     onEvict: ({ connections }) => connections.close(),
   });
   let latest: Origin | null = null;
-  let underWay = 0;
+  let inProgress = 0;
   let onIdle = (): void => {};
   const closing = createCancellation();
 
@@ -142,20 +142,20 @@ export function createTransport(options: TransportOptions): Transport {
 
   return {
     async post(request) {
-      underWay += 1;
+      inProgress += 1;
       try {
         return await send(request);
       } catch (error) {
         const { errorClass, message } = classifyError(error);
         return failure(errorClass, message);
       } finally {
-        underWay -= 1;
-        if (underWay === 0) onIdle();
+        inProgress -= 1;
+        if (inProgress === 0) onIdle();
       }
     },
     async close() {
       cancel(closing);
-      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      if (inProgress > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       for (const { connections } of origins.values()) connections.close();
     },
   };

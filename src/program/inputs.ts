@@ -304,7 +304,7 @@ export type PageQuery = {
   readonly cursor?: string | null | undefined;
 };
 
-/** `customerId`: `null` is the operator; absent, the list has those of everybody. */
+/** `customerId`: `null` is the operator; absent, the list has those of all. */
 type OwnedQuery = PageQuery & { readonly customerId?: string | null | undefined };
 
 /** All given fields must be equal. A hyphen reverses the order. */

@@ -115,9 +115,9 @@ export type Program = {
     waitingKeys(id: string, query?: PageQuery): Promise<Page<WaitingKey>>;
     /** With `ordered: 'key'`: makes the waiting records of a key dead, except one that is being sent. */
     giveUp(id: string, input: GiveUpInput): Promise<GivenUp>;
-    /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
     /** Signs a sample by the template of the webhook, or by another one. Sends nothing. */
     previewSignature(id: string, input?: SignaturePreviewInput): Promise<SignaturePreview>;
+    /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
     previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
     /** Reads records in order, delivered or not. `signal` ends a wait. */
     readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;

@@ -18,7 +18,7 @@ export type Delivery<Events> = {
   readonly sessionId: string;
   /** Counts from 1. */
   readonly attemptNumber: number;
-  /** The record is the sample of its event type, which somebody had sent to try the receiver. Absent from all other deliveries. */
+  /** The record is the sample of its event type, sent to test the receiver. Absent from all other deliveries. */
   readonly test?: true;
   /** All records, including records that were handled before. A heartbeat has none. */
   readonly records: readonly RecordOf<Events>[];

@@ -32,7 +32,7 @@ export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
  * sender. If the earlier one fails, the message is handled now; otherwise it is dropped.
  */
 export function createHandleOnce(seen: SeenStore): HandleOnce {
-  const underWay = new Map<string, Promise<unknown>>();
+  const inProgress = new Map<string, Promise<unknown>>();
   return async (messages, handle) => {
     // Drops duplicates within one delivery.
     const fresh = new Map(messages.map((message) => [message.messageId, message]));
@@ -44,12 +44,12 @@ export function createHandleOnce(seen: SeenStore): HandleOnce {
       await handle([...fresh.values()]);
       await seen.add([...fresh.keys()]);
     };
-    const working = Promise.all(ids.map((id) => underWay.get(id))).then(work);
+    const working = Promise.all(ids.map((id) => inProgress.get(id))).then(work);
     // Deliveries that wait for this one do not fail with it.
     const over = working.catch(() => {});
-    for (const id of ids) underWay.set(id, over);
+    for (const id of ids) inProgress.set(id, over);
     await working.finally(() => {
-      for (const id of ids) if (underWay.get(id) === over) underWay.delete(id);
+      for (const id of ids) if (inProgress.get(id) === over) inProgress.delete(id);
     });
   };
 }

@@ -18,7 +18,7 @@ export function entityTag(representation: unknown): string {
 }
 
 /** Returns the strong tag of a record by its id and its version. */
-export type VersionTag = (id: string, version: number) => string;
+type VersionTag = (id: string, version: number) => string;
 
 /**
  * Tags of records that get a larger version with every change, such as `updatedAt`, and whose representation shows nothing that changes

@@ -4,7 +4,7 @@
  */
 import type { Store } from './port/store.ts';
 
-export type Confinement =
+type Confinement =
   /** `customer-store.ts` has a function for it that reaches only the customer's own data. */
   | 'own'
   /** The verb of the whole store. It tells every customer the same, or acts on an id that was read from the customer's store. */
@@ -22,7 +22,7 @@ export const CONFINEMENT = {
   portalLinks: none('add', 'addToken', 'find', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
-    // What this process has counted, of everybody: it tells nothing.
+    // The counts of this process for all customers. They reveal nothing.
     ...shared('unwritten', 'write'),
     ...none('purge', 'daysOfAll'),
   },

@@ -8,75 +8,37 @@
  * - It accepts a filter, to which the customer is added.
  * - It writes a record, which must be the customer's own.
  */
-import type { AuditEntry, Change } from '../domain/audit.ts';
+import type { Change } from '../domain/audit.ts';
 import type { EventType, NewEvent } from '../domain/event.ts';
-import { confined, type OwnVerbs, type StorePart } from './confinement.ts';
+import { type Scope, scopeOf } from './customer-scope.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
-import type { OwnedTable } from './port/customers.ts';
-import type { Statement } from './port/database.ts';
-import type { After, Filter } from './port/resource.ts';
 import type { Store } from './port/store.ts';
 
-type Owned = { readonly id: string; readonly customerId: string | null };
-type Verbs<Read, Written> = {
-  get(id: string): Promise<Read | null>;
-  list(after: After, limit: number, filter?: Filter): Promise<Read[]>;
-  insert(record: Written, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
-  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
-};
-
 export function customerStoreOf(store: Store, customerId: string): Store {
-  const own = { customerId };
+  const scope = scopeOf(store, customerId);
+  return {
+    customerId,
+    confirm: store.confirm,
+    ...customerParts(store, scope),
+    ...accessParts(store, scope),
+    ...webhookParts(store, scope),
+    ...eventParts(store, scope),
+    ...deliveryParts(store, scope),
+    ...listParts(store, scope),
+    ...serviceParts(scope),
+    audit: auditPart(store, scope),
+    instances: null,
+  };
+}
+
+/** The customer itself: what it has used, and what it may still use. */
+function customerParts(store: Store, { customerId, own, part }: Scope) {
   const { customers } = store;
-  const owns = (table: OwnedTable, id: string): Promise<boolean> => customers.owns(customerId, table, id);
-  /** The numbers of the customer's webhooks, newest first. */
-  const numbers = async (): Promise<number[]> => [...(await customers.webhookNumbers(customerId)).keys()];
-  /** The numbers that are the customer's own, of some or of all. */
-  const among = async (wanted: readonly number[] | undefined): Promise<readonly number[]> => {
-    const known = await numbers();
-    return wanted === undefined ? known : known.filter((number) => wanted.includes(number));
-  };
-  const ownsNumber = async (webhookNumber: number): Promise<boolean> =>
-    (await customers.webhookNumbers(customerId)).has(webhookNumber);
-  const mine = <T>(record: T & Owned): T => {
-    if (record.customerId !== customerId) throw new Error(`the ${customerId} store got a record of somebody else`);
-    return record;
-  };
-  /** Audit entries say whose they are, so that only this customer and the operator see them. */
-  const audited = (audit: AuditEntry): AuditEntry => ({ ...audit, customerId });
   const ownAllowance = <T extends { readonly customerId: string }>(wanted: T): T => {
     if (wanted.customerId !== customerId) throw new Error('a customer publishes for itself');
     return wanted;
   };
-
-  const ownEvents = (events: readonly NewEvent[]): readonly NewEvent[] => {
-    if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
-    return events;
-  };
-
-  const resource = <Read extends Owned, Written extends Owned>(table: OwnedTable, given: Verbs<Read, Written>) => ({
-    get: async (id: string): Promise<Read | null> => ((await owns(table, id)) ? given.get(id) : null),
-    list: async (after: After, limit: number, filter: Filter = {}): Promise<Read[]> =>
-      (filter.customerId ?? customerId) === customerId ? given.list(after, limit, { ...filter, ...own }) : [],
-    insert: (record: Written, audit: AuditEntry, first?: readonly Statement[]): Promise<void> =>
-      given.insert(mine(record), audited(audit), first),
-    remove: async (id: string, audit: AuditEntry, updatedAt?: number): Promise<void> => {
-      if (!(await owns(table, id))) throw new Error('a customer cannot remove a record of somebody else');
-      await given.remove(id, audited(audit), updatedAt);
-    },
-  });
-  const ofNumber = async <T>(webhookNumber: number, none: T, read: () => Promise<T>): Promise<T> =>
-    (await ownsNumber(webhookNumber)) ? read() : none;
-  const requireNumber = async (webhookNumber: number): Promise<void> => {
-    if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of somebody else');
-  };
-
-  const part = <Part extends StorePart>(name: Part, verbs: OwnVerbs<Part>): Store[Part] => confined(store, name, verbs);
-
-  const { users, applications, endpoints, keys, webhooks, deliveries, attempts, eventTypes, sessions } = store;
   return {
-    ...own,
-    confirm: store.confirm,
     customers: part('customers', {
       get: async (id) => (id === customerId ? customers.get(id) : null),
       // Reads the customer's own row, whatever is asked for: the time says nothing of others.
@@ -101,6 +63,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       take: (wanted, now) => store.allowances.take(wanted.map(ownAllowance), now),
       giveBack: (wanted, now) => store.allowances.giveBack(wanted.map(ownAllowance), now),
     }),
+  };
+}
+
+/** Its users and applications, with their sessions and tokens. */
+function accessParts(store: Store, { customerId, part, owns, mine, audited, own, resource }: Scope) {
+  const { users, applications, sessions } = store;
+  return {
     users: part('users', {
       ...resource('user_account', users),
       update: (user, before, audit, first) => users.update(mine(user), mine(before), audited(audit), first),
@@ -129,6 +98,30 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     failures: part('failures', {}),
     shortLived: part('shortLived', {}),
     employees: part('employees', {}),
+    sessions: part('sessions', {
+      ofUser: async (userId, now) => ((await owns('user_account', userId)) ? sessions.ofUser(userId, now) : []),
+      end: async (session, audit) => {
+        // A session of a portal link has no user.
+        if (session.userId === null || (await owns('user_account', session.userId)))
+          await sessions.end(session, audited(audit));
+      },
+      endAll: async (userId, keep, audit) => {
+        if (await owns('user_account', userId)) await sessions.endAll(userId, keep, audited(audit));
+      },
+      setPassword: (change, audit) => sessions.setPassword({ ...change, before: mine(change.before) }, audited(audit)),
+    }),
+    passkeys: part('passkeys', {}),
+    registry: part('registry', {
+      applications: (filter, before, limit) => store.registry.applications({ ...filter, ...own }, before, limit),
+      users: (filter, before, limit) => store.registry.users({ ...filter, ...own }, before, limit),
+    }),
+  };
+}
+
+/** Its endpoints, keys and webhooks, and the event types that it may see. */
+function webhookParts(store: Store, { customerId, part, owns, mine, audited, requireNumber, resource }: Scope) {
+  const { endpoints, keys, webhooks, eventTypes } = store;
+  return {
     endpoints: part('endpoints', {
       ...resource('endpoint', endpoints),
       update: (endpoint, before, audit, first, starts, version) =>
@@ -145,7 +138,7 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       getByName: async (name) => shown(await eventTypes.getByName(name)),
       list: (after, limit, filter) => eventTypes.list(after, limit, { ...filter, public: 'true' }),
       all: async () => (await eventTypes.all()).filter(isShown),
-      // The log has events of everybody.
+      // The log has the events of all customers.
       isInLog: async () => false,
       latestSample: async () => null,
       volumes: async () => new Map(),
@@ -169,6 +162,16 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         await webhooks.resume(webhookNumber, now);
       },
     }),
+  };
+}
+
+/** The events that it publishes, and the logs of its webhooks. */
+function eventParts(store: Store, { customerId, part, among, ofNumber, requireNumber }: Scope) {
+  const ownEvents = (events: readonly NewEvent[]): readonly NewEvent[] => {
+    if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
+    return events;
+  };
+  return {
     events: part('events', {
       latest: (types, _, limits) => store.events.latest(types, customerId, limits),
       judge: async (events) => store.events.judge(ownEvents(events)),
@@ -187,6 +190,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
       },
       ends: async (wanted) => store.pulls.ends(await among(wanted)),
     }),
+  };
+}
+
+/** Its deliveries and their attempts. */
+function deliveryParts(store: Store, { customerId, part, numbers, among, audited, ofNumber, requireNumber }: Scope) {
+  const { deliveries, attempts } = store;
+  return {
     deliveries: part('deliveries', {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
@@ -242,42 +252,45 @@ export function customerStoreOf(store: Store, customerId: string): Store {
         return attempts.lastOutcomes(wanted.filter((number) => known.has(number)));
       },
     }),
-    audit: part('audit', {
-      append: (entry) => store.audit.append(audited(entry)),
-      get: async (id) => {
-        const entry = await store.audit.get(id, customerId);
-        return entry === null ? null : ((await seen([entry]))[0] ?? null);
-      },
-      list: async (before, limit, { actor, ...filter } = {}) => {
-        if ((filter.customerId ?? customerId) !== customerId) return [];
-        const by = await actorFilter(actor);
-        return by === null ? [] : seen(await store.audit.list(before, limit, { ...filter, ...by, ...own }));
-      },
-    }),
-    settings: part('settings', {}),
-    sessions: part('sessions', {
-      ofUser: async (userId, now) => ((await owns('user_account', userId)) ? sessions.ofUser(userId, now) : []),
-      end: async (session, audit) => {
-        // A session of a portal link has no user.
-        if (session.userId === null || (await owns('user_account', session.userId)))
-          await sessions.end(session, audited(audit));
-      },
-      endAll: async (userId, keep, audit) => {
-        if (await owns('user_account', userId)) await sessions.endAll(userId, keep, audited(audit));
-      },
-      setPassword: (change, audit) => sessions.setPassword({ ...change, before: mine(change.before) }, audited(audit)),
-    }),
-    passkeys: part('passkeys', {}),
-    registry: part('registry', {
-      applications: (filter, before, limit) => store.registry.applications({ ...filter, ...own }, before, limit),
-      users: (filter, before, limit) => store.registry.users({ ...filter, ...own }, before, limit),
-    }),
-    retention: part('retention', {}),
-    removals: part('removals', {}),
-    erasures: part('erasures', {}),
+  };
+}
+
+/** Its audit log. */
+function auditPart(store: Store, { customerId, part, audited, own }: Scope): Store['audit'] {
+  /** An actor that is not of the customer is shown as the operator, without its id and address. */
+  const seen = async (entries: readonly AuditRecord[]): Promise<AuditRecord[]> => {
+    const actors = entries.map(({ actor }) => actor);
+    const ofCustomer = entries.length === 0 ? new Set<string>() : await store.audit.ofCustomer(actors, customerId);
+    return entries.map((entry) => asSeen(entry, ofCustomer.has(entry.actor)));
+  };
+
+  /** Null if nobody whom the customer may know has this name. */
+  const actorFilter = async (actor: string | undefined): Promise<Pick<AuditFilter, 'actor' | 'notBy'> | null> => {
+    if (actor === undefined) return {};
+    if (actor === OPERATOR_ACTOR) return { notBy: customerId };
+    const isKnown = isNamed(actor) || (await store.audit.ofCustomer([actor], customerId)).has(actor);
+    return isKnown ? { actor } : null;
+  };
+
+  return part('audit', {
+    append: (entry) => store.audit.append(audited(entry)),
+    get: async (id) => {
+      const entry = await store.audit.get(id, customerId);
+      return entry === null ? null : ((await seen([entry]))[0] ?? null);
+    },
+    list: async (before, limit, { actor, ...filter } = {}) => {
+      if ((filter.customerId ?? customerId) !== customerId) return [];
+      const by = await actorFilter(actor);
+      return by === null ? [] : seen(await store.audit.list(before, limit, { ...filter, ...by, ...own }));
+    },
+  });
+}
+
+/** What lists, searches and the overview read. */
+function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own }: Scope) {
+  const { customers } = store;
+  return {
     expiry: part('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
-    queues: part('queues', {}),
-    figures: part('figures', {}),
     overview: part('overview', {
       backlog: (_, longest) => store.overview.backlog(customerId, longest),
       ailing: (_, limit) => store.overview.ailing(customerId, limit),
@@ -308,29 +321,20 @@ export function customerStoreOf(store: Store, customerId: string): Store {
     stateHistory: part('stateHistory', {
       ofWebhook: async (id, limit) => ((await owns('webhook', id)) ? store.stateHistory.ofWebhook(id, limit) : []),
     }),
-    clockLead: part('clockLead', {}),
-    instances: null,
   };
+}
 
-  /** An actor that is not of the customer is shown as the operator, without its id and address. */
-  async function seen(entries: readonly AuditRecord[]): Promise<AuditRecord[]> {
-    const actors = entries.map(({ actor }) => actor);
-    const ofCustomer = entries.length === 0 ? new Set<string>() : await store.audit.ofCustomer(actors, customerId);
-    return entries.map((entry) => asSeen(entry, ofCustomer.has(entry.actor)));
-  }
-
-  /** Null if nobody whom the customer may know has this name. */
-  async function actorFilter(actor: string | undefined): Promise<Pick<AuditFilter, 'actor' | 'notBy'> | null> {
-    if (actor === undefined) return {};
-    if (actor === OPERATOR_ACTOR) return { notBy: customerId };
-    const isKnown = isNamed(actor) || (await store.audit.ofCustomer([actor], customerId)).has(actor);
-    return isKnown ? { actor } : null;
-  }
-
-  async function ownIds(table: OwnedTable, ids: readonly string[]): Promise<string[]> {
-    const known = await Promise.all(ids.map((id) => owns(table, id)));
-    return ids.filter((_, at) => known[at]);
-  }
+/** What only the service itself uses. */
+function serviceParts({ part }: Scope) {
+  return {
+    settings: part('settings', {}),
+    retention: part('retention', {}),
+    removals: part('removals', {}),
+    erasures: part('erasures', {}),
+    queues: part('queues', {}),
+    figures: part('figures', {}),
+    clockLead: part('clockLead', {}),
+  };
 }
 
 /** The actors that customers know besides their own users and applications: the holders of their links, and the service itself. */

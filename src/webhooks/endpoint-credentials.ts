@@ -80,7 +80,7 @@ export function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
   };
 }
 
-export type CertificateColumns = Pick<
+type CertificateColumns = Pick<
   Endpoint,
   'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt' | 'clientCertificateWarnedDays'
 >;

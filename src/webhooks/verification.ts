@@ -19,7 +19,7 @@ import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
-import { ALLOWED_ORIGIN, judgeHandshake, originOf, REQUEST_ORIGIN } from '../wire/handshake.ts';
+import { ALLOWED_ORIGIN, handshakeOrigin, judgeHandshake, REQUEST_ORIGIN } from '../wire/handshake.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH } from './limits.ts';
 
@@ -82,7 +82,7 @@ async function shakeHands(
   const address = publicUrl();
   if (address === null)
     throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport');
-  const origin = originOf(address);
+  const origin = handshakeOrigin(address);
   const at = clock();
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
   const outcome = await transport.post({

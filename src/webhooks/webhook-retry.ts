@@ -37,7 +37,7 @@ export const retryInput = z
       );
   })
   .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT });
-export type RetryInput = z.output<typeof retryInput>;
+type RetryInput = z.output<typeof retryInput>;
 
 export const retryView = z.object({
   policy: z.enum(RETRY_POLICIES),

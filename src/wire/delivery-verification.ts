@@ -1,6 +1,6 @@
 /**
- * Verifies who sent a delivery (contract §5.3): the inverse of `delivery-signature.ts`, on any runtime with WebCrypto. Everything but
- * the content hash is checked before the body is read, so that a forged request costs only its headers.
+ * Verifies who sent a delivery (contract §5.3): the inverse of `signDelivery` in `payload.ts`, on any runtime with WebCrypto. Everything
+ * but the content hash is checked before the body is read, so that a forged request costs only its headers.
  */
 
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';

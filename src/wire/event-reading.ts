@@ -18,7 +18,7 @@ export type ReceivedEvent = {
   readonly data?: unknown;
   /** Where a thin event can be read; else null. */
   readonly url: string | null;
-  /** The sample of its event type, which somebody had sent to try the receiver. Absent from all other events. */
+  /** The sample of its event type, sent to test the receiver. Absent from all other events. */
   readonly test?: true;
 };
 

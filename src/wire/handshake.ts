@@ -8,7 +8,7 @@ export const ALLOWED_RATE = 'webhook-allowed-rate';
 export type HandshakeFailureCode = 'missing_origin' | 'wrong_origin' | 'malformed_rate' | 'no_rate';
 
 /** The origin of a service: the name of its host. */
-export function originOf(publicUrl: string): string {
+export function handshakeOrigin(publicUrl: string): string {
   return new URL(publicUrl).hostname;
 }
 

@@ -1,4 +1,4 @@
-/** Verifies signatures of Standard Webhooks, on any runtime with WebCrypto: the inverse of `standard-webhooks.ts`. */
+/** Verifies signatures of Standard Webhooks, on any runtime with WebCrypto: the inverse of `standardWebhookHeaders` in `payload.ts`. */
 
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from './limits.ts';

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CHALLENGE_MS, createChallenges, PASSKEYS_PER_USER_MAX } from '../../src/access/passkeys.ts';
+import { CHALLENGE_MS, createChallenges } from '../../src/access/passkey-challenges.ts';
+import { PASSKEYS_PER_USER_MAX } from '../../src/access/passkeys.ts';
 import { PASSWORDS_WAITING_PER_OWNER } from '../../src/access/password.ts';
 import { SERVICE } from '../../src/domain/acting.ts';
 import type { Passkey } from '../../src/domain/user.ts';

@@ -2,14 +2,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { inspect } from 'node:util';
-import {
-  ConfigurationError,
-  completeConfig,
-  dataPlace,
-  defaultConfig,
-  readConfig,
-  readSettingFile,
-} from '../../src/config/config.ts';
+import { ConfigurationError, completeConfig, dataPlace, readConfig, readSettingFile } from '../../src/config/config.ts';
 import { SETTING_NAMES, SETTINGS } from '../../src/config/names.ts';
 import { LOG_LEVELS } from '../../src/kernel/log.ts';
 import { formatCidr } from '../../src/outbound/ip-address.ts';
@@ -26,7 +19,7 @@ function refusal(env: Record<string, string>, flags: Record<string, string> = {}
 }
 
 test('the defaults are those of the contract', () => {
-  const config = defaultConfig();
+  const config = readConfig({});
   assert.deepEqual(config, {
     dataDir: resolve('data'),
     host: '127.0.0.1',
@@ -250,9 +243,9 @@ test('an unreadable file of a setting is refused with the name of the setting', 
 
 describe('the options of an embedding program', () => {
   it('get defaults and ignore the environment', () => {
-    assert.deepEqual(completeConfig({}), defaultConfig());
+    assert.deepEqual(completeConfig({}), readConfig({}));
     assert.deepEqual(completeConfig({ dataDir: './there', port: 0, publicUrl: undefined }), {
-      ...defaultConfig(),
+      ...readConfig({}),
       dataDir: resolve('there'),
       port: 0,
     });
@@ -274,7 +267,7 @@ describe('the options of an embedding program', () => {
     assert.deepEqual(egressAddresses, ['192.0.2.1', '192.0.2.128/25']);
     assert.deepEqual(trustedProxies.map(formatCidr), ['192.0.2.1/32', '192.0.2.2/32']);
     assert.equal(egressProxy?.reveal(), 'http://user:word@proxy.example:3128');
-    assert.deepEqual(completeConfig({ ...defaultConfig(), egressAllow, egressProxy }).egressAllow, egressAllow);
+    assert.deepEqual(completeConfig({ ...readConfig({}), egressAllow, egressProxy }).egressAllow, egressAllow);
   });
 
   it('may be the result of readConfig, with the sources of its settings', () => {

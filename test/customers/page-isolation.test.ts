@@ -327,8 +327,7 @@ function told({ status, headers, text }: PortalReply, asked: string): unknown {
   return { status, headers: without(JSON.stringify(kept)), text: without(text) };
 }
 
-/** The segment before the first parameter of the path; null without one. */
-/** Downloads are the same for everybody. */
+/** The segment before the first parameter of the path; null without one, and for downloads, which are the same for everybody. */
 function kindOf(path: string): string | null {
   if (path.startsWith('/downloads/')) return null;
   return /([^/]+)\/\{/.exec(path)?.[1] ?? null;

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { verifyPassword } from '../../src/access/password.ts';
 import { createTokens } from '../../src/access/tokens.ts';
-import { defaultConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
@@ -15,7 +15,7 @@ import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 
 async function newFolder(t: TestContext): Promise<FolderData> {
-  const data = await openFolder({ ...defaultConfig(), dataDir: unusedFolder(t) }, { exclusive: true });
+  const data = await openFolder({ ...readConfig({}), dataDir: unusedFolder(t) }, { exclusive: true });
   cleanUp(t, () => data.close());
   return data;
 }

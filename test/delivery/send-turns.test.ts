@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createSendTurns, createYieldBudget } from '../../src/delivery/deliver.ts';
 import {
   CALLED_LATELY_MS,
   CALLED_PAUSE_MS,
@@ -8,6 +7,7 @@ import {
   DELIVERY_BYTES_PER_CALLED_TURN,
   DELIVERY_BYTES_PER_TURN,
 } from '../../src/delivery/limits.ts';
+import { createSendTurns, createYieldBudget } from '../../src/delivery/send-turns.ts';
 import { BATCH_BYTES } from '../../src/domain/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';
 import { LARGE_BODY_BYTES } from '../../src/outbound/connections.ts';

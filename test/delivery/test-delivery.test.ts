@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   createTestDelivery,
-  createTestsUnderWay,
+  createTestsInProgress,
   TEST_DELIVERIES_IN_FLIGHT,
 } from '../../src/delivery/test-delivery.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
@@ -22,7 +22,7 @@ describe('test deliveries', () => {
   it('are refused while too many are in progress, with nothing sent, and taken again once one has ended', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
-    const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(2, 1) });
+    const test = createTestDelivery({ ...d, inProgress: createTestsInProgress(2, 1) });
     const [came, open] = [deferred(), deferred()];
     at.answer(async () => {
       if (d.receiver.requests.length === 2) came.resolve();
@@ -46,7 +46,7 @@ describe('test deliveries', () => {
   it('that come to nothing give their place back', async (t) => {
     const d = await openDispatching(t);
     const { webhook } = await d.connect();
-    const test = createTestDelivery({ ...d, underWay: createTestsUnderWay(1, 1) });
+    const test = createTestDelivery({ ...d, inProgress: createTestsInProgress(1, 1) });
     await execute(d, 'ALTER TABLE attempt RENAME TO attempt_away');
     await assert.rejects(test(webhook.id, ACTOR.actor), /no such table|lacks a table/);
     await execute(d, 'ALTER TABLE attempt_away RENAME TO attempt');

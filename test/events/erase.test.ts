@@ -37,7 +37,6 @@ const SECRET = 'Jane-Doe-of-Elm-Street';
 /** Long enough for any erasure here to finish. */
 const PATIENCE_MS = 60_000;
 
-/** The occurrences of a text in the files of a database. */
 /** How often the text is in the files of SQLite; on PostgreSQL in how many rows. */
 async function found({ path, database }: TestStore, text: string): Promise<number> {
   if (onPostgres) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type Config, defaultConfig } from '../../src/config/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { openServingCertificate, type ServedTls } from '../../src/http/serving-certificate.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createLogReader, type LogLine } from '../support/log-reader.ts';
@@ -39,7 +39,7 @@ function opened(config: Config): Opened & { readonly tls: ServedTls | null } {
 
 function configOf(t: TestContext, identity: Identity): Config {
   const folder = temporaryFolder(t);
-  const config = { ...defaultConfig(), tlsCertFile: join(folder, 'cert.pem'), tlsKeyFile: join(folder, 'key.pem') };
+  const config = { ...readConfig({}), tlsCertFile: join(folder, 'cert.pem'), tlsKeyFile: join(folder, 'key.pem') };
   write(config, identity);
   return config;
 }
@@ -53,7 +53,7 @@ describe('the TLS certificate of the service', () => {
   const { server, expired, issue } = makeCertificates();
 
   it('is absent without settings, and nothing is logged', async () => {
-    const { tls, look, lines } = opened(defaultConfig());
+    const { tls, look, lines } = opened(readConfig({}));
     await look(Date.now());
     assert.deepEqual([tls, lines()], [null, []]);
   });
@@ -125,7 +125,7 @@ describe('the TLS certificate of the service', () => {
   }
 
   it('is not reloaded if none is set, which is logged', () => {
-    const { renew, served, lines } = opened(defaultConfig());
+    const { renew, served, lines } = opened(readConfig({}));
     renew();
     assert.deepEqual(served, []);
     assert.match(lines()[0]?.msg ?? '', /^there is no certificate to reload/);

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
 import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit/audit-pages.ts';
-import { browserName, isPlainLoopback, isTrustworthy, originOf } from '../../src/portal/frame/browser.ts';
+import { browserName, isPlainLoopback, isTrustworthy, requestOrigin } from '../../src/portal/frame/browser.ts';
 import { ownPath } from '../../src/portal/frame/call.ts';
 import {
   clearCookie,
@@ -176,9 +176,9 @@ describe('a browser', () => {
       [asked({ host: '127.0.0.1.evil.example' }), null, false],
     ];
     for (const [request, publicUrl, isSecure] of table) assert.equal(isTrustworthy(request, publicUrl), isSecure);
-    assert.equal(originOf(asked({ host: 'a:1' })), 'http://a:1');
-    assert.equal(originOf(asked({ host: 'a:1' }, tls)), 'https://a:1');
-    assert.equal(originOf(asked({ host: 'a:1', origin: 'https://b' })), 'https://b');
+    assert.equal(requestOrigin(asked({ host: 'a:1' })), 'http://a:1');
+    assert.equal(requestOrigin(asked({ host: 'a:1' }, tls)), 'https://a:1');
+    assert.equal(requestOrigin(asked({ host: 'a:1', origin: 'https://b' })), 'https://b');
   });
 
   it('gets cookies without protection only if it came over plain HTTP to a loopback address, without a proxy', () => {

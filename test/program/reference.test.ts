@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createSallyport } from 'sallyport';
-import { defaultConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { SETTING_NAMES, SETTINGS } from '../../src/config/names.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
@@ -31,7 +31,7 @@ describe('embedding.md', () => {
     const rows = tableOf(page, 'option');
     assert.deepEqual(rows.flatMap(([name]) => namesIn(name)).sort(), [...SETTING_NAMES, 'log'].sort());
     const settings = new Map(tableOf(read('docs/configuration.md'), 'variable').map(([name, value]) => [name, value]));
-    const defaults = defaultConfig();
+    const defaults = readConfig({});
     for (const [option, value, fallback] of rows) {
       const name = SETTING_NAMES.find((setting) => option === `\`${setting}\``);
       if (name === undefined) continue;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import type { TestContext } from 'node:test';
-import { type Config, defaultConfig } from '../../src/config/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { DataFolderError } from '../../src/data/data.ts';
 import { type FolderData, openFolder } from '../../src/data/data-folder.ts';
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
@@ -11,7 +11,7 @@ import { unusedFolder } from './command.ts';
 import './password-cost.ts';
 
 export function configOf(dataDir: string, more: Partial<Config> = {}): Config {
-  return { ...defaultConfig(), dataDir, ...more };
+  return { ...readConfig({}), dataDir, ...more };
 }
 
 /** Opens the folder as the server does (`exclusive`) or as a command next to the server does. It is closed when the test ends. */

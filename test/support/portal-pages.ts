@@ -1,5 +1,5 @@
 /** Every registered page of the portal, so that tests include pages that are added later. */
-import { defaultConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { apiRoutes } from '../../src/http/api-routes.ts';
 import type { Route } from '../../src/http/route.ts';
 import type { PageRoute, PortalDependencies } from '../../src/portal/frame/page.ts';
@@ -66,7 +66,7 @@ const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   testDelivery: NOTHING,
   testOauth: NOTHING,
   throttle: NOTHING,
-  config: defaultConfig(),
+  config: readConfig({}),
   publicUrl: () => null,
   egressAddresses: [],
 };

@@ -16,7 +16,7 @@ import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { LogLevel } from '../../src/kernel/log.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { openSallyport, type Sallyport } from '../../src/open.ts';
-import type { Database, Parameters } from '../../src/store/port/database.ts';
+import type { Database, SqlParameters } from '../../src/store/port/database.ts';
 import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
@@ -133,7 +133,7 @@ export async function changeBeside(
   t: TestContext,
   service: Pick<Service, 'dataDir'>,
   sql: string,
-  params: Parameters = {},
+  params: SqlParameters = {},
 ): Promise<void> {
   await (await openBeside(t, service)).commit([{ sql, params }]);
 }

@@ -119,7 +119,7 @@ async function runImport(invocation: Invocation, plan: Plan, composed: Composed)
     await print(rows, applied);
     return rows.some(({ result }) => result === 'refused') && !skipRefused ? 1 : 0;
   } catch (error) {
-    // Another run goes on from here.
+    // Another run continues from here.
     if (done.length > 0) await print(done, true);
     throw error;
   }

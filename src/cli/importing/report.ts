@@ -6,7 +6,7 @@ import { escapeControls, tableText } from '../output.ts';
 const WIDTH = 100;
 const INDENT = '  ';
 
-export type RowCounts = {
+type RowCounts = {
   readonly made: number;
   readonly there: number;
   readonly refused: number;

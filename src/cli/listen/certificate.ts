@@ -12,7 +12,7 @@ import { type Identity, makeCertificate } from './self-signed.ts';
 const LISTEN_CERTIFICATE_DAYS = 365;
 
 /** `certificateFile`: for SALLYPORT_CA_FILE of the sender. */
-export type KeptIdentity = Identity & { readonly certificateFile: string };
+type KeptIdentity = Identity & { readonly certificateFile: string };
 
 const DAY_MS = 86_400_000;
 

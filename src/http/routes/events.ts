@@ -57,36 +57,43 @@ const auditView = z
   .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
 
 export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route<'both'>[] {
+  return [publishRoute(publish), ...deliveryRoutes(deliveries), ...auditRoutes(audit)];
+}
+
+function publishRoute(publish: Dependencies['services']['publish']): Route<'both'> {
+  return {
+    for: 'both',
+    method: 'POST',
+    path: `${EDGE}/events`,
+    access: 'guarded',
+    tag: 'events',
+    operationId: 'publishEvents',
+    summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
+    body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
+    replies: {
+      202: { description: 'Accepted', schema: acceptedView },
+      409: { description: 'An idempotency key was used for other content; none of the events is kept' },
+      429: {
+        description:
+          'The events exceed what a customer may get each second, or too many large requests of a ' +
+          'customer are in progress; none of them is kept',
+      },
+    },
+    respond: async (call) => {
+      const caller = requireCaller(call);
+      const body = call.body as Buffer;
+      const events = await slices(caller.customerId, readingEvents(body), body.length);
+      return { status: 202, body: await publish(events, actingOf(caller)) };
+    },
+  };
+}
+
+function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Route<'both'>[] {
   const showDelivery = async (id: string): Promise<object> => {
     const { delivery, attempts } = await deliveries.get(id);
     return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
   };
   return [
-    {
-      for: 'both',
-      method: 'POST',
-      path: `${EDGE}/events`,
-      access: 'guarded',
-      tag: 'events',
-      operationId: 'publishEvents',
-      summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
-      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
-      replies: {
-        202: { description: 'Accepted', schema: acceptedView },
-        409: { description: 'An idempotency key was used for other content; none of the events is kept' },
-        429: {
-          description:
-            'The events exceed what a customer may get each second, or too many large requests of a ' +
-            'customer are in progress; none of them is kept',
-        },
-      },
-      respond: async (call) => {
-        const caller = requireCaller(call);
-        const body = call.body as Buffer;
-        const events = await slices(caller.customerId, readingEvents(body), body.length);
-        return { status: 202, body: await publish(events, actingOf(caller)) };
-      },
-    },
     {
       for: 'both',
       method: 'GET',
@@ -138,6 +145,11 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         return okReply(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
+  ];
+}
+
+function auditRoutes(audit: Dependencies['store']['audit']): Route<'both'>[] {
+  return [
     {
       for: 'both',
       method: 'GET',

@@ -108,13 +108,13 @@ export function healthRoutes({
 function sharedFor<Answer>(ms: number, stopwatch: () => number, ask: () => Promise<Answer>): () => Promise<Answer> {
   let askedAt = Number.NEGATIVE_INFINITY;
   let answer: Promise<Answer> | null = null;
-  let isUnderWay = false;
+  let isInProgress = false;
   return () => {
-    if (answer !== null && (isUnderWay || stopwatch() - askedAt < ms)) return answer;
+    if (answer !== null && (isInProgress || stopwatch() - askedAt < ms)) return answer;
     askedAt = stopwatch();
-    isUnderWay = true;
+    isInProgress = true;
     answer = ask().finally(() => {
-      isUnderWay = false;
+      isInProgress = false;
     });
     return answer;
   };

@@ -57,98 +57,106 @@ const eventView = z
   })
   .meta({ id: 'Event', description: 'An event with its data as it was published.' });
 
-export function recordRoutes({ readRecords, readEvent, webhooks, gate, stopping }: Dependencies): Route<'both'>[] {
-  return [
-    {
-      for: 'both',
-      method: 'GET',
-      path: `${EDGE}/webhooks/{id}/records`,
-      access: 'guarded',
-      tag: 'webhooks',
-      operationId: 'readWebhookRecords',
-      summary: 'Read records in order, delivered or not',
-      description:
-        'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
-        'of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a ' +
-        'delivery is.',
-      query: {
-        after: {
-          schema: offset,
-          description:
-            'The offset of the last record that you have. Default: -1; in mode `pull`, the last acknowledged one.',
-        },
-        limit: {
-          schema: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),
-          description: 'How many records at most.',
-        },
-        wait: {
-          schema: z.int().min(0).max(RECORDS_WAIT_MAX_SECONDS).default(0),
-          description: 'How many seconds to wait for the next record if there is none.',
-        },
+export function recordRoutes(dependencies: Dependencies): Route<'both'>[] {
+  return [recordsRoute(dependencies), eventRoute(dependencies), acknowledgeRoute(dependencies)];
+}
+
+function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'both'> {
+  return {
+    for: 'both',
+    method: 'GET',
+    path: `${EDGE}/webhooks/{id}/records`,
+    access: 'guarded',
+    tag: 'webhooks',
+    operationId: 'readWebhookRecords',
+    summary: 'Read records in order, delivered or not',
+    description:
+      'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
+      'of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a ' +
+      'delivery is.',
+    query: {
+      after: {
+        schema: offset,
+        description:
+          'The offset of the last record that you have. Default: -1; in mode `pull`, the last acknowledged one.',
       },
-      replies: {
-        200: { description: 'The records', schema: recordsView, mayBeEncrypted: true },
-        409: {
-          description:
-            'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
-        },
-        429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
-        503: { description: 'Too many reads wait; see `Retry-After`' },
+      limit: {
+        schema: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),
+        description: 'How many records at most.',
       },
-      respond: async (call) => {
-        const after = readInteger(call.query, 'after', -1, Number.MAX_SAFE_INTEGER, null);
-        const limit = readInteger(call.query, 'limit', 1, RECORDS_MAX, RECORDS_DEFAULT);
-        const waitMs = readInteger(call.query, 'wait', 0, RECORDS_WAIT_MAX_SECONDS, 0) * 1000;
-        const signal = AbortSignal.any([call.signal, stopping]);
-        const { request, method } = call;
-        // A token that was revoked during the wait reads nothing.
-        const maySee = async (): Promise<void> => {
-          const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
-          gate.authorize(caller, method, `${EDGE}/webhooks/${idInPath(call)}/records`.slice(1).split('/'));
-        };
-        const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
-        return recordsReply({ bytes, headers });
+      wait: {
+        schema: z.int().min(0).max(RECORDS_WAIT_MAX_SECONDS).default(0),
+        description: 'How many seconds to wait for the next record if there is none.',
       },
     },
-    {
-      for: 'both',
-      method: 'GET',
-      path: `${EDGE}/events/{id}`,
-      access: 'guarded',
-      tag: 'events',
-      operationId: 'readEvent',
-      summary: 'Read an event that one of your webhooks gets',
-      description:
-        'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
-        'delivery is.',
-      query: {
-        webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
+    replies: {
+      200: { description: 'The records', schema: recordsView, mayBeEncrypted: true },
+      409: {
+        description:
+          'They must be encrypted, and there is no key or it has expired; or the webhook is in mode `pull` and stopped',
       },
-      replies: {
-        200: { description: 'The event', schema: eventView, mayBeEncrypted: true },
-        404: { description: 'No webhook of yours gets such an event, or its data was erased' },
-        409: { description: 'It must be encrypted, and there is no key or it has expired' },
-        429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
-        503: { description: 'Too many reads wait; see `Retry-After`' },
-      },
-      respond: async (call) => recordsReply(await readEvent(idInPath(call), call.query.get('webhookId'))),
+      429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
+      503: { description: 'Too many reads wait; see `Retry-After`' },
     },
-    actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
-      for: 'both',
-      operationId: 'acknowledgeWebhookRecords',
-      description:
-        'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
-      body: jsonBody(acknowledgeInput),
-      replies: {
-        200: { description: 'How far the records are acknowledged', schema: acknowledgedView },
-        409: { description: 'It goes backwards, or the webhook is stopped or in mode `push`' },
-      },
-      respond: async (call, id) => {
-        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return okReply(await webhooks.acknowledge(id, validate(acknowledgeInput, call.body)));
-      },
-    }),
-  ];
+    respond: async (call) => {
+      const after = readInteger(call.query, 'after', -1, Number.MAX_SAFE_INTEGER, null);
+      const limit = readInteger(call.query, 'limit', 1, RECORDS_MAX, RECORDS_DEFAULT);
+      const waitMs = readInteger(call.query, 'wait', 0, RECORDS_WAIT_MAX_SECONDS, 0) * 1000;
+      const signal = AbortSignal.any([call.signal, stopping]);
+      const { request, method } = call;
+      // A token that was revoked during the wait reads nothing.
+      const maySee = async (): Promise<void> => {
+        const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+        gate.authorize(caller, method, `${EDGE}/webhooks/${idInPath(call)}/records`.slice(1).split('/'));
+      };
+      const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
+      return recordsReply({ bytes, headers });
+    },
+  };
+}
+
+function eventRoute({ readEvent }: Dependencies): Route<'both'> {
+  return {
+    for: 'both',
+    method: 'GET',
+    path: `${EDGE}/events/{id}`,
+    access: 'guarded',
+    tag: 'events',
+    operationId: 'readEvent',
+    summary: 'Read an event that one of your webhooks gets',
+    description:
+      'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
+      'delivery is.',
+    query: {
+      webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
+    },
+    replies: {
+      200: { description: 'The event', schema: eventView, mayBeEncrypted: true },
+      404: { description: 'No webhook of yours gets such an event, or its data was erased' },
+      409: { description: 'It must be encrypted, and there is no key or it has expired' },
+      429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
+      503: { description: 'Too many reads wait; see `Retry-After`' },
+    },
+    respond: async (call) => recordsReply(await readEvent(idInPath(call), call.query.get('webhookId'))),
+  };
+}
+
+function acknowledgeRoute({ webhooks }: Dependencies): Route<'both'> {
+  return actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
+    for: 'both',
+    operationId: 'acknowledgeWebhookRecords',
+    description:
+      'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
+    body: jsonBody(acknowledgeInput),
+    replies: {
+      200: { description: 'How far the records are acknowledged', schema: acknowledgedView },
+      409: { description: 'It goes backwards, or the webhook is stopped or in mode `push`' },
+    },
+    respond: async (call, id) => {
+      requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+      return okReply(await webhooks.acknowledge(id, validate(acknowledgeInput, call.body)));
+    },
+  });
 }
 
 function recordsReply({ bytes, headers }: RecordsBody): Reply {

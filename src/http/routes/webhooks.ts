@@ -68,15 +68,35 @@ export function eventTypeChangeRoutes({
   });
 }
 
-export function webhookRoutes({
-  services: { endpoints, keys, eventTypes, webhooks, previewSignature },
-  clock,
-  testDelivery,
-  once,
-}: Dependencies): Route<'both'>[] {
-  const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
+export function webhookRoutes(dependencies: Dependencies): Route<'both'>[] {
+  const { services, clock, once } = dependencies;
   const showKey = (key: PgpKey) => viewKey(key, clock());
-  const noBody = jsonBody(emptyInput, { optional: true });
+  return [
+    ...endpointRoutes(dependencies),
+    ...rotationRoutes(dependencies),
+    ...resourceRoutes({
+      for: 'both',
+      path: 'keys',
+      noun: 'key',
+      reader: keyReader,
+      view: keyView,
+      administration: services.keys,
+      show: showKey,
+      showMade: (key) => ({ shown: showKey(key) }),
+      once,
+    }),
+    ...readRoutes({ ...EVENT_TYPE, for: 'both', administration: services.eventTypes }),
+    ...webhookResourceRoutes(dependencies),
+    ...previewRoutes(dependencies),
+    replayRoute(services.webhooks),
+    ...keyOrderRoutes(services.webhooks),
+  ];
+}
+
+const noBody = jsonBody(emptyInput, { optional: true });
+
+function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
+  const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return [
     ...resourceRoutes({
       for: 'both',
@@ -106,6 +126,13 @@ export function webhookRoutes({
         return changed({ shown: showEndpoint(await endpoints.verify(id, acting)) });
       },
     }),
+  ];
+}
+
+/** Replaces the credentials of an endpoint. */
+function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
+  const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
+  return [
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
       for: 'both',
       operationId: 'rotateEndpointSecret',
@@ -147,18 +174,12 @@ export function webhookRoutes({
             endpoints.rotateAuthentication(id, validate(rotateAuthenticationInput, call.body), acting, beside),
         ),
     }),
-    ...resourceRoutes({
-      for: 'both',
-      path: 'keys',
-      noun: 'key',
-      reader: keyReader,
-      view: keyView,
-      administration: keys,
-      show: showKey,
-      showMade: (key) => ({ shown: showKey(key) }),
-      once,
-    }),
-    ...readRoutes({ ...EVENT_TYPE, for: 'both', administration: eventTypes }),
+  ];
+}
+
+/** Webhooks as a resource, with their start and stop. */
+function webhookResourceRoutes({ services: { webhooks }, once }: Dependencies): Route<'both'>[] {
+  return [
     ...resourceRoutes({
       for: 'both',
       path: 'webhooks',
@@ -183,6 +204,12 @@ export function webhookRoutes({
         },
       }),
     ),
+  ];
+}
+
+/** Tries a webhook out. Nothing of it changes. */
+function previewRoutes({ services: { webhooks, previewSignature }, testDelivery }: Dependencies): Route<'both'>[] {
+  return [
     actionRoute('webhooks', 'test', 'Send a `webhook.test` record or a sample now and answer with the attempt', {
       for: 'both',
       operationId: 'testWebhook',
@@ -225,16 +252,18 @@ export function webhookRoutes({
         return okReply(await previewSignature(id, validate(signaturePreviewInput, call.body)));
       },
     }),
-    actionRoute('webhooks', 'replay', 'Send records again', {
-      for: 'both',
-      operationId: 'replayWebhook',
-      body: jsonBody(replayInput, { optional: true }),
-      replies: { 200: { description: 'How many records are due again', schema: replayedView } },
-      respond: async (call, id, acting) => {
-        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return okReply(await webhooks.replay(id, validate(replayInput, call.body), acting));
-      },
-    }),
-    ...keyOrderRoutes(webhooks),
   ];
+}
+
+function replayRoute(webhooks: Dependencies['services']['webhooks']): Route<'both'> {
+  return actionRoute('webhooks', 'replay', 'Send records again', {
+    for: 'both',
+    operationId: 'replayWebhook',
+    body: jsonBody(replayInput, { optional: true }),
+    replies: { 200: { description: 'How many records are due again', schema: replayedView } },
+    respond: async (call, id, acting) => {
+      requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+      return okReply(await webhooks.replay(id, validate(replayInput, call.body), acting));
+    },
+  });
 }

@@ -6,7 +6,7 @@ import { refuseBlocked } from '../../domain/throttle.ts';
 import type { Passkey, Session, User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { browserName, originOf } from '../frame/browser.ts';
+import { browserName, requestOrigin } from '../frame/browser.ts';
 import { ownPath, type PageCall, redirectTo, type View } from '../frame/call.ts';
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from '../frame/cookies.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -26,7 +26,7 @@ const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
 export function accountPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services } = dependencies;
   const { sessions, passkeys } = services;
-  const placeOf = ({ request, visitor }: PageCall) => ({ origin: originOf(request), visitor });
+  const placeOf = ({ request, visitor }: PageCall) => ({ origin: requestOrigin(request), visitor });
   const confirm = throttledConfirm(dependencies);
   const show = async (call: PageCall, forms: Partial<AccountForms> = {}): Promise<View> =>
     accountView(

@@ -16,7 +16,7 @@ import { type Body, type FieldTable, type FormField, number, oneOf, text } from 
 import type { FormLayout } from '../record/record-pages.ts';
 import { userSuggestions } from '../users/user-suggestions.ts';
 
-export type ApplicationChoices = {
+type ApplicationChoices = {
   readonly users: readonly User[];
   readonly products: readonly ApiProduct[];
   /** Where the users are suggested; null in a customer's portal, where applications act as one service account. */

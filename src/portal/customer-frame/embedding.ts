@@ -4,6 +4,7 @@ import { accentStyle, accentVersion } from '../../domain/portal-theme.ts';
 import type { Route } from '../../http/route.ts';
 import { readAsset } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { assetRoute } from '../frame/asset-routes.ts';
 import { ACCENT_STYLES } from '../parts/brand.ts';
 
 /** Never changes: a script that pages load with an integrity hash only changes together with its path. */
@@ -14,9 +15,9 @@ export function embedIntegrity(): string {
   return `sha384-${createHash('sha384').update(readAsset('portal/embed.js')).digest('base64')}`;
 }
 
-/** For pages of every origin: it holds no secret, and an integrity check takes CORS. */
+/** For pages of every origin: it holds no secret, and an integrity check requires CORS. */
 export function embedRoute(): Route {
-  return asset(EMBED_PATH, async () => ({
+  return assetRoute(EMBED_PATH, async () => ({
     status: 200,
     headers: {
       'Content-Type': 'text/javascript;charset=UTF-8',
@@ -30,7 +31,7 @@ export function embedRoute(): Route {
 
 /** The path holds the colour and the hash of the stylesheet, so every instance serves every version that a page names. */
 export function accentRoute(): Route {
-  return asset(`${ACCENT_STYLES}/{version}`, async ({ params }) => {
+  return assetRoute(`${ACCENT_STYLES}/{version}`, async ({ params }) => {
     const [, version, colour] = /^(([0-9a-f]{6})-[0-9a-f]{16})\.css$/.exec(params.version ?? '') ?? [];
     const accent = `#${colour}`;
     if (version === undefined || accentVersion(accent) !== version)
@@ -45,18 +46,4 @@ export function accentRoute(): Route {
       body: Buffer.from(accentStyle(accent)),
     };
   });
-}
-
-function asset(path: string, respond: Route['respond']): Route {
-  return {
-    for: 'anyone',
-    method: 'GET',
-    path,
-    access: 'open',
-    tag: 'portal',
-    summary: path,
-    freeQuery: true,
-    replies: {},
-    respond,
-  };
 }

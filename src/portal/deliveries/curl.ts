@@ -1,7 +1,7 @@
 /** The request of an attempt as a `curl` command. Secrets are shell variables, which the reader sets. */
 
 /** `body`: null if it is encrypted, compressed, erased or long: the command then names a file. */
-export type CurlRequest = {
+type CurlRequest = {
   readonly url: string;
   /** As stored: each secret is `[secret]`. */
   readonly headers: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ import { newForm } from '../parts/fields.ts';
 import { type OwnerFilter, ownerFilter } from '../record/owner.ts';
 import { shownWebhook, webhookField, webhookNamed } from '../webhooks/webhook-choice.ts';
 
-export type DeliveryScope = {
+type DeliveryScope = {
   readonly owner: OwnerFilter;
   /** Null without the filter by webhook. */
   readonly webhook: Webhook | null;
@@ -56,7 +56,7 @@ export async function readScope(
 }
 
 /** A customer's portal has no filter by customer. */
-export type ScopeFields = readonly [webhook: Html, ...customer: Html[]];
+type ScopeFields = readonly [webhook: Html, ...customer: Html[]];
 
 /** The fields of both filters. */
 export async function scopeFields(store: Store, { owner, webhook, unknown }: DeliveryScope): Promise<ScopeFields> {

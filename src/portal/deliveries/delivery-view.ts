@@ -19,17 +19,17 @@ import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { searchHref } from './search-line.ts';
 
 /** On a page of its own, or beside the list. */
-export type Place = 'page' | 'panel';
+type ViewPlace = 'page' | 'panel';
 
 /** A delivery that follows what happens to it. */
-export function liveStory(call: PageCall, story: Story, place: Place): Html {
+export function liveStory(call: PageCall, story: Story, place: ViewPlace): Html {
   const stream = `${PATH}/${story.delivery.id}/live${place === 'panel' ? '?panel=1' : ''}`;
   const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
   return html`<div id="delivery" class="page-part"${live}>${storyView(call, story, place)}</div>`;
 }
 
 /** The whole of a delivery. */
-export function storyView(call: PageCall, story: Story, place: Place): Html {
+export function storyView(call: PageCall, story: Story, place: ViewPlace): Html {
   const { delivery, attempts, content, webhook, endpoint } = story;
   const url = endpoint?.url ?? null;
   const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);

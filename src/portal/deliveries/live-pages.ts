@@ -90,12 +90,12 @@ function readOutcome(query: URLSearchParams): AttemptOutcome | null {
 }
 
 /** In the operator's portal the name ends with that of the customer. */
-export type TailWebhook = { readonly id: string; readonly name: string };
+type TailWebhook = { readonly id: string; readonly name: string };
 
 /** The webhook of the attempt; null if it was deleted. */
 type WebhookOf = (attempt: AttemptRecord) => TailWebhook | null;
 
-export type Tail = {
+type Tail = {
   /** Newest first. */
   readonly attempts: readonly AttemptRecord[];
   readonly webhookOf: WebhookOf;
@@ -138,7 +138,7 @@ export function attemptList(
 }
 
 /** The attempts that a live list shows. */
-export type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
+type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
 
 /** The stream of a live list: groups of rows, newest first, a few a second at most. */
 export async function* tailEvents(

@@ -19,7 +19,7 @@ import {
 const SUGGESTED = 50;
 const PERIODS_SUGGESTED = ['1h', '24h', '7d'];
 
-export type SearchLine = {
+type SearchLine = {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly terms: readonly SearchTerm[];

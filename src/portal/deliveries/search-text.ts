@@ -23,7 +23,7 @@ export type SearchTerm = { readonly field: SearchField; readonly value: string }
 /** `word`: as typed. `suggestion`: the whole text with the word that was probably meant. */
 export type SearchProblem = { readonly text: string; readonly word: string; readonly suggestion: string | null };
 
-export type ParsedSearch = { readonly terms: readonly SearchTerm[]; readonly problems: readonly SearchProblem[] };
+type ParsedSearch = { readonly terms: readonly SearchTerm[]; readonly problems: readonly SearchProblem[] };
 
 export const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 

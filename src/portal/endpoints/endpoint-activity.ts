@@ -22,7 +22,7 @@ export type EndpointActivity = LastOutcomes & {
 };
 
 /** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
-export async function readActivity(
+export async function readEndpointActivity(
   { store, figures: kept, clock }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>,
   endpointIds: readonly string[],
 ): Promise<(endpointId: string) => EndpointActivity> {

@@ -23,7 +23,7 @@ import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { withoutCode } from './challenge-section.ts';
-import { type EndpointActivity, lastDelivery, lastError, readActivity } from './endpoint-activity.ts';
+import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } from './endpoint-activity.ts';
 import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
@@ -140,7 +140,10 @@ function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[]
       return liveContent(feed, null, call.signal, async () => {
         const now = clock();
         const endpoint = await endpoints.get(id);
-        const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
+        const [uses, activityOf] = await Promise.all([
+          usesOf(dependencies, id),
+          readEndpointActivity(dependencies, [id]),
+        ]);
         const activity = activityOf(id);
         const hub = await readHub(dependencies, call.query, activity.webhooks);
         const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity, hub]);
@@ -218,7 +221,7 @@ async function viewOf(
   tested: OauthTest | null,
 ): Promise<View> {
   const { id } = endpoint;
-  const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readActivity(dependencies, [id])]);
+  const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readEndpointActivity(dependencies, [id])]);
   const activity = activityOf(id);
   const hub = await readHub(dependencies, call.query, activity.webhooks);
   return endpointView(call, endpoint, uses, activity, tested, hub);
@@ -250,7 +253,7 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
     const ids = items.map(({ id }) => id);
     const [uses, activityOf, ownerIn] = await Promise.all([
       store.uses.ofEndpoints(ids),
-      readActivity(dependencies, ids),
+      readEndpointActivity(dependencies, ids),
       ownerNames(store, items),
     ]);
     const isFiltered = text !== null || cursor !== null || owner.isFiltered;

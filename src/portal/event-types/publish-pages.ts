@@ -6,7 +6,7 @@ import { eventText } from '../../events/publish.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
 import { refuseField } from '../../kernel/refusal.ts';
-import type { Owner } from '../../store/port/customers.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -86,7 +86,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
 }
 
 /** The customer that a text names. Null for none. */
-async function customerNamed(store: Store, text: string | null): Promise<Owner | null> {
+async function customerNamed(store: Store, text: string | null): Promise<OwnerName | null> {
   const owner = text === null ? null : await ownerNamed(store, text);
   return owner?.id === OPERATOR ? null : owner;
 }

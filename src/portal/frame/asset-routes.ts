@@ -58,13 +58,13 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
   chartScript: { name: 'chart.js', type: 'text/javascript', parts: ['uplot.licence', 'uplot.js', 'portal/chart.js'] },
 };
 
-export type Assets = { readonly urls: AssetUrls; readonly routes: readonly Route[] };
+type Assets = { readonly urls: AssetUrls; readonly routes: readonly Route[] };
 
 export function createAssets(): Assets {
   const made = Object.entries(BUNDLES).map(([key, bundle]) => {
     const text = bundle.parts.map(partText).join('\n');
     const path = `/assets/${hash('sha256', text).slice(0, 16)}/${bundle.name}`;
-    return { key, path, route: assetRoute(path, bundle, text) };
+    return { key, path, route: bundleRoute(path, bundle, text) };
   });
   return {
     urls: Object.fromEntries(made.map(({ key, path }) => [key, path])) as AssetUrls,
@@ -78,8 +78,23 @@ function partText(name: AssetName): string {
   return name.endsWith('.licence') ? `/*!\n${text.trim()}\n*/` : text;
 }
 
-function assetRoute(path: string, { type }: Bundle, text: string): Route {
+function bundleRoute(path: string, { type }: Bundle, text: string): Route {
   const packed = createPacking(text);
+  return assetRoute(path, async ({ request }) => {
+    const { coding, bytes } = await packed(request);
+    const headers = {
+      'Content-Type': `${type};charset=UTF-8`,
+      'Cache-Control': 'public, max-age=31536000, immutable',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      Vary: 'Accept-Encoding',
+      ...(coding !== null && { 'Content-Encoding': coding }),
+    };
+    return { status: 200, headers, body: bytes };
+  });
+}
+
+/** A file that pages of everybody load. */
+export function assetRoute(path: string, respond: Route['respond']): Route {
   return {
     for: 'anyone',
     method: 'GET',
@@ -89,17 +104,7 @@ function assetRoute(path: string, { type }: Bundle, text: string): Route {
     summary: path,
     freeQuery: true,
     replies: {},
-    respond: async ({ request }) => {
-      const { coding, bytes } = await packed(request);
-      const headers = {
-        'Content-Type': `${type};charset=UTF-8`,
-        'Cache-Control': 'public, max-age=31536000, immutable',
-        'Cross-Origin-Resource-Policy': 'same-origin',
-        Vary: 'Accept-Encoding',
-        ...(coding !== null && { 'Content-Encoding': coding }),
-      };
-      return { status: 200, headers, body: bytes };
-    },
+    respond,
   };
 }
 

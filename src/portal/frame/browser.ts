@@ -34,7 +34,7 @@ export function isPlainLoopback({ socket, headers }: IncomingMessage, publicUrl:
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 /** The origin of the page in the browser: the `Origin` of a form, or else what the connection and the host tell. */
-export function originOf({ socket, headers }: IncomingMessage): string {
+export function requestOrigin({ socket, headers }: IncomingMessage): string {
   return headers.origin ?? `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host}`;
 }
 

@@ -96,7 +96,7 @@ function partitioned(cookie: string): string {
 }
 
 /** `link`: with a portal link, which cannot be opened again; `user`: as one of the customer's own users. */
-export type CustomerVisit = { readonly by: 'link' | 'user'; readonly customerId: string };
+type CustomerVisit = { readonly by: 'link' | 'user'; readonly customerId: string };
 
 export function setCustomerVisit({ by, customerId }: CustomerVisit): string {
   return `${PREFIX}${CUSTOMER_COOKIE}=${by}.${customerId}; Max-Age=${THEME_SECONDS}; ${ATTRIBUTES}`;

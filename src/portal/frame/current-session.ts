@@ -9,7 +9,7 @@ import type { Opener } from './call.ts';
 import type { ReadCookie } from './cookie-values.ts';
 import { type Cookies, SESSION_COOKIE, VISITED_COOKIE } from './cookies.ts';
 
-export type CurrentSession = {
+type CurrentSession = {
   /** In the cookie of the session. */
   readonly token: string;
   readonly session: SignedIn;

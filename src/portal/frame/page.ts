@@ -39,8 +39,8 @@ import { createReplies } from './replies.ts';
 import {
   type Circumstances,
   openCallOf,
+  type PageContext,
   pageCallOf,
-  type RequestContext,
   requestContextOf,
   signInFirst,
   VISITOR_COOKIE_VALUE,
@@ -137,9 +137,9 @@ type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'is
 
 type Recognition = {
   /** The context of a request. Reads the session. */
-  recognise(request: IncomingMessage, place: Place): Promise<RequestContext>;
+  recognise(request: IncomingMessage, place: Place): Promise<PageContext>;
   /** The context of a request that was recognised before, so that a later refusal gets the same layout. */
-  recognised(request: IncomingMessage): RequestContext | undefined;
+  recognised(request: IncomingMessage): PageContext | undefined;
 };
 
 function createRecognition({
@@ -150,9 +150,9 @@ function createRecognition({
   frameAncestors,
   theme,
 }: Dependencies): Recognition {
-  const contexts = new WeakMap<IncomingMessage, RequestContext>();
+  const contexts = new WeakMap<IncomingMessage, PageContext>();
 
-  const recognise = async (request: IncomingMessage, place: Place): Promise<RequestContext> => {
+  const recognise = async (request: IncomingMessage, place: Place): Promise<PageContext> => {
     const cookieOf = cookies.of(request);
     const found = await sessionOf.read(request, place.isBackground === true);
     const current = place.isFramable !== true && found?.session.customerId === customerId ? found : null;
@@ -219,7 +219,7 @@ function createRoutes(dependencies: Dependencies): Routes {
   const replyOf = async <C extends OpenCall>(
     { respond, invalid }: PageDefinition<C>,
     call: C,
-    context: RequestContext,
+    context: PageContext,
   ): Promise<Reply> => {
     try {
       return await answer(await respond(call), call.request, context, 200);
@@ -282,7 +282,7 @@ const refuseStream: NonNullable<Route['refuse']> = ({ status, code, headers }) =
 });
 
 /** Throws unless the form was made for this browser. */
-function checkForm({ request, form }: OpenCall, { isNew, cookie }: RequestContext, publicHost: string | null): void {
+function checkForm({ request, form }: OpenCall, { isNew, cookie }: PageContext, publicHost: string | null): void {
   if (isNew) throw new PageRefusal('no cookie', 'the browser did not send the session cookie');
   const problem = forgeryProblem(request, form.get(FORGERY_FIELD), cookie, publicHost);
   if (problem !== null) throw new PageRefusal('form', problem);

@@ -13,13 +13,13 @@ import {
 } from './cookies.ts';
 import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
-import type { RequestContext } from './request-context.ts';
+import type { PageContext } from './request-context.ts';
 
 export type Replies = {
   /** The reply to a result. `status` is that of a page that names none. Compressed if the browser accepts it. */
-  answer(result: PageResult, request: IncomingMessage, context: RequestContext, status: number): Promise<Reply>;
-  redirect(to: Redirect, request: IncomingMessage, context: RequestContext): Reply;
-  show(view: View, request: IncomingMessage, context: RequestContext, status: number): Reply;
+  answer(result: PageResult, request: IncomingMessage, context: PageContext, status: number): Promise<Reply>;
+  redirect(to: Redirect, request: IncomingMessage, context: PageContext): Reply;
+  show(view: View, request: IncomingMessage, context: PageContext, status: number): Reply;
 };
 
 type Dependencies = { readonly customerId: string | null; readonly layout: Layout; readonly cookies: Cookies };
@@ -28,7 +28,7 @@ export function createReplies({ customerId, layout, cookies }: Dependencies): Re
   const answer = async (
     result: PageResult,
     request: IncomingMessage,
-    context: RequestContext,
+    context: PageContext,
     status: number,
   ): Promise<Reply> => {
     if ('reply' in result) return result.reply;
@@ -37,17 +37,14 @@ export function createReplies({ customerId, layout, cookies }: Dependencies): Re
   };
 
   /** Cookies of a portal in a frame are kept apart for the page around it. */
-  const placedHeader = (
-    set: readonly string[],
-    request: IncomingMessage,
-    { frameAncestors: around }: RequestContext,
-  ) => (set.length === 0 ? {} : { 'Set-Cookie': cookies.placed(set, request, around.length > 0) });
+  const placedHeader = (set: readonly string[], request: IncomingMessage, { frameAncestors: around }: PageContext) =>
+    set.length === 0 ? {} : { 'Set-Cookie': cookies.placed(set, request, around.length > 0) };
 
   /** The page's script cannot follow a redirect to another page, so a header tells it to. */
   const redirect = (
     { redirect: to, flash, cookies: more = [] }: Redirect,
     request: IncomingMessage,
-    context: RequestContext,
+    context: PageContext,
   ): Reply => {
     const { cookie, isPartial } = context;
     // Escapes characters that an id in the path may contain.
@@ -60,7 +57,7 @@ export function createReplies({ customerId, layout, cookies }: Dependencies): Re
       : { status: 303, headers: { ...headers, Location: path }, body: '' };
   };
 
-  const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
+  const show = (view: View, request: IncomingMessage, context: PageContext, status: number): Reply => {
     const common = pageHeaders(request, context.openings);
     if (context.isPartial && view.partial !== undefined) {
       return { status: view.status ?? status, headers: common, body: view.partial.markup };

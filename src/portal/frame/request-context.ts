@@ -14,7 +14,7 @@ export const SIGN_IN_PATH = '/sign-in';
 export const SESSION_ENDED_PATH = '/session-ended';
 
 /** What is known before the page answers. `cookie` is the secret that its forms are bound to. */
-export type RequestContext = Surroundings & {
+export type PageContext = Surroundings & {
   readonly cookie: string;
   readonly isNew: boolean;
   readonly isPartial: boolean;
@@ -23,7 +23,7 @@ export type RequestContext = Surroundings & {
 };
 
 /** What the pages around a request decide. */
-export type Circumstances = Pick<RequestContext, 'brand' | 'opener' | 'openings' | 'cookieOf'> & {
+export type Circumstances = Pick<PageContext, 'brand' | 'opener' | 'openings' | 'cookieOf'> & {
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];
 };
@@ -37,7 +37,7 @@ export function requestContextOf(
   cookie: string,
   isNew: boolean,
   { brand, opener, openings, cookieOf, frameAncestors }: Circumstances,
-): RequestContext {
+): PageContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
     session,
@@ -63,7 +63,7 @@ function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean 
 
 export function openCallOf(
   call: Call,
-  { cookie, cookieOf, session, opener, csrf, theme, url, isPartial, brand, frameAncestors }: RequestContext,
+  { cookie, cookieOf, session, opener, csrf, theme, url, isPartial, brand, frameAncestors }: PageContext,
   now: number,
 ): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
@@ -99,7 +99,7 @@ export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly 
 /** After signing in, the browser returns to the page. A form is not sent again. */
 export function signInFirst(
   request: IncomingMessage,
-  { url, isPartial, frameAncestors, cookieOf }: RequestContext,
+  { url, isPartial, frameAncestors, cookieOf }: PageContext,
 ): Redirect {
   const visit = readCustomerVisit(cookieOf);
   // Nobody types a password into a frame, and a portal link is not opened twice.

@@ -51,7 +51,7 @@ type Values = { readonly results: ShortLivedValues; readonly secrets: ShortLived
 
 export function createResults(clock: Clock, { results: values, secrets }: Values): Results {
   /** The forms that this process works on, so that a second one of them gets the same error. */
-  const underWay = new Map<string, Promise<void>>();
+  const inProgress = new Map<string, Promise<void>>();
 
   /** Whether this call is to do the work. Waits while another instance does it. */
   const begin = async (id: string): Promise<boolean> => {
@@ -82,10 +82,10 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
   return {
     once: async (call, work) => {
       const id = idOf(call);
-      let mine = underWay.get(id);
+      let mine = inProgress.get(id);
       if (mine === undefined) {
-        mine = process(id, call.visitor, work).finally(() => underWay.delete(id));
-        underWay.set(id, mine);
+        mine = process(id, call.visitor, work).finally(() => inProgress.delete(id));
+        inProgress.set(id, mine);
       }
       await mine;
       return redirectTo(`${RESULTS_PATH}/${id}`);

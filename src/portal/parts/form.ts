@@ -102,7 +102,7 @@ export function moreFields(
   `;
 }
 
-export type Confirmation = {
+type Confirmation = {
   /** The question: `Delete the endpoint shop?` */
   readonly title: string;
   readonly crumbs?: PageHeader['crumbs'];

@@ -29,7 +29,7 @@ export function pageHeader({ title, lead, crumbs = [], badges = [], actions = []
   `;
 }
 
-export type Section = {
+type Section = {
   readonly title: string;
   readonly lead?: string | Html | undefined;
   readonly actions?: readonly (Html | null)[] | undefined;

@@ -75,7 +75,7 @@ type Column = {
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
 };
 
-export type LiveNoun = readonly [one: string, many: string];
+type LiveNoun = readonly [one: string, many: string];
 
 /** A list in a live part of a page. While somebody reads it, its rows stay, and the button that the script shows tells how many are new. */
 export function liveList([one, many]: LiveNoun, list: Html): Html {

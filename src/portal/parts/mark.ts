@@ -63,7 +63,7 @@ export function tags(texts: readonly string[], more = 0): Html {
 
 export type Tone = 'positive' | 'caution' | 'negative' | 'info' | 'neutral';
 
-export type Notice = {
+type Notice = {
   readonly tone: Tone;
   readonly title?: string | undefined;
   readonly text: string | Html;

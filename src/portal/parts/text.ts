@@ -68,8 +68,6 @@ export function spanText(ms: number): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** Numbers as text. */
-
 /** `12,345`, for integers. `toLocaleString` would cost 20 ms at the start of the program. */
 export function countText(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
@@ -92,9 +90,10 @@ export function percentilesText(p50Ms: number, p95Ms: number): string {
   return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
 }
 
-/** Makes a sentence of the reason of a refusal or an outcome. */
-
-/** Begins with a capital letter and ends with a full stop. A header name at the beginning stays as it is. */
+/**
+ * Makes a sentence of the reason of a refusal or an outcome: it begins with a capital letter and ends with a full stop. A header name at
+ * the beginning stays as it is.
+ */
 export function sentence(text: string): string {
   const first = /^x-/.test(text) ? 'x' : text.slice(0, 1).toUpperCase();
   return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;

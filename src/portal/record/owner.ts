@@ -7,7 +7,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { OwnedTable, Owner } from '../../store/port/customers.ts';
+import type { OwnedTable, OwnerName } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -37,7 +37,7 @@ type Owners = Pick<Store, 'customerId' | 'customers'>;
 type Owned = { readonly customerId: string | null };
 
 /** The owner of a record, or of a new one. Null: the owner that the portal serves. Throws 404 for an unknown customer. */
-export async function ownerOf(owners: Owners | undefined, call: PageCall, before: unknown): Promise<Owner | null> {
+export async function ownerOf(owners: Owners | undefined, call: PageCall, before: unknown): Promise<OwnerName | null> {
   if (owners === undefined || owners.customerId !== null) return null;
   if (before !== null) return recordOwner(owners, before);
   const id = call.form.get('customerId') ?? readText(call.query, CUSTOMER);
@@ -47,7 +47,7 @@ export async function ownerOf(owners: Owners | undefined, call: PageCall, before
   return customer;
 }
 
-export function recordOwner(owners: Owners | undefined, record: unknown): Owner | null {
+export function recordOwner(owners: Owners | undefined, record: unknown): OwnerName | null {
   const { customerId } = record as { readonly customerId?: string | null };
   return owners === undefined || owners.customerId !== null || customerId == null
     ? null
@@ -55,7 +55,7 @@ export function recordOwner(owners: Owners | undefined, record: unknown): Owner 
 }
 
 /** In the form of a new record: says whose it will be. */
-export function ownerField({ id, name }: Owner): Html {
+export function ownerField({ id, name }: OwnerName): Html {
   return html`
     <input type="hidden" name="customerId" value="${id}">
     ${notice({
@@ -108,7 +108,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
 }
 
 /** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none. */
-export async function ownerNamed({ customers }: Owners, typed: string): Promise<Owner | null> {
+export async function ownerNamed({ customers }: Owners, typed: string): Promise<OwnerName | null> {
   if (typed.toLowerCase() === OWN) return { id: OPERATOR, name: OWN };
   if (isUuidV7(typed)) return customers.get(typed);
   const byExternalId = await customers.getByExternalId(typed);
@@ -131,7 +131,7 @@ export async function ownerNames(
 }
 
 /** The customer of a row, in the operator's portal. */
-function ownerHint({ id, name }: Owner): Html {
+function ownerHint({ id, name }: OwnerName): Html {
   return html`
     <span class="cell-hint cell-owner">
       ${icon('customer')}

@@ -14,7 +14,7 @@ import { type FieldDifference, type FormState, newForm, refusedForm, SEEN_FIELD 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export type RecordForm<Rec> = {
+type RecordForm<Rec> = {
   readonly administration: Pick<Administration<Rec>, 'get' | 'shown'>;
   /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
   settings?(record: Rec): unknown;

@@ -4,7 +4,7 @@ import type { ServedTo } from '../../http/route.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Administration } from '../../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../../resources/input.ts';
-import type { Owner } from '../../store/port/customers.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
@@ -39,7 +39,7 @@ type Entity<Rec, Body, Input, For extends ServedTo> = {
   settings?(record: Rec): unknown;
 };
 
-export type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
+type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
   readonly reader: InputReader<Body, Input>;
   /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
@@ -139,7 +139,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       titles: { ...titlesOf(table), ...entity.titles?.(state) },
     });
   };
-  const tableOf = async (before: Rec | null, owner: Owner | null): Promise<FieldTable> =>
+  const tableOf = async (before: Rec | null, owner: OwnerName | null): Promise<FieldTable> =>
     fields(before, await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR));
   /** The customer's records are the choices of a change too. */
   const tableOfRecord = (record: Rec): Promise<FieldTable> => tableOf(record, recordOwner(owners, record));
@@ -224,7 +224,7 @@ export function formView({
   };
 }
 
-export type Removal<Rec> = {
+type Removal<Rec> = {
   /** The consequences, and that they cannot be undone. */
   text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
   /** The resources that use the record. If there are any, the page names them and does not ask. */

@@ -4,7 +4,7 @@
  */
 import { idOf } from '../parts/fields.ts';
 
-export type OtherWord = {
+type OtherWord = {
   readonly word: string;
   /** A list of the portal. */
   readonly page: string;

@@ -7,7 +7,7 @@ import { mayAct } from '../frame/call.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { icon } from '../parts/mark.ts';
 
-export type SetUpStep = {
+type SetUpStep = {
   readonly title: string;
   readonly text: string;
   readonly isDone: boolean;

@@ -6,7 +6,7 @@ import { type Html, html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import type { SignInInvited } from '../../http/routes/invitations.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { isTrustworthy, originOf } from '../frame/browser.ts';
+import { isTrustworthy, requestOrigin } from '../frame/browser.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../frame/call.ts';
 import type { ReadCookie } from '../frame/cookie-values.ts';
 import {
@@ -35,7 +35,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>
   return signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null });
 }
 
-export type SignInForm = {
+type SignInForm = {
   readonly path: string;
   /** The customer whose users sign in; null: the operator's. */
   customerIdOf(call: OpenCall): string | null;
@@ -50,7 +50,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
     signInView(call, state, {
       path: pathOf(call),
       isSecure: isTrustworthy(call.request, publicUrl()),
-      takesPasskeys: passkeys.isPossible(originOf(call.request)),
+      takesPasskeys: passkeys.isPossible(requestOrigin(call.request)),
     });
   const pathOf = (call: OpenCall): string => {
     const customerId = customerIdOf(call);
@@ -95,7 +95,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
       path: `${path}/passkey/options`,
       maxBytes: SIGN_IN_REQUEST_BYTES,
       respond: async ({ request, visitor }) => ({
-        reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) },
+        reply: { status: 200, body: await passkeys.beginSignIn({ origin: requestOrigin(request), visitor }) },
       }),
     }),
     open({
@@ -105,7 +105,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
       // Not counted: nobody guesses a signature, and a count would lock out the passkeys of others behind the same address.
       respond: async (call) => {
         const visitor = visitorOf(call);
-        const place = { origin: originOf(call.request), visitor: call.visitor, address: visitor.address };
+        const place = { origin: requestOrigin(call.request), visitor: call.visitor, address: visitor.address };
         const user = await passkeys.verify(place, call.form.get('response') ?? '');
         const isOwn = user !== null && user.customerId === customerIdOf(call);
         const begun = isOwn ? await sessions.begin(user, 'passkey', visitor) : null;

@@ -16,9 +16,9 @@ import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, countText, percentilesText, sentence, shareText, spanText, time } from '../parts/text.ts';
 
-export type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
+type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
 
-export async function readActivity(
+export async function readWebhookActivity(
   { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
   query: URLSearchParams,
   { progress: { webhookNumber } }: Webhook,

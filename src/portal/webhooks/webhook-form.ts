@@ -23,7 +23,7 @@ import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
 import { summaryRegion } from './webhook-summary.ts';
 
 /** The choices of the form. */
-export type WebhookChoices = {
+type WebhookChoices = {
   readonly endpoints: readonly EndpointName[];
   readonly eventTypes: readonly EventType[];
   readonly keys: readonly PgpKey[];

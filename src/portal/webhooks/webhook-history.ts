@@ -20,7 +20,7 @@ const BRIEF_MS = 300_000;
 const MOSTLY = 0.5;
 
 /** A change of state, or several failures in a row of a webhook that recovered after each; `until` is null while it still fails. */
-export type Incident =
+type Incident =
   | { readonly kind: 'state'; readonly past: PastState }
   | {
       readonly kind: 'failures';

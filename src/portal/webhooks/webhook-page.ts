@@ -14,7 +14,7 @@ import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
 import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
-import { activitySections, readActivity, testRegion, testSection } from './webhook-activity.ts';
+import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { removalSection, settingsSection, statusRegion, type WebhookFigures, webhookHeader } from './webhook-detail.ts';
 import { failsSince, historySection, incidentsOf } from './webhook-history.ts';
 import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
@@ -84,7 +84,7 @@ async function readPage(
   const { id, customerId, createdAt, encryptionKeyName } = webhook;
   const [figures, activity, history, key, eventTypes, waitingKeys] = await Promise.all([
     figuresOf(dependencies, listing),
-    readActivity(dependencies, call.query, webhook),
+    readWebhookActivity(dependencies, call.query, webhook),
     store.stateHistory.ofWebhook(id, STATES_READ),
     encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
     shownTypes(store),

@@ -22,7 +22,7 @@ export type AuditFilter = {
 };
 
 /** The end of the chain: the number of entries and the hash of the last one. Written as `<entries>:<hash>`. */
-export type AuditHead = { readonly entries: number; readonly hash: string };
+type AuditHead = { readonly entries: number; readonly hash: string };
 
 export type AuditStore = {
   /** Records an action that changed no row, for example a downloaded backup. */

@@ -12,7 +12,7 @@ import type { WebhookStart } from './webhooks.ts';
 export type OwnedTable = 'user_account' | 'application' | 'endpoint' | 'pgp_key' | 'webhook';
 
 /** A customer that something belongs to. */
-export type Owner = { readonly id: string; readonly name: string };
+export type OwnerName = { readonly id: string; readonly name: string };
 
 /** The tables of resources whose number a customer may have a limit of. */
 export type LimitedTable = 'endpoint' | 'webhook';
@@ -53,7 +53,7 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   /** By id: the names of customers. Unknown ids are absent. */
   names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** By the id of a record: the customer that it belongs to. Records of the operator, and unknown ids, are absent. */
-  ownersOf(table: OwnedTable, ids: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
+  ownersOf(table: OwnedTable, ids: readonly string[]): Promise<ReadonlyMap<string, OwnerName>>;
   /** By id: how much belongs to each. */
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
   /** By id: how each is doing. The attempts are those since the day `since`. */

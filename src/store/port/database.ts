@@ -12,20 +12,21 @@
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
  * - `FOR UPDATE` and `FOR NO KEY UPDATE`: lock the rows until the end of the transaction. SQLite has one writer at a time and no such
- * locks. - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
+ *   locks.
+ * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
  *
  * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
  * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
  */
 
 export type SqlValue = string | number | bigint | boolean | Uint8Array | null;
-export type Parameters = Readonly<Record<string, SqlValue>>;
+export type SqlParameters = Readonly<Record<string, SqlValue>>;
 export type Row = Readonly<Record<string, SqlValue>>;
 
 /** A statement and its parameters (`@name` in the text). If it does not change `expectChanges` rows, the whole list is undone. */
 export type Statement = {
   readonly sql: string;
-  readonly params: Parameters;
+  readonly params: SqlParameters;
   readonly expectChanges?: number;
   /** The table whose writers run one after another, because each row needs the one before. */
   readonly locks?: 'audit';
@@ -45,21 +46,22 @@ export type DatabaseSource = { readonly file: string } | { readonly url: string 
 export type Answer<T> = T | Promise<T>;
 
 export type Database = {
-  get(sql: string, params: Parameters): Answer<Row | undefined>;
-  all(sql: string, params: Parameters): Answer<Row[]>;
+  get(sql: string, params: SqlParameters): Answer<Row | undefined>;
+  all(sql: string, params: SqlParameters): Answer<Row[]>;
   /**
-   * Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`, and so is all that it read. Rejects if
+   * Runs the list as one transaction. Resolves once it and everything that it read are durable, after calling `onWritten`. Rejects if
    * nothing of it was kept, and with `DatabaseUnavailable` (`unknown`) if nobody knows.
    */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /**
-   * Resolves once all that was read since `readSinceMs` (`performance.now()`) is durable: on PostgreSQL, on the synchronous standby too.
-   * For answers that promise what they only read. Rejects with `DatabaseUnavailable`, also if several servers answered in the meantime.
+   * Resolves once everything that was read since `readSinceMs` (`performance.now()`) is durable: on PostgreSQL, on the synchronous standby
+   * too. For answers that promise data that they only read. Rejects with `DatabaseUnavailable`, also if several servers answered in the
+   * meantime.
    */
   confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
-  /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
+  /** Calls back after each commit of this process, also one that failed, before anybody is told the result. */
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };

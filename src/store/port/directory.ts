@@ -8,8 +8,10 @@ import type { Audience } from '../../domain/event.ts';
 import type { Role, User } from '../../domain/user.ts';
 import type { Webhook, WebhookState } from '../../domain/webhook.ts';
 
-/** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
-/** `customerId`, here and below: of this customer. */
+/**
+ * All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. `customerId`, here and below: of this
+ * customer.
+ */
 export type WebhookFilter = {
   readonly customerId?: string;
   readonly state?: WebhookState;

@@ -21,7 +21,7 @@ type DueBatches = {
 export type DispatchStore = {
   /**
    * Webhooks whose position to read: this process sends for them from now on, or their settings, state or retries changed since
-   * the last call. The first call after `releaseAll` returns all that it sends for.
+   * the last call. The first call after `releaseAll` returns every webhook that it sends for.
    */
   changed(): Promise<readonly number[]>;
   /** The positions of those among these webhooks that this process sends for. */

@@ -16,7 +16,7 @@ export const CLOCK_STEP_MS = 1000;
 export const CLOCK_BEHIND_MAX_MS = 60_000;
 
 /** Longest time between reading the records of an attempt and its start, mostly spent waiting for encryption. */
-export const ERASURE_UNDER_WAY_MS = 60_000;
+export const ERASURE_IN_PROGRESS_MS = 60_000;
 
 /** How many lists may wait to be written, and the bytes of their values. Beyond either limit, writes are refused immediately. */
 export const LISTS_WAITING_MAX = 16_384;

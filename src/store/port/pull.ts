@@ -7,7 +7,7 @@ export type Acknowledgement = {
   readonly from: number;
   readonly through: number;
   readonly at: number;
-  /** The session that begins with it. Null: the webhook's session goes on. */
+  /** The session that begins with it. Null: the webhook's session continues. */
   readonly session: { readonly id: string; readonly at: number } | null;
   /** Makes an id for each batch that the records become. */
   readonly newId: () => string;

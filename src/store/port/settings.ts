@@ -33,7 +33,7 @@ export type FirstCredentialStore = {
   get(): Promise<PendingCredentials | null>;
   /**
    * Stores the credentials unless there are some or there is a user. Returns the stored ones, which another process may have drawn at the
-   * same time; null if the first start is over.
+   * same time; null after the first start.
    */
   begin(credentials: PendingCredentials): Promise<PendingCredentials | null>;
   /** Records that their user and application exist. */

@@ -6,8 +6,8 @@ import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable, mayBeCommitted, StaleWrite } from '../port/errors.ts';
 import { type AccessVersion, grantsOf, readGrant, tokenStore as sharedTokenStore } from '../shared/access/tokens.ts';
 import { numberArray, rowsOf } from './arrays.ts';
+import { batched, READS } from './batched.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
-import { READS, together } from './together.ts';
 
 /** While one commit waits for the disk, the tokens of the next one gather. */
 const TOKENS_OF_A_COMMIT = 1000;
@@ -28,7 +28,7 @@ export function watchAccess(db: Database): PostgresAccessVersion {
   let told = 0;
   let written = '';
 
-  const read = together<null, number>(
+  const read = batched<null, number>(
     async (calls) => {
       const row = await db.get(VERSION, {});
       const found = `${row?.value} ${row?.server}`;
@@ -102,19 +102,19 @@ const FIND = grantsOf(`
 
 export function tokenStore(db: PostgresDatabase, access: Pick<AccessVersion, 'current'>): TokenStore {
   const issueBy = (issuing: Issuing): ((token: IssuedToken) => Promise<boolean>) =>
-    together<IssuedToken, boolean>(
+    batched<IssuedToken, boolean>(
       async (tokens) => {
         const statement = { ...issuing, params: WANTED.parameters(tokens) };
         const [issued] = await db.commit([statement]).catch(notIssued);
         const keys = new Set(issued?.rows.map(({ key }) => Number(key)));
         return tokens.map(({ key }) => keys.has(key));
       },
-      { underWayMax: 1, callsMax: TOKENS_OF_A_COMMIT },
+      { inProgressMax: 1, callsMax: TOKENS_OF_A_COMMIT },
     );
   const issue = issueBy(ISSUE);
   // Tokens of other applications do not wait for the change of this one.
   const issueWaiting = issueBy(ISSUE_WAITING);
-  const find = together<number, TokenGrant | null>(async (keys) => {
+  const find = batched<number, TokenGrant | null>(async (keys) => {
     const range = { first: Math.min(...keys), last: Math.max(...keys) };
     const rows = await db.all(FIND, { keys: numberArray(keys), ...range });
     const grants = new Map(rows.map((row) => [Number(row.key), readGrant(row)]));

@@ -1,5 +1,5 @@
 /** Rows as parameters of a statement: an array for each column. */
-import type { Parameters } from '../port/database.ts';
+import type { SqlParameters } from '../port/database.ts';
 
 /** The types of columns: an integer, a text, bytes, and the text of a JSON value. */
 type ColumnType = 'BIGINT' | 'TEXT' | 'BYTEA' | 'JSON';
@@ -10,7 +10,7 @@ export type Rows<Row> = {
   /** An item for FROM, with columns named like the fields, in snake case. */
   readonly from: string;
   /** The parameters of `from`. */
-  parameters(rows: readonly Row[]): Parameters;
+  parameters(rows: readonly Row[]): SqlParameters;
 };
 
 /**
@@ -41,10 +41,10 @@ export function rowsOf<Row extends Readonly<Record<string, Value>>>(
 }
 
 /** Rows as arguments of a function: an array for each column. */
-export type Columns<Row> = {
+type Columns<Row> = {
   /** The arguments, in the order of the columns. */
   readonly list: string;
-  parameters(rows: readonly Row[]): Parameters;
+  parameters(rows: readonly Row[]): SqlParameters;
 };
 
 /** Describes the columns by name, with their types and values. */

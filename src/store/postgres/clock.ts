@@ -6,7 +6,7 @@ import type { Database } from '../port/database.ts';
 /** How often the difference to the database's clock is measured. */
 const POSTGRES_CLOCK_EVERY_MS = 5000;
 
-export type DatabaseClock = {
+type DatabaseClock = {
   readonly clock: Clock;
   /** Ends the regular measurements. */
   stop(): void;

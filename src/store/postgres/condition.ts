@@ -2,7 +2,7 @@
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 
-export type HeldLock = { readonly table: string; readonly mode: string; readonly process: number | null };
+type HeldLock = { readonly table: string; readonly mode: string; readonly process: number | null };
 
 const SCHEMA = '(SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = current_schema())';
 // Locks that keep others from writing or reading. A partition counts as its table.
@@ -27,7 +27,7 @@ const TABLES = `
   SELECT quote_ident(c.relname) AS name FROM pg_class AS c WHERE c.relnamespace = ${SCHEMA} AND c.relkind = 'r'
   ORDER BY pg_table_size(c.oid)`;
 
-export type TablesRead = { readonly damaged: readonly string[]; readonly unread: number };
+type TablesRead = { readonly damaged: readonly string[]; readonly unread: number };
 
 /**
  * Reads every page of every table, the smallest first, and begins no further one after `limitMs`. `damaged` says what the server reported.

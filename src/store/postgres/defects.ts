@@ -21,7 +21,7 @@ export type Defect = {
   readonly name: string;
 };
 
-// A row for each table with all that belongs to it: 1 ms. Joining the names that are wanted takes 20.
+// One row for each table with its columns and triggers takes 1 ms. Joining the required names takes 20.
 const TABLES = `
   SELECT c.relname AS name,
     (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,

@@ -18,11 +18,11 @@ import { finishResuming } from '../shared/delivery/resume.ts';
 import { settlementStatements, settlementStore } from '../shared/delivery/settlement.ts';
 import { readRow } from '../shared/table.ts';
 import { type Rows, rowsOf } from './arrays.ts';
+import { type BatchedOptions, batched, READS } from './batched.ts';
 import { WAITS } from './driver/outcome.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { guardStatement, type Leases } from './instances.ts';
 import { isPlain, writeTurns } from './settlements.ts';
-import { READS, type TogetherOptions, together } from './together.ts';
 
 /** Whether commits wait for a standby. */
 const STANDBY = `SELECT ${WAITS} AS waits`;
@@ -65,7 +65,7 @@ const RECORDS = `
   ORDER BY s.place, o.record_offset`;
 
 /** Each may bring a megabyte of events. */
-const RECORD_READS: TogetherOptions = { ...READS, callsMax: 200 };
+const RECORD_READS: BatchedOptions = { ...READS, callsMax: 200 };
 
 /** `DispatchStore` and `SettlementStore` for the webhooks that this instance holds. */
 export function deliveryStores(
@@ -176,7 +176,7 @@ function changesNothing(settlement: Settlement): boolean {
 }
 
 function currentReader(db: Database): (webhookNumber: number) => Promise<Row | undefined> {
-  return together<number, Row | undefined>(async (webhookNumbers) => {
+  return batched<number, Row | undefined>(async (webhookNumbers) => {
     const rows = await db.all(CURRENT, WANTED.parameters(webhookNumbers.map((webhookNumber) => ({ webhookNumber }))));
     const byNumber = new Map(rows.map((row) => [Number(row.webhook_number), row]));
     return webhookNumbers.map((webhookNumber) => byNumber.get(webhookNumber));
@@ -190,9 +190,9 @@ function listReader<Input>(
   db: Database,
   sql: string,
   inputs: Rows<Input>,
-  options: TogetherOptions,
+  options: BatchedOptions,
 ): (input: Input) => Promise<Row[]> {
-  return together<Input, Row[]>(async (wanted) => {
+  return batched<Input, Row[]>(async (wanted) => {
     const lists: Row[][] = wanted.map(() => []);
     for (const { place, ...row } of await db.all(sql, inputs.parameters(wanted))) lists[Number(place) - 1]?.push(row);
     return lists;

@@ -4,14 +4,14 @@ import type { Database } from '../port/database.ts';
 import type { EventTypeStore } from '../port/events.ts';
 import { EVENT_TYPE } from '../shared/events.ts';
 import { rowsOf } from './arrays.ts';
-import { READS, together } from './together.ts';
+import { batched, READS } from './batched.ts';
 
 const WANTED = rowsOf<{ readonly name: string }>('wanted', { name: 'TEXT' });
 const GET_BY_NAMES = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name IN (SELECT name FROM ${WANTED.from})`;
 
 export function eventTypeReads(db: Database): Pick<EventTypeStore, 'getByName'> {
   return {
-    getByName: together<string, EventType | null>(async (names) => {
+    getByName: batched<string, EventType | null>(async (names) => {
       const wanted = WANTED.parameters([...new Set(names)].map((name) => ({ name })));
       const found = new Map(
         (await db.all(GET_BY_NAMES, wanted)).map((row) => [String(row.name), EVENT_TYPE.read(row)]),

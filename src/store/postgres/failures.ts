@@ -11,7 +11,7 @@ import {
 import { createLru } from '../../kernel/lru.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import type { FailurePurpose, FailureStore, Throttle } from '../port/failures.ts';
-import { READS, together } from './together.ts';
+import { batched, READS } from './batched.ts';
 
 /** Each holds the locks of its networks until the transaction ends, which is not more than some milliseconds. */
 const COUNTS_MAX = 100;
@@ -33,12 +33,12 @@ const COUNT = `
 type Asked = { readonly network: string; readonly client: string; readonly now: number };
 
 export function failureStore(db: Database): FailureStore {
-  const blocked = together<Asked, number | null>(async (asked) => {
+  const blocked = batched<Asked, number | null>(async (asked) => {
     const rows = await db.all(LOGS, logsOf(asked));
     return waits(asked, rows);
   }, READS);
-  const count = together<Asked, number | null>((asked) => countAll(db, asked), {
-    underWayMax: 1,
+  const count = batched<Asked, number | null>((asked) => countAll(db, asked), {
+    inProgressMax: 1,
     callsMax: COUNTS_MAX,
   });
   /** The last count in progress of each network. Counts end in the order in which they begin. */

@@ -98,7 +98,7 @@ export type Leases = {
   isAlone(): Promise<boolean>;
   /** Webhooks that this instance has just taken, because nobody held them, and webhooks that it holds and that have changed. */
   changed(): Promise<readonly number[]>;
-  /** The next `changed` returns all that this instance holds. */
+  /** The next `changed` returns every webhook that this instance holds. */
   begin(): void;
   /** The holds of those of the webhooks that this instance holds, by number. Every write about their deliveries names its hold. */
   holdsOf(webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Hold>>;
@@ -123,7 +123,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
   /** Webhooks may have been taken by a commit that was not answered. */
   let isUnsure = false;
   /** What `changed` has not returned yet. */
-  const news = new Set<number>();
+  const unreported = new Set<number>();
   const joined = (): number => {
     if (number === null) throw new Error('this process has not joined the instances');
     return number;
@@ -133,7 +133,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     for (const row of rows) {
       const webhookNumber = Number(row.webhook_number);
       const epoch = Number(row.epoch);
-      if (epochs.get(webhookNumber) !== epoch) news.add(webhookNumber);
+      if (epochs.get(webhookNumber) !== epoch) unreported.add(webhookNumber);
       epochs.set(webhookNumber, epoch);
     }
   };
@@ -175,7 +175,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
     const isHere = (row: Row): boolean => row.holder === number || epochs.has(Number(row.webhook_number));
     const seen = rows.filter((row) => isHere(row) || row.runnable !== 1);
     // Before the rows are deleted: that commit may not be answered.
-    for (const row of seen) if (isHere(row)) news.add(Number(row.webhook_number));
+    for (const row of seen) if (isHere(row)) unreported.add(Number(row.webhook_number));
     await db.commit([{ sql: FORGET_CHANGES, params: { seen: JSON.stringify(seen.map((row) => Number(row.number))) } }]);
   };
 
@@ -251,7 +251,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
         await db.commit([RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
       } catch (error) {
         // Whether it still holds them is read again.
-        for (const webhookNumber of webhookNumbers) news.add(webhookNumber);
+        for (const webhookNumber of webhookNumbers) unreported.add(webhookNumber);
         throw error;
       }
     },
@@ -276,18 +276,18 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       }
       // Together, so that both reads share a round trip.
       await Promise.all([takeChanged(), takeFree()]);
-      const found = [...news];
-      news.clear();
+      const found = [...unreported];
+      unreported.clear();
       return found;
     },
     begin: () => {
-      for (const webhookNumber of epochs.keys()) news.add(webhookNumber);
+      for (const webhookNumber of epochs.keys()) unreported.add(webhookNumber);
     },
     holdsOf,
     isOver: async (hold) => {
       const { webhookNumber } = hold;
       const isOver = !isDeepStrictEqual((await holdsOf([webhookNumber])).get(webhookNumber), hold);
-      if (isOver) news.add(webhookNumber);
+      if (isOver) unreported.add(webhookNumber);
       return isOver;
     },
   };

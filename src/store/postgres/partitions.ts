@@ -31,7 +31,7 @@ const DAYS: Readonly<Record<Table, number>> = { access_token: 1, event: 7, outbo
 const TABLES = Object.keys(DAYS) as Table[];
 
 /** Holds rows from key `from`, before key `to`. `from` is null for the first one. */
-export type Partition = {
+type Partition = {
   readonly name: string;
   readonly table: string;
   readonly from: number | null;

@@ -11,9 +11,9 @@ import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../port/limits.ts';
 import { latestEvents, publishedEvent } from '../shared/events.ts';
 import { type Addressed, type Filtered, filteredWebhooks, judge } from '../shared/judging.ts';
 import { columnsOf, numberArray } from './arrays.ts';
+import { batched, READS } from './batched.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import type { PostgresStatement } from './driver/transaction.ts';
-import { READS, together } from './together.ts';
 
 /** Requests that are published together. */
 const REQUESTS_MAX = 1000;
@@ -67,16 +67,16 @@ const [PUBLISH_ONE, PUBLISH_ONE_AGAIN] = [publishingOne(false), publishingOne(tr
 type Outcome = readonly Accepted[] | Error;
 
 export function eventStore(db: PostgresDatabase): EventStore {
-  const publish = together<readonly NewEvent[], Outcome>(
+  const publish = batched<readonly NewEvent[], Outcome>(
     async (requests) => {
       const outcomes: Outcome[] = [];
       for (const set of setsOf(requests)) outcomes.push(...(await publishSet(db, set)));
       return outcomes;
     },
     // One at a time: a second statement would only wait for the locks of the first.
-    { underWayMax: 1, callsMax: REQUESTS_MAX },
+    { inProgressMax: 1, callsMax: REQUESTS_MAX },
   );
-  const filters = together<readonly Addressed[], readonly Filtered[]>(async (lists) => {
+  const filters = batched<readonly Addressed[], readonly Filtered[]>(async (lists) => {
     const found = await filteredWebhooks(db, lists.flat());
     return lists.map(() => found);
   }, READS);

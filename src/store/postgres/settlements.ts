@@ -6,16 +6,16 @@
 
 import type { AttemptRecord, Batch, BatchFate, Hold, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
-import type { Parameters, Statement } from '../port/database.ts';
+import type { SqlParameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
-import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
+import { ERASURE_IN_PROGRESS_MS } from '../port/limits.ts';
 import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { rowsOf } from './arrays.ts';
+import { batched } from './batched.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
 import { TIMELINE } from './instances.ts';
-import { together } from './together.ts';
 
 const CALLS_MAX = 200;
 
@@ -30,14 +30,14 @@ export function isPlain({ changes, audit, batches, parked = [], labelled = [] }:
 
 /** Returns the function that writes settlements. It rejects as the verb does, each for itself. */
 export function writeTurns(db: PostgresDatabase): (settlement: HeldSettlement) => Promise<void> {
-  const write = together<HeldSettlement, Error | null>(
+  const write = batched<HeldSettlement, Error | null>(
     async (settlements) => {
       const outcomes: (Error | null)[] = [];
       for (const set of setsOf(settlements)) outcomes.push(...(await writeSet(db, set)));
       return outcomes;
     },
     // One at a time: while it waits for the disk, further work gathers for the next one. With two, an event took PostgreSQL 6 % more time.
-    { underWayMax: 1, callsMax: CALLS_MAX },
+    { inProgressMax: 1, callsMax: CALLS_MAX },
   );
   return async (settlement) => {
     const error = await write(settlement);
@@ -232,11 +232,12 @@ function statementsOf(settlements: readonly HeldSettlement[]): Statement[] {
   );
   const moves = settlements.map(moveOf).filter(({ coveredOffset, records }) => coveredOffset !== null || records !== 0);
   const holds = settlements.map(({ hold }) => hold);
-  const earliest = attempts.reduce((least, { startedAt }) => Math.min(least, startedAt), NEVER) - ERASURE_UNDER_WAY_MS;
+  const earliest =
+    attempts.reduce((least, { startedAt }) => Math.min(least, startedAt), NEVER) - ERASURE_IN_PROGRESS_MS;
   const all = <Row>(
     sql: string,
     rows: readonly Row[],
-    parameters: (rows: readonly Row[]) => Parameters,
+    parameters: (rows: readonly Row[]) => SqlParameters,
   ): Statement[] => (rows.length === 0 ? [] : [{ sql, params: parameters(rows), expectChanges: rows.length }]);
   return [
     ...all(LOCK, holds, HOLDS.parameters),

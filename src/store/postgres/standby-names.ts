@@ -1,6 +1,6 @@
 /** Reads `synchronous_standby_names` (PostgreSQL, "Replication", "Primary Server"). */
 
-export type StandbyNames = {
+type StandbyNames = {
   /** How many standbys confirm each commit. */
   readonly wanted: number;
   /** The names of the standbys that may; `*` is any. In lower case, as PostgreSQL compares them. */

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, Changes } from '../../domain/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../port/audit.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
-import { customer, json, OPERATOR, readRow } from './table.ts';
+import { customer, json, OPERATOR_ID, readRow } from './table.ts';
 
 /** Entries of the audit log examined per turn of the event loop. */
 export const AUDIT_EXAMINED_AT_ONCE = 2000;
@@ -148,7 +148,7 @@ async function lastNumber(db: Database, before: string | null, customerId: strin
 type Chained = { readonly [Field in 'id' | 'at' | 'actor' | 'action' | 'target' | 'customerId']?: unknown };
 
 function chainedContent({ id, at, actor, action, target, customerId }: Chained, changesJson: string): string {
-  return JSON.stringify([id, at, actor, action, target, changesJson, customerId === OPERATOR ? null : customerId]);
+  return JSON.stringify([id, at, actor, action, target, changesJson, customerId === OPERATOR_ID ? null : customerId]);
 }
 
 function read(row: Row): AuditRecord {

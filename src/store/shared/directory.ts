@@ -4,7 +4,7 @@
  */
 import type { WebhookState } from '../../domain/webhook.ts';
 import type { Vault } from '../../kernel/vault.ts';
-import type { Database, Parameters, Row } from '../port/database.ts';
+import type { Database, Row, SqlParameters } from '../port/database.ts';
 import type {
   DirectoryStore,
   EndpointName,
@@ -208,7 +208,7 @@ function usesSql(pairs: string): string {
 export function useStore(db: Database): UseStore {
   const read =
     (pairs: string) =>
-    async (wanted: readonly string[], more: Parameters = {}): Promise<ReadonlyMap<string, Uses>> => {
+    async (wanted: readonly string[], more: SqlParameters = {}): Promise<ReadonlyMap<string, Uses>> => {
       const uses = new Map<string, { count: number; first: Use[] }>();
       for (const row of await db.all(usesSql(pairs), { ...more, wanted: JSON.stringify(wanted) })) {
         const used = String(row.used);

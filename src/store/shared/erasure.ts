@@ -3,7 +3,7 @@
 import { BATCH_RECORDS_MAX } from '../../domain/limits.ts';
 import type { Answer, Database, Statement } from '../port/database.ts';
 import type { Erasure, ErasureStore } from '../port/events.ts';
-import { ERASURE_UNDER_WAY_MS } from '../port/limits.ts';
+import { ERASURE_IN_PROGRESS_MS } from '../port/limits.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
 import { changedSql } from './changes.ts';
@@ -97,7 +97,7 @@ export function carriedErased(attempt: {
 }): string {
   return `
   EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o
-    WHERE o.event_key = e.key AND e.erased_at >= ${attempt.startedAt} - ${ERASURE_UNDER_WAY_MS}
+    WHERE o.event_key = e.key AND e.erased_at >= ${attempt.startedAt} - ${ERASURE_IN_PROGRESS_MS}
       AND o.webhook_number = ${attempt.webhookNumber} AND o.record_offset BETWEEN ${attempt.firstOffset} AND ${attempt.lastOffset})`;
 }
 
@@ -109,7 +109,7 @@ type ErasedRows = {
 };
 
 /** What a database does besides, so that no copy of the data is left. */
-export type CopyRemoval = {
+type CopyRemoval = {
   /** The first and last statements of a step's transaction. */
   readonly first: readonly Statement[];
   /** A transaction that waits for the settlements in progress, because they began before the events were erased. */

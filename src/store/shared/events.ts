@@ -2,7 +2,7 @@
 import { EMPLOYEE_CATEGORY, EVERYONE, type EventType, type NewEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
-import type { Database, Parameters, Statement } from '../port/database.ts';
+import type { Database, SqlParameters, Statement } from '../port/database.ts';
 import type { EventSample, EventStore, EventTypeStore, PastEvent, PublishedEvent } from '../port/events.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
@@ -81,7 +81,7 @@ export function appendStatement(event: NewEvent): Statement {
   return { sql: sql.append, params, appends: true };
 }
 
-function appendingOf(event: NewEvent): { readonly sql: Appending; readonly params: Parameters } {
+function appendingOf(event: NewEvent): { readonly sql: Appending; readonly params: SqlParameters } {
   const { id, type, audience } = event;
   const isExcluding = event.excluded.length > 0;
   const excluded = isExcluding ? { excluded: JSON.stringify(event.excluded) } : {};

@@ -10,7 +10,7 @@ import type { Answer, Database, Row } from '../port/database.ts';
 /** Compiled filters that are kept, by their text. */
 const FILTERS_CACHED = 2000;
 
-/** Filters that changed are judged by again if judging took longer than this, so many times at most. */
+/** If judging took longer than this, filters that changed in between judge again, at most `JUDGEMENTS_MAX` times. */
 const JUDGED_AGAIN_MS = 50;
 const JUDGEMENTS_MAX = 10;
 

@@ -1,6 +1,6 @@
 /** The state of the service for the overview: waiting records, failing webhooks and dead letters. Reads only. */
 
-import type { Database, Parameters } from '../port/database.ts';
+import type { Database, SqlParameters } from '../port/database.ts';
 import type { Ailing, Backlog, OverviewStore, Waiting } from '../port/overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { readRow } from './table.ts';
@@ -49,7 +49,7 @@ const OF_CUSTOMER = {
 /** Dead batches that are counted at most. */
 const DEAD_COUNTED = 10_000;
 
-function of(customerId: string | null): readonly [typeof OF_ALL, Parameters] {
+function of(customerId: string | null): readonly [typeof OF_ALL, SqlParameters] {
   return customerId === null ? [OF_ALL, {}] : [OF_CUSTOMER, { customerId }];
 }
 

@@ -32,10 +32,10 @@ export const flag: Codec<boolean> = { write: (value) => value, read: (value) => 
 
 /** The customer that a row belongs to. The operator is null in records and '' in rows, where it can be compared and referred to. */
 export const customer: Codec<string | null> = {
-  write: (value) => value ?? OPERATOR,
-  read: (value) => (value === OPERATOR ? null : (value as string)),
+  write: (value) => value ?? OPERATOR_ID,
+  read: (value) => (value === OPERATOR_ID ? null : (value as string)),
 };
-export const OPERATOR = '';
+export const OPERATOR_ID = '';
 
 /** Codecs that ignore the place of a value. */
 const PLAIN: readonly unknown[] = [asIs, flag, customer];

@@ -12,7 +12,7 @@ import type { Database, Row, Statement } from '../port/database.ts';
 import { mayBeCommitted } from '../port/errors.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import type { ListedUsage, UsageStore } from '../port/usage.ts';
-import { customer, OPERATOR } from './table.ts';
+import { customer, OPERATOR_ID } from './table.ts';
 
 const COUNTS = USAGE_COUNTS.join(', ');
 const ADD = `
@@ -122,14 +122,14 @@ export function usageStore(database: Database): UsageStore {
 }
 
 function idOf(customerId: string | null): string {
-  return customerId ?? OPERATOR;
+  return customerId ?? OPERATOR_ID;
 }
 
 /** One sum for each row, in the order of the primary key: processes that write the same rows concurrently cannot deadlock. */
 function sumsOf(gathered: readonly UsageOfDay[]): UsageOfDay[] {
   const sums = new Map<string, UsageOfDay>();
   for (const { customerId, day, usage } of gathered) {
-    const name = `${customerId ?? OPERATOR} ${day}`;
+    const name = `${customerId ?? OPERATOR_ID} ${day}`;
     const sum = sums.get(name) ?? { customerId, day, usage: noUsage() };
     addUsage(sum.usage, usage);
     sums.set(name, sum);
@@ -143,7 +143,7 @@ function readDay(row: Row): UsageOfDay {
 
 function readUsage(row: Row): Omit<UsageOfDay, 'day'> {
   const usage = Object.fromEntries(USAGE_COUNTS.map((name) => [name, Number(row[name])])) as Usage;
-  return { customerId: customer.read(row.customer_id ?? OPERATOR, ''), usage };
+  return { customerId: customer.read(row.customer_id ?? OPERATOR_ID, ''), usage };
 }
 
 function nameOf(row: Row): Pick<ListedUsage, 'name' | 'externalId'> {

@@ -40,19 +40,19 @@ const RELEASE_ALL = `
 export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Appended): DispatchStore {
   let isBegun = false;
   /** What `changed` has not returned yet. */
-  const news = new Set<number>();
+  const unreported = new Set<number>();
   return {
     ...sharedDispatchStore(db),
     changed: async () => {
       const rows = await db.all(CHANGES, { limit: CHANGES_AT_ONCE });
       const through = Number(rows.at(-1)?.number ?? 0);
       // Before the rows are deleted: that commit may fail although they are.
-      for (const row of isBegun ? rows : await db.all(RUNNABLE, {})) news.add(Number(row.webhook_number));
+      for (const row of isBegun ? rows : await db.all(RUNNABLE, {})) unreported.add(Number(row.webhook_number));
       isBegun = true;
       const forget: Statement[] = rows.length === 0 ? [] : [{ sql: FORGET_CHANGES, params: { through } }];
       if (forget.length > 0) await db.commit(forget);
-      const found = [...news];
-      news.clear();
+      const found = [...unreported];
+      unreported.clear();
       return found;
     },
     appended: () => appended.take(),

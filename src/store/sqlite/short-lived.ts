@@ -2,7 +2,7 @@
 import type { ShortLivedValues } from '../port/short-lived.ts';
 
 /** Answers synchronously. */
-export type MemoryValues = {
+type MemoryValues = {
   [Verb in keyof ShortLivedValues]: (
     ...args: Parameters<ShortLivedValues[Verb]>
   ) => Awaited<ReturnType<ShortLivedValues[Verb]>>;

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Parameters, SqlValue } from '../../../src/store/port/database.ts';
+import type { SqlParameters, SqlValue } from '../../../src/store/port/database.ts';
 import { postgresText, postgresValue } from '../../../src/store/postgres/driver/dialect.ts';
 import { newDatabase, openAt } from '../../support/postgres.ts';
 
 describe('the text of a shared statement', () => {
-  const cases: readonly (readonly [sql: string, params: Parameters, text: string, names: readonly string[]])[] = [
+  const cases: readonly (readonly [sql: string, params: SqlParameters, text: string, names: readonly string[]])[] = [
     ['SELECT @a, @b, @a', { a: 'x', b: null }, 'SELECT $1, $2, $1', ['a', 'b']],
     ['SELECT @a - 1, @b', { a: 1, b: 2n }, 'SELECT $1::bigint - 1, $2::bigint', ['a', 'b']],
     ['SELECT @a, @b', { a: 0.5, b: Uint8Array.of(1) }, 'SELECT $1::double precision, $2::bytea', ['a', 'b']],

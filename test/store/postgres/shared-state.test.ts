@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createChallenges } from '../../../src/access/passkeys.ts';
+import { createChallenges } from '../../../src/access/passkey-challenges.ts';
 import {
   type Attempt,
   CLIENT_FAILURES_MAX,

@@ -1,7 +1,7 @@
-/** Waits until all that was read is durable, for answers that promise it (contract §6.5). */
+/** Waits until everything that was read is durable, for answers that promise it (contract §6.5). */
 import type { Database, StatementResult } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
-import { together } from '../together.ts';
+import { batched } from '../batched.ts';
 import { WAIT_FOR_STANDBY } from './outcome.ts';
 import type { PostgresStatement } from './transaction.ts';
 
@@ -34,13 +34,13 @@ export function createConfirm(
   commit: (statements: readonly PostgresStatement[]) => Promise<readonly StatementResult[]>,
   servers: Servers,
 ): Database['confirm'] {
-  const confirm = together<number, boolean>(
+  const confirm = batched<number, boolean>(
     async (calls) => {
       const [result] = await commit([{ sql: WAIT_FOR_STANDBY, params: {}, again: WAIT_FOR_STANDBY }]);
       const started = String(result?.rows[0]?.started);
       return calls.map((readSinceMs) => servers.isOnly(started, readSinceMs));
     },
-    { underWayMax: 1, callsMax: Number.POSITIVE_INFINITY },
+    { inProgressMax: 1, callsMax: Number.POSITIVE_INFINITY },
   );
   return async (readSinceMs) => {
     if (!(await confirm(readSinceMs))) throw new DatabaseUnavailable('unknown');

@@ -4,11 +4,11 @@ import type pg from 'pg';
 import { READ_ONLY, STANDBY } from '../server.ts';
 import { isServerCode, type ServerError } from './errors.ts';
 import { internalsOf } from './pg-internals.ts';
-import { createSession, greet, type Session, TYPES } from './session.ts';
+import { createSession, type DatabaseSession, greet, TYPES } from './session.ts';
 import { sessionSettings } from './settings.ts';
 import type { ConnectionPlan } from './url.ts';
 
-export type SessionOptions = {
+type SessionOptions = {
   readonly prepares: boolean;
   /** The schema of the tables as an identifier; null: the first of the search path. */
   readonly schema: string | null;
@@ -21,7 +21,7 @@ export type SessionOptions = {
 export async function connectFirst(
   plan: ConnectionPlan,
   { prepares = true, schema = null }: Partial<SessionOptions> = {},
-): Promise<Session> {
+): Promise<DatabaseSession> {
   const attempts = plan.servers.map((server) => connectServer(server, plan, { prepares, schema }));
   try {
     const first = await Promise.any(attempts);
@@ -45,7 +45,7 @@ async function connectServer(
   ways: readonly pg.ClientConfig[],
   { needsPrimary, connectMs }: ConnectionPlan,
   options: SessionOptions,
-): Promise<Session> {
+): Promise<DatabaseSession> {
   let failure: unknown = new Error('the URL names no server');
   for (const way of ways) {
     try {
@@ -69,7 +69,7 @@ type Wanted = SessionOptions & { readonly needsPrimary: boolean; readonly signal
 async function connectOnce(
   config: pg.ClientConfig,
   { needsPrimary, prepares, schema, signal }: Wanted,
-): Promise<Session> {
+): Promise<DatabaseSession> {
   const { Client, Query } = (await import('pg')).default;
   const client = new Client({ ...config, keepAlive: true, types: TYPES, pipeline: true });
   const internals = internalsOf(client);

@@ -1,22 +1,22 @@
 /** A connection that is made when it is first needed, and made again after it was lost. */
-import type { Route } from './route.ts';
-import type { Session } from './session.ts';
+import type { ServerRoute } from './route.ts';
+import type { DatabaseSession } from './session.ts';
 
 export type Connection = {
   /** The open session, or null. */
-  current(): Session | null;
+  current(): DatabaseSession | null;
   /** The open session, or a new one. Rejects if the server cannot be reached. */
-  session(): Promise<Session>;
+  session(): Promise<DatabaseSession>;
   close(): Promise<void>;
 };
 
-export function createConnection(route: Pick<Route, 'connect'>): Connection {
-  let session: Session | null = null;
-  let connecting: Promise<Session> | null = null;
+export function createConnection(route: Pick<ServerRoute, 'connect'>): Connection {
+  let session: DatabaseSession | null = null;
+  let connecting: Promise<DatabaseSession> | null = null;
   let isClosed = false;
 
-  const current = (): Session | null => (session?.isOpen() === true ? session : null);
-  const connect = async (): Promise<Session> => {
+  const current = (): DatabaseSession | null => (session?.isOpen() === true ? session : null);
+  const connect = async (): Promise<DatabaseSession> => {
     try {
       session = await route.connect();
       if (isClosed) await session.end();

@@ -1,8 +1,8 @@
 /** How PostgreSQL spells the forms that both databases share (`store/port/database.ts`), and its parameters. */
-import type { Parameters, SqlValue } from '../../port/database.ts';
+import type { SqlParameters, SqlValue } from '../../port/database.ts';
 
 /** A statement in PostgreSQL's text, with the names of `$1`, `$2` and so on. */
-export type PostgresText = { readonly text: string; readonly names: readonly string[] };
+type PostgresText = { readonly text: string; readonly names: readonly string[] };
 
 const PARAMETER = /@(\w+)/g;
 const HINT = /\s+INDEXED BY \w+/g;
@@ -19,7 +19,7 @@ const ELEMENTS: Readonly<Record<string, (list: string, name: string) => string>>
  * The text of a shared statement for PostgreSQL. A parameter whose value is a number is cast: `@offset - 1` would otherwise be of 32 bits.
  * Texts, booleans and nulls take the type of what they are compared with or written to.
  */
-export function postgresText(sql: string, params: Parameters): PostgresText {
+export function postgresText(sql: string, params: SqlParameters): PostgresText {
   const names: string[] = [];
   const text = sql
     .replaceAll(HINT, '')
@@ -42,8 +42,8 @@ function typeOf(value: SqlValue | undefined): keyof typeof CASTS {
   return value instanceof Uint8Array ? 'bytes' : 'other';
 }
 
-/** The types of the parameters with these names, in this order. Parameters of the same types make the same text of a statement. */
-export function typesOf(names: readonly string[], params: Parameters): string {
+/** The types of the parameters with these names, in this order. SqlParameters of the same types make the same text of a statement. */
+export function typesOf(names: readonly string[], params: SqlParameters): string {
   let types = '';
   for (const name of names) types += typeOf(params[name])[0];
   return types;

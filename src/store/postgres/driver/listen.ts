@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
 import { POSTGRES_RECONNECT_MS } from './limits.ts';
-import type { Session } from './session.ts';
+import type { DatabaseSession } from './session.ts';
 
 /** How often the listening connection is examined: nothing else is sent on it. */
 const POSTGRES_LISTENING_EVERY_MS = 5000;
@@ -14,22 +14,22 @@ const POSTGRES_LISTENING_EVERY_MS = 5000;
 /** Receives the payload of a notification, or null after the connection was made: earlier notifications may be lost. */
 export type OnMessage = (payload: string | null) => void;
 
-export type Listener = {
+type ChannelListener = {
   /** Returns a function that ends it. */
   listen(channel: string, onMessage: OnMessage): () => void;
   close(): Promise<void>;
 };
 
-export function createListener(connection: Connection): Listener {
+export function createChannelListener(connection: Connection): ChannelListener {
   const channels = new Map<string, Set<OnMessage>>();
   const ending = new AbortController();
   let running: Promise<void> | null = null;
-  let listening: Session | null = null;
+  let listening: DatabaseSession | null = null;
 
   const tell = (channel: string, payload: string | null): void => {
     for (const onMessage of channels.get(channel) ?? []) onMessage(payload);
   };
-  const subscribe = async (session: Session, names: Iterable<string>): Promise<void> => {
+  const subscribe = async (session: DatabaseSession, names: Iterable<string>): Promise<void> => {
     for (const name of names) {
       await session.query(`LISTEN "${name.replaceAll('"', '""')}"`);
       tell(name, null);

@@ -3,13 +3,13 @@
  *
  * A transaction that waits for the standby is not visible. It becomes visible only on the primary if somebody ends or cancels its process,
  * or if the primary crashes and starts again. So an answer that depends on visible data may be lost with the primary. A record in the
- * write-ahead log that is committed later waits for all that was committed before (PostgreSQL, "Synchronous Replication").
+ * write-ahead log that is committed later waits for everything that was committed before (PostgreSQL, "Synchronous Replication").
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { POSTGRES_OUTCOME_MS } from './limits.ts';
-import { SERVER_START, type Session } from './session.ts';
+import { type DatabaseSession, SERVER_START } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */
 export type Transaction = { readonly number: string | null; readonly serverRun: string };
@@ -18,7 +18,7 @@ export type Transaction = { readonly number: string | null; readonly serverRun: 
 const MARK = "pg_logical_emit_message(true, 'sallyport', '')";
 export const WAITS =
   "current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')";
-/** Makes COMMIT wait until the standby has all that was committed before, if there is a synchronous one. Returns which server it was. */
+/** Makes COMMIT wait until a synchronous standby has everything that was committed before. Returns which server it was. */
 export const WAIT_FOR_STANDBY = `SELECT CASE WHEN ${WAITS} THEN ${MARK} END AS mark, ${SERVER_START} AS started`;
 
 /**
@@ -41,7 +41,10 @@ const END = `
  * not answer, COMMIT still waits, or the server crashed or was replaced. Then another transaction may have got the same number, so only
  * `not committed` is certain. A transaction that was committed may be missing on the standby.
  */
-export async function hasCommitted(transaction: Transaction, connect: () => Promise<Session>): Promise<boolean> {
+export async function hasCommitted(
+  transaction: Transaction,
+  connect: () => Promise<DatabaseSession>,
+): Promise<boolean> {
   if (transaction.number === null) return true;
   const until = performance.now() + POSTGRES_OUTCOME_MS;
   let cause: unknown;
@@ -63,7 +66,7 @@ const PAUSE_MS = 50;
 
 type Status = 'aborted' | 'committed' | 'in progress' | null;
 
-async function statusOf({ number, serverRun }: Transaction, session: Session): Promise<Status> {
+async function statusOf({ number, serverRun }: Transaction, session: DatabaseSession): Promise<Status> {
   const isSameRun = session.serverRun === serverRun;
   try {
     const { rows } = await session.run(STATUS, { number });

@@ -2,9 +2,9 @@
 import { readFileSync, statSync } from 'node:fs';
 
 /** `problem` says why a file that exists is ignored. */
-export type PasswordFile = { readonly password: string | null; readonly problem: string | null };
+type PasswordFile = { readonly password: string | null; readonly problem: string | null };
 
-export type PasswordFor = {
+type PasswordFor = {
   readonly host: string;
   readonly port: string;
   readonly database: string;

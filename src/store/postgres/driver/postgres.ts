@@ -6,7 +6,7 @@
 
 import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import type { Database, Row, SqlParameters, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import { ensurePartitions } from '../partitions.ts';
@@ -25,14 +25,14 @@ import {
   POSTGRES_READERS,
   POSTGRES_WRITERS,
 } from './limits.ts';
-import { createListener, type OnMessage } from './listen.ts';
-import { createRoute, type Route } from './route.ts';
-import { type Prepared, runPlanned, type Session } from './session.ts';
-import { type PostgresStatement, type Progress, runTransaction } from './transaction.ts';
+import { createChannelListener, type OnMessage } from './listen.ts';
+import { createRoute, type ServerRoute } from './route.ts';
+import { type DatabaseSession, type Prepared, runPlanned } from './session.ts';
+import { type CommitProgress, type PostgresStatement, runTransaction } from './transaction.ts';
 import { planConnections } from './url.ts';
 import { watch } from './watch.ts';
 
-export type PostgresOptions = {
+type PostgresOptions = {
   /** `connectionString`: the URL. */
   readonly connection: { readonly connectionString: string };
   /** The URL for notifications, if the other one leads through a pooler that gives each transaction another connection. */
@@ -112,7 +112,7 @@ export async function openPostgres({
       ? route
       : createRoute({ plan: () => planConnections(listenUrl), prepares: false, patience });
   const listening = createConnection(listenRoute);
-  const listener = createListener(listening);
+  const listener = createChannelListener(listening);
   watching.push(watch([listening], listenRoute, { answerMs, patience }));
 
   return {
@@ -135,12 +135,12 @@ export async function openPostgres({
   };
 }
 
-function manyConnections(route: Route, count: number): Connection[] {
+function manyConnections(route: ServerRoute, count: number): Connection[] {
   return Array.from({ length: count }, () => createConnection(route));
 }
 
-async function runAlone(route: Route, sqlFor: (session: Session) => string): Promise<void> {
-  let session: Session | null = null;
+async function runAlone(route: ServerRoute, sqlFor: (session: DatabaseSession) => string): Promise<void> {
+  let session: DatabaseSession | null = null;
   try {
     session = await route.connect();
     await session.query(sqlFor(session));
@@ -151,7 +151,7 @@ async function runAlone(route: Route, sqlFor: (session: Session) => string): Pro
   }
 }
 
-type Reads = (sql: string, params: Parameters) => Promise<Row[]>;
+type Reads = (sql: string, params: SqlParameters) => Promise<Row[]>;
 
 type Read = Prepared & { readonly resolve: (rows: Row[]) => void; readonly reject: (error: unknown) => void };
 
@@ -169,7 +169,7 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
     const free = waits.findIndex((silentMs) => silentMs < POSTGRES_READER_BUSY_MS);
     return readers[free === -1 ? waits.indexOf(Math.min(...waits)) : free] as Connection;
   };
-  const opened = async (reader: Connection): Promise<Session> => {
+  const opened = async (reader: Connection): Promise<DatabaseSession> => {
     try {
       return await reader.session();
     } catch (error) {
@@ -180,7 +180,7 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
   };
   const answer = async (reads: readonly Read[]): Promise<void> => {
     for (let round = 1; ; round += 1) {
-      let session: Session | null = null;
+      let session: DatabaseSession | null = null;
       try {
         const reader = chosen();
         session = reader.current() ?? (await opened(reader));
@@ -223,7 +223,7 @@ function createWrites(
 ): Writes {
   const free = [...writers];
   const waiting: List[] = [];
-  const underWay = new Set<List>();
+  const inProgress = new Set<List>();
   const listeners: (() => void)[] = [];
   let waitingLists = 0;
   let waitingBytes = 0;
@@ -248,7 +248,7 @@ function createWrites(
     const late = waiting.filter(isLate);
     if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
     for (const list of late) settled(list, () => list.reject(unavailable('waiting')));
-    for (const list of underWay) {
+    for (const list of inProgress) {
       if (list.isGivenUp || list.committingAt === null) continue;
       if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
       settled(list, () => list.reject(new DatabaseUnavailable('unknown')));
@@ -259,13 +259,13 @@ function createWrites(
 
   const write = async (writer: Connection, list: List): Promise<void> => {
     const beganAt = performance.now();
-    const progress: Progress = {
+    const progress: CommitProgress = {
       committing: () => {
         list.committingAt ??= performance.now();
       },
       isGivenUp: () => list.isGivenUp,
     };
-    underWay.add(list);
+    inProgress.add(list);
     try {
       const results = await runRepaired(writer, list.statements, progress);
       const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
@@ -276,13 +276,13 @@ function createWrites(
     } catch (error) {
       settled(list, () => list.reject(error));
     } finally {
-      underWay.delete(list);
+      inProgress.delete(list);
     }
   };
   const runRepaired = async (
     writer: Connection,
     statements: readonly PostgresStatement[],
-    progress: Progress,
+    progress: CommitProgress,
   ): Promise<readonly StatementResult[]> => {
     try {
       return await runTransaction(writer, statements, progress);
@@ -372,13 +372,14 @@ function createNotify(reads: Reads): PostgresDatabase['notify'] {
 
 const NOTIFY = 'SELECT pg_notify(m.value ->> 0, m.value ->> 1) FROM tuples(@list) AS m';
 
-function bytesOf(statements: readonly Statement[]): number {
+/** About how many bytes the values of a list take: each character of a text counts as one byte. */
+function bytesOf(statements: readonly PostgresStatement[]): number {
   let bytes = 0;
   for (const { params } of statements) {
     for (const name in params) {
       const value = params[name];
       if (typeof value === 'string') bytes += value.length;
-      else if (value instanceof Uint8Array) bytes += value.byteLength;
+      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
     }
   }
   return bytes;

@@ -6,25 +6,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectFirst, within } from './connect.ts';
 import { POSTGRES_RECONNECT_MS, POSTGRES_REFUSED_MS } from './limits.ts';
-import type { Session } from './session.ts';
+import type { DatabaseSession } from './session.ts';
 import type { ConnectionPlan } from './url.ts';
 
-/** How long a read or a write waits for a connection. The attempt goes on. */
+/** How long a read or a write waits for a connection. The attempt continues. */
 const POSTGRES_CONNECT_WAIT_MS = 1800;
 
-export type Route = {
+export type ServerRoute = {
   /** Makes the session that `connect` will return first. Rejects when the time limit of an attempt has passed. */
   open(): Promise<void>;
   /** A new session. Rejects immediately during an outage, and after `POSTGRES_CONNECT_WAIT_MS` times `patience`. */
-  connect(): Promise<Session>;
+  connect(): Promise<DatabaseSession>;
   /** A new session that tells nothing about outages. */
-  probe(): Promise<Session>;
+  probe(): Promise<DatabaseSession>;
   /** Begins an outage. */
   lost(reason: Error): void;
   close(): Promise<void>;
 };
 
-export type RouteOptions = {
+type RouteOptions = {
   /** Read again before each attempt, because files that it names may change. Throws `DatabaseUrlError`. */
   readonly plan: () => ConnectionPlan;
   readonly prepares: boolean;
@@ -32,15 +32,15 @@ export type RouteOptions = {
   readonly patience: number;
 };
 
-export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
+export function createRoute({ plan, prepares, patience }: RouteOptions): ServerRoute {
   let outage: Error | null = null;
   /** The session that ended an outage, for the next caller. */
-  let spare: Session | null = null;
+  let spare: DatabaseSession | null = null;
   let isClosed = false;
 
   /** The schema of the first session. A change of the search path would divide the tables among two schemas. */
   let schema: string | null = null;
-  const attempt = async (): Promise<Session> => {
+  const attempt = async (): Promise<DatabaseSession> => {
     const session = await connectFirst(plan(), { prepares, schema });
     schema ??= session.schema;
     return session;
@@ -63,7 +63,7 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
     outage = reason;
     if (isNew) void recover();
   };
-  const connect = async (): Promise<Session> => {
+  const connect = async (): Promise<DatabaseSession> => {
     if (outage !== null) throw outage;
     const found = spare;
     spare = null;
@@ -96,7 +96,7 @@ export function createRoute({ plan, prepares, patience }: RouteOptions): Route {
     },
   };
 
-  async function keep(session: Session): Promise<void> {
+  async function keep(session: DatabaseSession): Promise<void> {
     if (isClosed || spare?.isOpen() === true) return session.end();
     spare = session;
   }

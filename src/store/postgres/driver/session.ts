@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { nextTick } from 'node:process';
 import type pg from 'pg';
-import type { Parameters, Row, Statement } from '../../port/database.ts';
+import type { Row, SqlParameters, Statement } from '../../port/database.ts';
 import { postgresText, postgresValue, typesOf } from './dialect.ts';
 import type { PgInternals } from './pg-internals.ts';
 import { type Answered, pipelined, type Sent } from './pipeline.ts';
@@ -14,7 +14,7 @@ const POSTGRES_END_MS = 500;
 /** A shared statement with its parameters. */
 export type Prepared = Pick<Statement, 'sql' | 'params'>;
 
-export type Session = {
+export type DatabaseSession = {
   /** The server's process for it; null behind a pooler such as PgBouncer, which may give each transaction another one. */
   readonly process: number | null;
   /** The schema of the tables as an identifier; null if the search path has none. */
@@ -28,7 +28,7 @@ export type Session = {
   /** False once the connection is lost or closed. */
   isOpen(): boolean;
   /** Runs a shared statement. */
-  run(sql: string, params: Parameters): Promise<pg.QueryResult<Row>>;
+  run(sql: string, params: SqlParameters): Promise<pg.QueryResult<Row>>;
   /**
    * Runs shared statements, which have a result each. Unless a transaction has begun, they are one. Rejects with the first error; the
    * server skips the statements behind it.
@@ -63,7 +63,7 @@ export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
  * so that the statements of concurrent callers stay apart.
  */
 export async function runPlanned(
-  session: Session,
+  session: DatabaseSession,
   reads: readonly Prepared[],
 ): Promise<{ readonly answers: Answered; readonly serverStart: string }> {
   if (session.process !== null) return { answers: await session.runAll(reads), serverStart: session.serverStart };
@@ -78,7 +78,7 @@ export async function runPlanned(
 }
 
 /** What the server says about itself and about the connection. */
-export type Greeting = {
+type Greeting = {
   readonly process: number;
   readonly version: number;
   readonly schema: string | null;
@@ -142,7 +142,7 @@ export function createSession(
   }: { readonly client: pg.Client; readonly internals: PgInternals; readonly Query: typeof pg.Query },
   greeting: Greeting,
   prepares: boolean,
-): Session {
+): DatabaseSession {
   const process = internals.process() === greeting.process ? greeting.process : null;
   const isPrepared = prepares && process !== null;
   const { schema, version } = greeting;
@@ -242,7 +242,7 @@ type Texts = { readonly names: readonly string[]; readonly byTypes: Map<string, 
 
 const known = new Map<string, Texts>();
 
-function textOf(sql: string, params: Parameters): Named {
+function textOf(sql: string, params: SqlParameters): Named {
   let texts = known.get(sql);
   if (texts === undefined) {
     texts = { names: postgresText(sql, params).names, byTypes: new Map() };

@@ -45,7 +45,7 @@ const OF_SESSIONS: Readonly<Record<string, string>> = {
 /** Newer servers have further limits. */
 const SINCE_17: Readonly<Record<string, string>> = { transaction_timeout: '0' };
 
-export type SettingsOptions = {
+type SettingsOptions = {
   /** The version of the server, such as 150012. */
   readonly version: number;
   /** The schema of the tables as an identifier, such as `public` or `"My App"`; null if there is none yet. */

@@ -8,7 +8,7 @@ import { isLost, isStaleSession, isWorthAnother, leavesOutcomeOpen, portError } 
 import { POSTGRES_LOST_ROUNDS, POSTGRES_OUTCOME_MS } from './limits.ts';
 import { hasCommitted, TRANSACTION_END, WAIT_FOR_STANDBY } from './outcome.ts';
 import type { Answered } from './pipeline.ts';
-import { BEGIN, type Session } from './session.ts';
+import { BEGIN, type DatabaseSession } from './session.ts';
 
 /** How long a statement waits for a lock, and how long the server keeps a transaction whose client sends nothing more. */
 const POSTGRES_LOCK_MS = 5000;
@@ -26,29 +26,29 @@ export type PostgresStatement = Statement & {
 };
 
 /** How far a transaction is, and whether its caller still waits for it. */
-export type Progress = {
+export type CommitProgress = {
   /** COMMIT is sent. From now on the transaction may be kept. */
   committing(): void;
-  /** The caller has been answered. The transaction is not run again, and nobody asks what became of it. */
+  /** The caller has been answered. The transaction is not run again, and nobody asks for its outcome. */
   isGivenUp(): boolean;
 };
 
 /**
  * Runs the statements as one transaction, and again if another transaction or a lost connection kept it from finishing. Resolves when the
- * synchronous standby, if there is one, has all that was committed before and by this transaction. Throws `StaleWrite`,
+ * synchronous standby, if there is one, has everything that was committed before and by this transaction. Throws `StaleWrite`,
  * `ConstraintViolation` or `DatabaseUnavailable`, with nothing kept except for the reason `unknown`.
  */
 export async function runTransaction(
   writer: Connection,
   statements: readonly PostgresStatement[],
-  progress: Progress,
+  progress: CommitProgress,
 ): Promise<readonly StatementResult[]> {
   const [first] = statements;
   const repeatable = statements.length === 1 && first?.again !== undefined ? first : null;
   let lost = 0;
   let mayBeCommitted = false;
   for (let round = 1; ; round += 1) {
-    let session: Session | null = null;
+    let session: DatabaseSession | null = null;
     try {
       session = await writer.session();
       // Behind a pooler, the settings need a transaction.
@@ -79,10 +79,10 @@ export async function runTransaction(
 
 /** Runs a statement that is its own transaction. */
 async function runAlone(
-  session: Session,
+  session: DatabaseSession,
   { sql, params, again = sql }: PostgresStatement,
   mayBeCommitted: boolean,
-  progress: Progress,
+  progress: CommitProgress,
 ): Promise<StatementResult> {
   const sent = mayBeCommitted ? [{ sql: again, params }, WAIT] : [{ sql, params }];
   progress.committing();
@@ -104,17 +104,17 @@ const limits = (
 const TOGETHER_MAX = 50;
 
 /** Sessions that have their limits. */
-const limited = new WeakSet<Session>();
+const limited = new WeakSet<DatabaseSession>();
 
 /** Sends the limits with the first statement of a session. */
-async function limit(session: Session): Promise<void> {
+async function limit(session: DatabaseSession): Promise<void> {
   if (limited.has(session)) return;
   limited.add(session);
   await session.query(limits('SET'));
 }
 
 /** Sends the statements of a transaction that is not committed yet, and returns their answers. Rejects with the first error. */
-async function send(session: Session, statements: readonly Statement[]): Promise<Answered> {
+async function send(session: DatabaseSession, statements: readonly Statement[]): Promise<Answered> {
   const before: Promise<unknown>[] = [];
   const sent = [...statements];
   if (session.process === null) {
@@ -135,10 +135,10 @@ async function send(session: Session, statements: readonly Statement[]): Promise
 }
 
 async function runOnce(
-  session: Session,
+  session: DatabaseSession,
   writer: Connection,
   statements: readonly Statement[],
-  progress: Progress,
+  progress: CommitProgress,
 ): Promise<readonly StatementResult[]> {
   // Administrative changes come one after another: each entry of the audit log needs the one before.
   const locks = statements.some(({ locks }) => locks === 'audit') ? [LOCK_AUDIT] : [];
@@ -174,10 +174,11 @@ async function runOnce(
 }
 
 /**
- * Resolves when the standby has all that was committed before at the server that started at `serverStart`. Throws `DatabaseUnavailable`
- * (`unknown`) if another server answers, which may lack it, or if its connection is lost, or its wait cancelled, for `POSTGRES_OUTCOME_MS`.
+ * Resolves when the standby has everything that was committed before at the server that started at `serverStart`. Throws
+ * `DatabaseUnavailable` (`unknown`) if another server answers, which may lack it, or if its connection is lost, or its wait cancelled, for
+ * `POSTGRES_OUTCOME_MS`.
  */
-async function confirm(serverStart: string, writer: Connection, progress: Progress): Promise<void> {
+async function confirm(serverStart: string, writer: Connection, progress: CommitProgress): Promise<void> {
   const until = performance.now() + POSTGRES_OUTCOME_MS;
   for (;;) {
     let cause: unknown;

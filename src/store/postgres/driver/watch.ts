@@ -5,8 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { within } from './connect.ts';
 import type { Connection } from './connection.ts';
-import type { Route } from './route.ts';
-import type { Session } from './session.ts';
+import type { ServerRoute } from './route.ts';
+import type { DatabaseSession } from './session.ts';
 
 /**
  * How often connections are examined. If a statement has not been answered for `POSTGRES_SILENT_MS`, another connection asks the server
@@ -29,15 +29,15 @@ const POSTGRES_LATE_ANSWER_MS = 200;
  */
 export function watch(
   connections: readonly Connection[],
-  route: Route,
+  route: ServerRoute,
   { answerMs, patience }: { readonly answerMs: number; readonly patience: number },
 ): { stop(): void } {
   let isExamining = false;
 
-  const silent = (limitMs: number): Session[] =>
+  const silent = (limitMs: number): DatabaseSession[] =>
     connections
       .map((one) => one.current())
-      .filter((session) => session !== null && session.silentMs() >= limitMs) as Session[];
+      .filter((session) => session !== null && session.silentMs() >= limitMs) as DatabaseSession[];
   const tick = (): void => {
     for (const session of silent(answerMs)) if (session.committing() === null) session.destroy();
     const suspects = silent(POSTGRES_SILENT_MS * patience);
@@ -56,9 +56,9 @@ export function watch(
 const WORKING = "SELECT pid FROM pg_stat_activity WHERE state IN ('active', 'disabled')";
 
 /** Destroys the sessions on which the server does not work, all of them if it does not answer. */
-async function examine(suspects: readonly Session[], route: Route, probeMs: number): Promise<void> {
+async function examine(suspects: readonly DatabaseSession[], route: ServerRoute, probeMs: number): Promise<void> {
   const silences = suspects.map((session) => performance.now() - session.silentMs());
-  let probe: Session | null = null;
+  let probe: DatabaseSession | null = null;
   const asking = route.probe();
   try {
     const asked = await within(probeMs, async () => {

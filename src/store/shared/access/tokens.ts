@@ -7,7 +7,7 @@ import { rowKeyTime } from '../../../kernel/ids.ts';
 import type { ApplicationUseStore, TokenStore } from '../../port/access.ts';
 import type { Answer, Database, Row } from '../../port/database.ts';
 import { measured } from '../../port/steps.ts';
-import { customer, OPERATOR } from '../table.ts';
+import { customer, OPERATOR_ID } from '../table.ts';
 
 /** Selects the grants of tokens, for `readGrant`. `tokens` is a FROM with their rows as `t`. */
 export const grantsOf = (tokens: string): string => `
@@ -52,7 +52,7 @@ export function readGrant(row: Row): TokenGrant {
     clientId: String(row.client_id),
     applicationActive: row.application_active === 1,
     tokensRevokedThrough: Number(row.tokens_revoked_through),
-    customerId: customer.read(row.customer_id ?? OPERATOR, ''),
+    customerId: customer.read(row.customer_id ?? OPERATOR_ID, ''),
     userId: String(row.user_id),
     userName: String(row.user_name),
     userActive: row.user_active === 1,

@@ -4,7 +4,7 @@ import type { AttemptRecord } from '../../../domain/batch.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Timings } from '../../../domain/outcome.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
-import type { Answer, Database, Parameters, Row } from '../../port/database.ts';
+import type { Answer, Database, Row, SqlParameters } from '../../port/database.ts';
 import type { AttemptOutcome, AttemptStore, LastOutcomes } from '../../port/deliveries.ts';
 import { ATTEMPT_COLUMNS } from '../erasure.ts';
 import { json, readRow } from '../table.ts';
@@ -79,7 +79,7 @@ export function attemptStore(db: Database): AttemptStore {
   const getAmong = (
     among: readonly number[] | null,
     [ofAll, ofSome]: readonly [string, string],
-    params: Parameters,
+    params: SqlParameters,
   ): Answer<Row | undefined> =>
     among === null ? db.get(ofAll, params) : db.get(ofSome, { ...params, among: JSON.stringify(among) });
   const latestOf: AttemptStore['latestOf'] = async (webhookNumber, limit, outcome = null) => {

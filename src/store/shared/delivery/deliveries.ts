@@ -19,13 +19,13 @@ import type { Terms } from '../terms.ts';
 import {
   addressOf,
   comparePlaces,
+  type DeliveryPlace,
   type EventKind,
   FIRST_PLACE,
   type KeyRange,
   mergedPlaces,
   offsetsAround,
   offsetsWithin,
-  type Place,
   type Places,
   placesInAllLogs,
   placesInLog,
@@ -212,11 +212,16 @@ async function placesFor(db: Database, filter: Filter, before: DeliveryAddress |
 }
 
 /** The records of events with these keys, newest first: in the logs of some webhooks, or in all with `among` null. */
-function placesOfKeys(db: Database, keys: readonly number[], among: readonly number[] | null, after: Place): Places {
+function placesOfKeys(
+  db: Database,
+  keys: readonly number[],
+  among: readonly number[] | null,
+  after: DeliveryPlace,
+): Places {
   const left = [...keys];
   let source: Places | null = null;
   return async (limit) => {
-    const places: Place[] = [];
+    const places: DeliveryPlace[] = [];
     while (places.length < limit) {
       if (source === null) {
         const key = left.shift();
@@ -255,8 +260,8 @@ async function keyRange(
   return rangeAfter({ since, until }, before === null ? FIRST_PLACE : await placeOf(db, before, among));
 }
 
-function rangeAfter({ since, until }: Keys, place: Place): KeyRange {
-  const end: Place = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
+function rangeAfter({ since, until }: Keys, place: DeliveryPlace): KeyRange {
+  const end: DeliveryPlace = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
   return { from: since, before: comparePlaces(place, end) > 0 ? place : end };
 }
 
@@ -264,7 +269,7 @@ async function placeOf(
   db: Database,
   { createdAt, webhookNumber, offset }: DeliveryAddress,
   among: readonly number[] | null,
-): Promise<Place> {
+): Promise<DeliveryPlace> {
   if (webhookNumber === 0) return { key: firstRowKeyAt(createdAt) + offset, webhookNumber, offset };
   const isAmong = among === null || among.includes(webhookNumber);
   const record = isAmong ? await db.get(EVENT_KEY, { webhookNumber, offset }) : undefined;
@@ -278,18 +283,18 @@ async function readOne(db: Database, webhookNumber: number, offset: number): Pro
   return delivery;
 }
 
-async function readAll(db: Database, places: readonly Place[]): Promise<Map<string, Delivery>> {
+async function readAll(db: Database, places: readonly DeliveryPlace[]): Promise<Map<string, Delivery>> {
   if (places.length === 0) return new Map();
   const wanted = places.map(({ webhookNumber, offset }) => [webhookNumber, offset]);
   const rows = await db.all(READ, { places: JSON.stringify(wanted) });
   return new Map(rows.map(read).map((delivery) => [nameOf(delivery), delivery]));
 }
 
-function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset'>): string {
+function nameOf({ webhookNumber, offset }: Pick<DeliveryPlace, 'webhookNumber' | 'offset'>): string {
   return `${webhookNumber} ${offset}`;
 }
 
-function fits(delivery: Delivery, { key }: Place, filter: Filter): boolean {
+function fits(delivery: Delivery, { key }: DeliveryPlace, filter: Filter): boolean {
   const {
     since,
     until,

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVERYONE } from '../../../domain/event.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
-import type { Database, Parameters, Row } from '../../port/database.ts';
+import type { Database, Row, SqlParameters } from '../../port/database.ts';
 import type { FoundOffsets } from '../../port/deliveries.ts';
 import { LOG_DISORDER_RECORDS } from './limits.ts';
 
@@ -22,13 +22,13 @@ const PLACES_AHEAD = 5000;
 const PAIRS_AT_ONCE = 5000;
 
 /** A record by its event's key and its offset in a webhook's log. Webhook 0: the event is in no log, or not in the requested one. */
-export type Place = { readonly key: number; readonly webhookNumber: number; readonly offset: number };
+export type DeliveryPlace = { readonly key: number; readonly webhookNumber: number; readonly offset: number };
 
 /** Returns up to `limit` further places; none at the end. */
-export type Places = (limit: number) => Promise<Place[]>;
+export type Places = (limit: number) => Promise<DeliveryPlace[]>;
 
 /** Places after `before` in the order of the list, with keys of at least `from`. */
-export type KeyRange = { readonly from: number; readonly before: Place };
+export type KeyRange = { readonly from: number; readonly before: DeliveryPlace };
 
 /** Offsets of a log: `from` inclusive, `below` exclusive. */
 export type Offsets = { readonly from: number; readonly below: number };
@@ -37,16 +37,16 @@ export type Offsets = { readonly from: number; readonly below: number };
 const BEYOND: number = Number.MAX_SAFE_INTEGER;
 
 /** Before every other place. */
-export const FIRST_PLACE: Place = { key: BEYOND, webhookNumber: 0, offset: 0 };
+export const FIRST_PLACE: DeliveryPlace = { key: BEYOND, webhookNumber: 0, offset: 0 };
 
 /** A place as a cursor. For an event that is in no log the offset is the counter of its key. */
-export function addressOf({ key, webhookNumber, offset }: Place): DeliveryAddress {
+export function addressOf({ key, webhookNumber, offset }: DeliveryPlace): DeliveryAddress {
   const createdAt = rowKeyTime(key);
   return { createdAt, webhookNumber, offset: webhookNumber === 0 ? key - firstRowKeyAt(createdAt) : offset };
 }
 
 /** Newest event first: negative if `a` comes before `b`. */
-export function comparePlaces(a: Place, b: Place): number {
+export function comparePlaces(a: DeliveryPlace, b: DeliveryPlace): number {
   return b.key - a.key || b.webhookNumber - a.webhookNumber || b.offset - a.offset;
 }
 
@@ -98,7 +98,7 @@ function ofEventsSql(kind: EventKind, inLog: boolean): string {
 }
 
 /** Records whose batches have an index of their own. `claimed`: pending records that are in a batch, so that one may have been tried. */
-export type BatchState = 'dead' | 'pending' | 'claimed';
+type BatchState = 'dead' | 'pending' | 'claimed';
 
 // A batch that reaches `from` begins less than BATCH_RECORDS_MAX before it.
 function inBatchesSql(batches: BatchState): string {
@@ -155,8 +155,8 @@ export function placesOfOrderingKey(
   const { customerId, orderingKey, among } = asked;
   const numbers = JSON.stringify(among);
   let through = before.key;
-  let ahead: Place[] = [];
-  const read = async (limit: number): Promise<Place[]> => {
+  let ahead: DeliveryPlace[] = [];
+  const read = async (limit: number): Promise<DeliveryPlace[]> => {
     const found = await Promise.all(
       [customerId, EVERYONE].map((audience) =>
         db.all(OF_AUDIENCE_KEY, { audience, orderingKey, from, through, limit }),
@@ -246,8 +246,8 @@ export function placesOfWebhooks(
   let last = before;
   const sourceOf = async (webhookNumber: number, offsets: Offsets): Promise<Places> =>
     state === 'any' ? placesInLog(db, webhookNumber, offsets) : placesInState(db, state, webhookNumber, offsets);
-  const read = async (limit: number): Promise<Place[]> => {
-    let page: Place[] = [];
+  const read = async (limit: number): Promise<DeliveryPlace[]> => {
+    let page: DeliveryPlace[] = [];
     const numbers = among ?? (await db.all(WITH[state as BatchState], {})).map(({ number }) => Number(number));
     for (const [at, webhookNumber] of numbers.entries()) {
       if (at % WEBHOOKS_AT_ONCE === WEBHOOKS_AT_ONCE - 1) await nextTurn();
@@ -266,7 +266,7 @@ export function placesOfWebhooks(
     return page;
   };
   // Every read visits all webhooks, so each is four times as large as the one before.
-  let ahead: Place[] = [];
+  let ahead: DeliveryPlace[] = [];
   let size = 0;
   return async (limit) => {
     if (ahead.length === 0) {
@@ -278,8 +278,12 @@ export function placesOfWebhooks(
 }
 
 /** Two sources in one order: `compare` is negative if the first place comes before the second. A place of both is there once. */
-export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: Place) => number): Places {
-  const sources = [one, other].map((read) => ({ read, ahead: [] as Place[], done: false }));
+export function mergedPlaces(
+  one: Places,
+  other: Places,
+  compare: (a: DeliveryPlace, b: DeliveryPlace) => number,
+): Places {
+  const sources = [one, other].map((read) => ({ read, ahead: [] as DeliveryPlace[], done: false }));
   return async (limit) => {
     for (const source of sources) {
       if (source.done || source.ahead.length >= limit) continue;
@@ -290,7 +294,8 @@ export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: 
     // Each source has `limit` places ahead or has ended, so the first `limit` of both are known.
     const [a = [], b = []] = sources.map(({ ahead }) => ahead);
     const sorted = [...a, ...b].sort(compare);
-    const isAgain = (place: Place, at: number): boolean => at > 0 && compare(sorted[at - 1] as Place, place) === 0;
+    const isAgain = (place: DeliveryPlace, at: number): boolean =>
+      at > 0 && compare(sorted[at - 1] as DeliveryPlace, place) === 0;
     const once = sorted.filter((place, at) => !isAgain(place, at)).slice(0, limit);
     const last = once.at(-1);
     // With the second one of a place that is in both.
@@ -301,7 +306,12 @@ export function mergedPlaces(one: Places, other: Places, compare: (a: Place, b: 
   };
 }
 
-function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Place) => Parameters): Places {
+function readOn(
+  db: Database,
+  sql: string,
+  before: DeliveryPlace,
+  paramsAfter: (last: DeliveryPlace) => SqlParameters,
+): Places {
   let last = before;
   let done = false;
   return async (limit) => {
@@ -314,7 +324,7 @@ function readOn(db: Database, sql: string, before: Place, paramsAfter: (last: Pl
   };
 }
 
-function placeOfRow(row: Row): Place {
+function placeOfRow(row: Row): DeliveryPlace {
   return {
     key: Number(row.event_key),
     webhookNumber: Number(row.webhook_number ?? 0),
@@ -323,7 +333,7 @@ function placeOfRow(row: Row): Place {
 }
 
 /** Event times in epoch milliseconds: `since` inclusive, `until` exclusive. */
-export type EventTimes = { readonly since?: number | undefined; readonly until?: number | undefined };
+type EventTimes = { readonly since?: number | undefined; readonly until?: number | undefined };
 
 // A binary search. Where housekeeping has deleted records, the next existing record is used as the middle.
 const SPLIT = `

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
-import type { Parameters, SqlValue } from '../../port/database.ts';
+import type { SqlParameters, SqlValue } from '../../port/database.ts';
 import { sqliteText } from './dialect.ts';
 import { unavailable } from './errors.ts';
 import { CHECKPOINT_PAGES_ALONE } from './limits.ts';
@@ -130,7 +130,7 @@ export function createStatements(connection: Connection): (sql: string) => Prepa
 }
 
 /** The values of a statement in the order of its parameters. */
-export function valuesOf(names: readonly string[], params: Parameters): SqlValue[] {
+export function valuesOf(names: readonly string[], params: SqlParameters): SqlValue[] {
   return names.map((name) => {
     const value = params[name];
     if (value === undefined) throw new RangeError(`Missing named parameter "${name}"`);

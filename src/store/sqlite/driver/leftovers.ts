@@ -11,7 +11,7 @@ import type { Database, Row, Statement } from '../../port/database.ts';
 /** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID. */
 export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
 /** The values of erased columns: an integer or null. */
-export type ErasedColumns = Readonly<Record<string, number | null>>;
+type ErasedColumns = Readonly<Record<string, number | null>>;
 
 // SQLite's file format, §1.6, for pages of 4096 bytes: the most bytes of a row that its own page holds, the fewest if the row does not
 // fit, and the bytes that an overflow page holds.

@@ -1,7 +1,8 @@
 /** Bounds that several files of this folder share. */
 
 /**
- * One commit takes at most so many lists of statements and starts no further list after so long, so that none holds the others for long.
+ * The maximum number of lists of statements in one commit, and the time after which a commit starts no further list. So no list holds the
+ * others for long.
  */
 export const LISTS_PER_COMMIT = 512;
 export const COMMIT_STATEMENTS_MS = 4;

@@ -6,7 +6,7 @@
  */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
-import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from '../../port/database.ts';
+import type { Database, Row, SqlParameters, Statement, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
 import {
@@ -23,18 +23,19 @@ import {
 } from './connection.ts';
 import { portError, unavailable } from './errors.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
-import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
+import { createCommitLists, createInlineWriter, type WaitingList, type Writer } from './writer.ts';
 
 /**
- * So many lists are handed to an idle writing thread before the turn of the event loop ends, so that it writes while the loop works on.
+ * At this number, lists are handed to an idle writing thread before the turn of the event loop ends, so that it writes while the
+ * loop works.
  * With 64 concurrent token requests this raised the rate by 11 to 23 % (benchmark "Issuing tokens"); fewer cost the event loop more than
  * they gain.
  */
 export const LISTS_HANDED_EARLY = 32;
 
 export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
-  get(sql: string, params: Parameters): Row | undefined;
-  all(sql: string, params: Parameters): Row[];
+  get(sql: string, params: SqlParameters): Row | undefined;
+  all(sql: string, params: SqlParameters): Row[];
   /** Makes the next read see all commits so far. Without it, the reads of one turn of the event loop may share a snapshot. */
   endSnapshot(): void;
   /** Removes old versions of rows from the write-ahead log. False if another process may still read them. */
@@ -50,7 +51,7 @@ export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
   saveLog(): Promise<boolean>;
 };
 
-export type SqliteOptions = {
+type SqliteOptions = {
   readonly readOnly?: boolean;
   /** Commits in a thread. For the one server of a database. Without it the event loop commits. */
   readonly writerThread?: ThreadEvents;
@@ -91,6 +92,79 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
   };
   const writer = closingOnError(connection, createWriter);
 
+  const queue = createListQueue(writer);
+
+  const prepareRead = (sql: string): PreparedStatement => {
+    // Nothing is written through this connection then.
+    if (writerThread !== undefined) snapshot.begin();
+    return prepare(sql);
+  };
+
+  const all = (sql: string, params: SqlParameters): Row[] => {
+    try {
+      const { statement, names } = prepareRead(sql);
+      return statement.all(valuesOf(names, params)) as Row[];
+    } catch (error) {
+      throw portError(error);
+    }
+  };
+
+  const emptyLog = async (): Promise<boolean> => {
+    snapshot.end();
+    return writer.truncateLog();
+  };
+
+  return {
+    connection,
+    get: (sql: string, params: SqlParameters) => {
+      try {
+        const { statement, names } = prepareRead(sql);
+        return statement.get(valuesOf(names, params)) as Row | undefined;
+      } catch (error) {
+        throw portError(error);
+      }
+    },
+    all,
+    endSnapshot: snapshot.end,
+    commits: () => commits,
+    onCommit: (listener) => void listeners.push(listener),
+    commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
+      new Promise<readonly StatementResult[]>((resolve, reject) => {
+        queue.add({ statements, resolve, reject, onWritten });
+      }),
+    // Nothing can be read before it is on the disk.
+    confirm: () => {},
+    forgetOverwritten: emptyLog,
+    filesProblem: () => {
+      const problem = files === null ? null : filesProblem(path, files);
+      return problem === null ? null : unavailable(problem);
+    },
+    saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
+    close: () => {
+      const close = (): void => {
+        queue.close();
+        snapshot.end();
+        connection.close();
+      };
+      queue.flush();
+      const closing = writer.close();
+      if (closing === undefined) return close();
+      return closing.then(close);
+    },
+  };
+}
+
+/** The lists that wait for their commit. */
+type ListQueue = {
+  /** Rejects the list if too many wait, or after `close`. */
+  add(list: Omit<WaitingList, 'since'>): void;
+  /** Hands the lists to the writer now. */
+  flush(): void;
+  close(): void;
+};
+
+/** Collects the lists of a turn of the event loop, so that they share a commit. */
+function createListQueue(writer: Pick<Writer, 'commit' | 'canBegin'>): ListQueue {
   const waiting: WaitingList[] = [];
   let isScheduled = false;
   let isClosed = false;
@@ -103,7 +177,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     if (waiting.length > 0) writer.commit(waiting.splice(0));
   };
 
-  const enqueue = (list: Omit<WaitingList, 'since'>): void => {
+  const add = (list: Omit<WaitingList, 'since'>): void => {
     if (isClosed) {
       list.reject(new Error('the database is not open'));
       return;
@@ -139,62 +213,11 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     }
   };
 
-  const prepareRead = (sql: string): PreparedStatement => {
-    // Nothing is written through this connection then.
-    if (writerThread !== undefined) snapshot.begin();
-    return prepare(sql);
-  };
-
-  const all = (sql: string, params: Parameters): Row[] => {
-    try {
-      const { statement, names } = prepareRead(sql);
-      return statement.all(valuesOf(names, params)) as Row[];
-    } catch (error) {
-      throw portError(error);
-    }
-  };
-
-  const emptyLog = async (): Promise<boolean> => {
-    snapshot.end();
-    return writer.truncateLog();
-  };
-
   return {
-    connection,
-    get: (sql: string, params: Parameters) => {
-      try {
-        const { statement, names } = prepareRead(sql);
-        return statement.get(valuesOf(names, params)) as Row | undefined;
-      } catch (error) {
-        throw portError(error);
-      }
-    },
-    all,
-    endSnapshot: snapshot.end,
-    commits: () => commits,
-    onCommit: (listener) => void listeners.push(listener),
-    commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
-      new Promise<readonly StatementResult[]>((resolve, reject) => {
-        enqueue({ statements, resolve, reject, onWritten });
-      }),
-    // Nothing can be read before it is on the disk.
-    confirm: () => {},
-    forgetOverwritten: emptyLog,
-    filesProblem: () => {
-      const problem = files === null ? null : filesProblem(path, files);
-      return problem === null ? null : unavailable(problem);
-    },
-    saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
+    add,
+    flush,
     close: () => {
-      const close = (): void => {
-        isClosed = true;
-        snapshot.end();
-        connection.close();
-      };
-      flush();
-      const closing = writer.close();
-      if (closing === undefined) return close();
-      return closing.then(close);
+      isClosed = true;
     },
   };
 }

@@ -51,7 +51,7 @@ export type ThreadReply =
  * must change (-1: any), the number of its values, and the values. A structured clone of nested arrays takes twice as long, and JSON three
  * times.
  */
-export type SentLists = readonly SqlValue[];
+type SentLists = readonly SqlValue[];
 export type SentStatement = {
   readonly number: number;
   readonly expectChanges: number | undefined;
@@ -59,12 +59,12 @@ export type SentStatement = {
 };
 
 /** The duration of the statements in milliseconds; then for each statement its changes, or its rows if it returned any. */
-export type SentOutcome =
+type SentOutcome =
   | readonly [statementsMs: number, ...results: (number | readonly Row[])[]]
   | { readonly error: SentError };
 
 /** A structured clone loses the class of an error. */
-export type SentError =
+type SentError =
   | { readonly type: 'stale'; readonly sql: string; readonly expected: number; readonly changed: number }
   | { readonly type: 'constraint'; readonly kind: ConstraintViolation['kind']; readonly columns: readonly string[] }
   | { readonly type: 'unavailable'; readonly reason: UnavailableReason; readonly cause: SentError | null }
@@ -216,7 +216,7 @@ type Thread = {
   isIdle(): boolean;
   /** Commits lists after those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
-  /** Rejects if the checkpoint failed, for example on a full disk; the thread goes on. */
+  /** Rejects if the checkpoint failed, for example on a full disk; the thread continues. */
   checkpoint(mode: CheckpointMode): Promise<LogState>;
   /** Refuses all waiting lists and checkpoints, and everything from now on. */
   refuseAll(cause: Error): void;

@@ -10,7 +10,7 @@ import type { Connection, FileCheck, PreparedStatement } from './connection.ts';
 import { isBusy, portError, unavailableError } from './errors.ts';
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, CHECKPOINT_PAGES, COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from './limits.ts';
 
-/** The writer copies so few pages itself, between two commits; and so many if the checkpoint thread does not keep up. */
+/** The pages that the writer copies itself between two commits, and the number above which the checkpoint thread does not keep up. */
 const CHECKPOINT_FINISH_PAGES = 200;
 const CHECKPOINT_PAGES_MAX = 16_384;
 
@@ -34,7 +34,7 @@ type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs:
  * failed together and nothing was kept: another process holds the file, or the disk is full. Throws too if the files are gone after the
  * commit: a write to files that nobody can open must not be acknowledged.
  */
-export type CommitLists<List> = (lists: readonly List[]) => Committed;
+type CommitLists<List> = (lists: readonly List[]) => Committed;
 
 export function createCommitLists<List>(
   connection: Connection,
@@ -140,7 +140,7 @@ export function answerList(list: WaitingList | undefined, outcome: ListOutcome, 
 export type Writer = {
   /** Commits lists after those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
-  /** A list handed over now is committed while the event loop goes on. */
+  /** A list handed over now is committed while the event loop continues. */
   canBegin(): boolean;
   /** Empties the log. Resolves to false if another connection reads it, or if it cannot be copied. */
   truncateLog(): Answer<boolean>;
@@ -148,7 +148,7 @@ export type Writer = {
   close(): Answer<void>;
 };
 
-export type InlineWriterParts = {
+type InlineWriterParts = {
   readonly commitLists: CommitLists<WaitingList>;
   /** Called before and after each commit. */
   readonly beforeCommit: () => void;
@@ -233,7 +233,7 @@ type CheckpointParts = {
 export function createCheckpoints({ copy, finish, onFailure }: CheckpointParts): Checkpoints {
   let log: LogState = { busy: false, pages: 0, copied: 0 };
   let nextAt = CHECKPOINT_PAGES;
-  let underWay: Promise<void> | null = null;
+  let inProgress: Promise<void> | null = null;
   let isFailing = false;
   const pagesLeft = (): number => log.pages - log.copied;
 
@@ -261,16 +261,16 @@ export function createCheckpoints({ copy, finish, onFailure }: CheckpointParts):
       }
     }
     nextAt = pagesLeft() + CHECKPOINT_PAGES;
-    underWay = null;
+    inProgress = null;
   };
 
   return {
     committed: (state) => {
       log = state;
-      if (underWay === null && pagesLeft() >= nextAt) underWay = run();
+      if (inProgress === null && pagesLeft() >= nextAt) inProgress = run();
     },
     settled: async () => {
-      await underWay;
+      await inProgress;
     },
   };
 }

@@ -1,9 +1,9 @@
 /** Runs calls that come close together, in turns of the event loop that follow each other, as one query. */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 
-export type TogetherOptions = {
+export type BatchedOptions = {
   /** The maximum number of concurrent queries. Further calls wait for one of them to end and then share the next query. */
-  readonly underWayMax: number;
+  readonly inProgressMax: number;
   /** Calls in one query. */
   readonly callsMax: number;
 };
@@ -12,7 +12,7 @@ export type TogetherOptions = {
  * For reads: two queries. A query takes less than a millisecond, and two queries with half of the calls each cost nearly twice as much,
  * so more would not be faster. With one, a call that just missed a query would wait for two, and all calls for a connection that hangs.
  */
-export const READS: TogetherOptions = { underWayMax: 2, callsMax: 1000 };
+export const READS: BatchedOptions = { inProgressMax: 2, callsMax: 1000 };
 
 /**
  * A query waits while each turn of the event loop brings further calls, because callers that were answered together call again together. A
@@ -41,12 +41,12 @@ function flushAll(): void {
  * called after each of these calls has begun, so what it reads is current for all of them. It returns one output for each input, in order.
  * If it rejects, all of its calls do.
  */
-export function together<Input, Output>(
+export function batched<Input, Output>(
   run: (inputs: readonly Input[]) => Promise<readonly Output[]>,
-  { underWayMax, callsMax }: TogetherOptions,
+  { inProgressMax, callsMax }: BatchedOptions,
 ): (input: Input) => Promise<Output> {
   const waiting: Waiting<Input, Output>[] = [];
-  let underWay = 0;
+  let inProgress = 0;
   let isScheduled = false;
   let turns = 0;
   let seen = 0;
@@ -69,16 +69,16 @@ export function together<Input, Output>(
     }
     turns = 0;
     seen = 0;
-    while (waiting.length > 0 && underWay < underWayMax) {
-      underWay += 1;
+    while (waiting.length > 0 && inProgress < inProgressMax) {
+      inProgress += 1;
       void runNow(waiting.splice(0, callsMax)).finally(() => {
-        underWay -= 1;
+        inProgress -= 1;
         schedule();
       });
     }
   };
   const schedule = (): void => {
-    if (isScheduled || waiting.length === 0 || underWay >= underWayMax) return;
+    if (isScheduled || waiting.length === 0 || inProgress >= inProgressMax) return;
     isScheduled = true;
     if (flushes.push(flush) === 1) atTurnsEnd(flushAll);
   };
