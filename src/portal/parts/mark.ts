@@ -82,7 +82,7 @@ export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
 export function notice({ tone, title, text, isFlash }: Notice): Html {
   const role = isFlash === true ? (tone === 'negative' ? 'alert' : 'status') : null;
   return html`
-    <div class="notice notice-${tone}"${attributes({ role })}>
+    <div class="notice notice-${tone}${isFlash === true ? ' flash' : ''}"${attributes({ role })}>
       ${icon(TONE_ICONS[tone])}
       <div>
         ${title === undefined ? null : html`<p class="notice-title">${title}</p>`}
