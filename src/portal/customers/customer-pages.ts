@@ -245,7 +245,7 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
           { label: 'Succeeded, 2 days', phone: 'plain' },
           { label: 'Last activity', phone: 'end' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
-          { label: 'Endpoints', kind: 'number', phone: 'named' },
+          { label: 'Endpoints', kind: 'number', phone: 'none' },
           { label: 'Applications', kind: 'number', phone: 'none' },
           { label: 'Users', kind: 'number', phone: 'none' },
         ],
