@@ -22,8 +22,11 @@ const WORDS: Words = {
   failure: { status: 503, headers: { 'content-type': 'text/plain' }, body: 'y'.repeat(500) },
 };
 
-/** Times, durations and states that reach beyond their cells, which hide the rest. */
-const CUT = `[...document.querySelectorAll('td :is(time, .badge), td[data-label=Duration] > .cell')]
+/** Times of another day, durations and states that reach beyond their cells, which hide the rest. */
+const CUT = `[...document.querySelectorAll('td time:is([data-local=short], [data-local=exact])')].forEach((time) => {
+  time.textContent = time.dataset.local === 'short' ? 'Nov 25, 11:30 AM' : 'Nov 22, 12:32:24 AM';
+});
+[...document.querySelectorAll('td :is(time, .badge), td[data-label=Duration] > .cell')]
   .filter((one) => {
     const cell = one.closest('.cell');
     const isHiding = getComputedStyle(cell).overflowX === 'hidden';
