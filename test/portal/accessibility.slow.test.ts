@@ -22,6 +22,24 @@ const WORDS: Words = {
   failure: { status: 503, headers: { 'content-type': 'text/plain' }, body: 'y'.repeat(500) },
 };
 
+/** Times of another day, durations and states that reach beyond their cells, which hide the rest. */
+const CUT = `[...document.querySelectorAll('td time:is([data-local=short], [data-local=exact])')].forEach((time) => {
+  time.textContent = time.dataset.local === 'short' ? 'Nov 25, 11:30 AM' : 'Nov 22, 12:32:24 AM';
+});
+[...document.querySelectorAll('td :is(time, .badge), td[data-label=Duration] > .cell')]
+  .filter((one) => {
+    const cell = one.closest('.cell');
+    const isHiding = getComputedStyle(cell).overflowX === 'hidden';
+    const end = one.getBoundingClientRect().right - cell.getBoundingClientRect().right;
+    return isHiding && (end > 1 || (one === cell && cell.scrollWidth > cell.clientWidth + 1));
+  })
+  .map((one) => one.textContent)`;
+
+/** Lists whose rows have a line for each of at least four cells. */
+const UNFOLDED = `[...document.querySelectorAll('main .results .table-box:not(.compact)')]
+  .filter((box) => box.querySelectorAll('thead th').length > 3 && box.closest('.delivery-list') === null)
+  .map((box) => box.ariaLabel)`;
+
 /** As many services side by side as pages are dealt out to: one would take too long for all. */
 const PARTS = 2;
 
@@ -39,12 +57,14 @@ describe('every page', () => {
         await page.setViewportSize({ width: 1280, height: 900 });
         assert.equal(await open(target), 200, target);
         await isAccessible();
+        assert.deepEqual(await page.evaluate(CUT), [], `cut on ${target}`);
         for (const width of [360, 1024]) {
           await page.setViewportSize({ width, height: 800 });
           const wide = await page.evaluate(
             'document.documentElement.scrollWidth - document.documentElement.clientWidth',
           );
           assert.equal(wide, 0, `${target} at ${width} px`);
+          if (width === 360) assert.deepEqual(await page.evaluate(UNFOLDED), [], `a line for each cell on ${target}`);
         }
       }
     });

@@ -5,6 +5,16 @@ import { deliveriesOf, stopWebhook } from '../support/journey.ts';
 import { OTHER, sent, TYPE } from '../support/sent-deliveries.ts';
 import { ACTOR } from '../support/services.ts';
 
+/** Of a long duration and a time of another day, the cells that they do not fit. */
+const CUT = `[['2', '3 h 21 min ×2'], ['1', 'Nov 25, 11:30 AM']].filter(([at, text]) => {
+  const cell = document.querySelector('.delivery-list td:nth-last-child(' + at + ') > .cell');
+  const before = cell.innerHTML;
+  cell.textContent = text;
+  const isCut = cell.scrollWidth > cell.clientWidth;
+  cell.innerHTML = before;
+  return isCut;
+}).length`;
+
 describe('the panel beside the list', () => {
   it('shows the chosen delivery: by a click, j and k, a link, and until Esc or Back', async (t) => {
     const { openAs, dock, portal } = await sent(t);
@@ -13,16 +23,23 @@ describe('the panel beside the list', () => {
     const shows = (offset: number) => panel.getByText(`Event #${offset} of Dock`).waitFor();
     const row = (offset: number) => page.getByRole('row').filter({ hasText: `Dock #${offset}` });
     const hasOpen = (isOpen: boolean) => page.waitForURL((url) => url.searchParams.has('open') === isOpen);
+    const placeOf = async (offset: number) => {
+      const { y, height } = (await row(offset).boundingBox()) ?? {};
+      return { y, height };
+    };
+    const place = await placeOf(1);
+    assert.equal(await page.evaluate(CUT), 0, 'a duration or time is cut');
     await row(1).getByText('dead').click();
     await shows(1);
     await hasOpen(true);
+    assert.deepEqual(await placeOf(1), place, 'the row stays under the pointer');
     assert.equal(await row(1).getAttribute('aria-current'), 'true');
     await isAccessible();
     await page.keyboard.press('j');
     await shows(0);
     await page.keyboard.press('k');
     await shows(1);
-    await page.keyboard.press('k');
+    await panel.getByRole('button', { name: 'Previous delivery' }).click();
     await shows(2);
     await page.goBack();
     await hasOpen(false);
@@ -52,6 +69,8 @@ describe('the panel beside the list', () => {
     await tab.getByRole('heading', { level: 1, name: TYPE }).waitFor();
     await tab.close();
     await page.setViewportSize({ width: 390, height: 800 });
+    const { height = 0 } = await placeOf(1);
+    assert.ok(height > 24 && height <= 96, `${height} px a row on a phone`);
     await row(1).getByRole('link', { name: TYPE }).click();
     await page.waitForURL(/\/deliveries\/[0-9a-f-]+$/);
     // A link to a delivery that does not exist shows the list.

@@ -262,9 +262,9 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
     caption: 'Your passkeys',
     columns: [
       { label: 'Name', kind: 'main' },
-      { label: 'Added' },
-      { label: 'Last used' },
-      { label: 'Address' },
+      { label: 'Added', phone: 'named' },
+      { label: 'Last used', phone: 'named' },
+      { label: 'Address', phone: 'plain' },
       { label: 'Actions', kind: 'actions' },
     ],
     rows: passkeys.map(({ id, name, createdAt, usedAt, host }) => [
@@ -328,9 +328,9 @@ function sessionTable({ session, csrf, now }: PageCall, sessions: readonly Sessi
     caption: 'Your sessions',
     columns: [
       { label: 'Browser', kind: 'main' },
-      { label: 'Signed in' },
-      { label: 'Last request' },
-      { label: 'From' },
+      { label: 'Signed in', phone: 'named' },
+      { label: 'Last request', phone: 'named' },
+      { label: 'From', phone: 'named' },
       { label: 'Actions', kind: 'actions' },
     ],
     rows: sessions.map(({ id, userAgent, createdAt, seenAt, address, method }) => [

@@ -69,10 +69,10 @@ function applicationTable(
     caption: 'Applications',
     columns: [
       { label: 'Name and client id', kind: 'main' },
-      { label: 'Acts as' },
-      { label: 'Scopes' },
-      { label: 'Last used' },
-      { label: 'State' },
+      { label: 'Acts as', phone: 'named' },
+      { label: 'Scopes', phone: 'none' },
+      { label: 'Last used', phone: 'end' },
+      { label: 'State', phone: 'state' },
     ],
     rows: listed.map(({ application, userName, userActive }) => {
       const { id, name, clientId, userId, scopes, lastUsedAt } = application;
@@ -273,9 +273,9 @@ function scopeSection(
       caption: 'Scopes of the application',
       columns: [
         { label: 'Scope', kind: 'main' },
-        { label: 'API product' },
-        { label: 'Opens' },
-        { label: 'Permission of the user' },
+        { label: 'API product', phone: 'plain' },
+        { label: 'Opens', phone: 'plain' },
+        { label: 'Permission of the user', phone: 'named' },
       ],
       rows,
       empty: emptyState({

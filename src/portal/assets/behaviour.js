@@ -38,9 +38,17 @@
     hour: '2-digit',
     minute: '2-digit',
   });
-  const short = {
-    format: (at) => (new Date(at).toDateString() === new Date().toDateString() ? clock : dayAndClock).format(at),
-  };
+  const isToday = (at) => new Date(at).toDateString() === new Date().toDateString();
+  const short = { format: (at) => (isToday(at) ? clock : dayAndClock).format(at) };
+  // The same with the second, for the audit log.
+  const dayAndSecond = new Intl.DateTimeFormat(undefined, {
+    day: 'numeric',
+    month: 'short',
+    hour: 'numeric',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+  const exact = { format: (at) => (isToday(at) ? clock : dayAndSecond).format(at) };
   const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
   const UNITS = [
     ['year', 31536000],
@@ -61,7 +69,7 @@
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
-      const text = local === 'relative' ? relativeText(at) : (local === 'short' ? short : instant).format(at);
+      const text = local === 'relative' ? relativeText(at) : ({ short, exact }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
   };

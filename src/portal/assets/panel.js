@@ -22,8 +22,21 @@
       else row.removeAttribute('aria-current');
     }
   };
-  htmx.onLoad(mark);
+  const showSteps = () => {
+    for (const button of document.querySelectorAll('[data-panel-step]')) button.hidden = false;
+  };
+  htmx.onLoad(() => {
+    mark();
+    showSteps();
+  });
   document.addEventListener('htmx:after:swap', mark);
+
+  // The list gets narrower or wider. The row stays where it is, under the pointer.
+  const keeping = (row, change) => {
+    const before = row?.getBoundingClientRect().top;
+    change();
+    if (row?.isConnected) scrollBy({ top: row.getBoundingClientRect().top - before, behavior: 'instant' });
+  };
 
   let request = null;
   const open = async (row) => {
@@ -45,10 +58,12 @@
     if (!response.ok || response.headers.has('HX-Redirect')) return location.assign(link.href);
     const target = document.getElementById('panel-content');
     await htmx.swap({ sourceElement: target, target, swap: 'innerHTML', text });
-    panel.hidden = false;
-    panel.scrollTop = 0;
     panel.querySelector('[data-panel-page]').href = link.href;
-    document.getElementById('deliveries').classList.add('has-panel');
+    keeping(row, () => {
+      panel.hidden = false;
+      document.getElementById('deliveries').classList.add('has-panel');
+    });
+    panel.scrollTop = 0;
     // One step of the history, however many deliveries were looked at.
     const address = addressWith(id);
     if (before === null) history.pushState({ htmx: true }, '', address);
@@ -60,13 +75,22 @@
     request?.abort();
     const panel = panelOf();
     const row = rowsOf().find((one) => idOf(one) === openId());
-    panel.hidden = true;
-    document.getElementById('deliveries').classList.remove('has-panel');
+    keeping(row, () => {
+      panel.hidden = true;
+      document.getElementById('deliveries').classList.remove('has-panel');
+    });
     const target = document.getElementById('panel-content');
     htmx.swap({ sourceElement: target, target, swap: 'innerHTML', text: '<span></span>' });
     history.replaceState({ htmx: true }, '', addressWith(null));
     mark();
     if (row !== undefined) linkOf(row).focus({ preventScroll: true });
+  };
+
+  // The row above or below the chosen one, or the one with the focus; the first without one.
+  const rowBeside = (step) => {
+    const rows = rowsOf();
+    const at = rows.findIndex((row) => row.hasAttribute('aria-current') || row.contains(document.activeElement));
+    return at === -1 ? rows[0] : rows[at + step];
   };
 
   document.addEventListener('click', (event) => {
@@ -76,6 +100,13 @@
     if (target.closest('[data-panel-close]') !== null) {
       event.preventDefault();
       close();
+      return;
+    }
+    const stepped = target.closest('[data-panel-step]');
+    if (stepped !== null) {
+      const row = rowBeside(Number(stepped.dataset.panelStep));
+      row?.scrollIntoView({ block: 'nearest' });
+      if (row !== undefined) void open(row);
       return;
     }
     const row = target.closest('.delivery-list tbody > [id^="delivery-"]');
@@ -101,9 +132,7 @@
     if (key === 'Escape' && !panelOf().hidden) close();
     const step = { j: 1, k: -1 }[key];
     if (step === undefined) return;
-    const rows = rowsOf();
-    const at = rows.findIndex((row) => row.hasAttribute('aria-current') || row.contains(document.activeElement));
-    const row = at === -1 ? rows[0] : rows[at + step];
+    const row = rowBeside(step);
     if (row === undefined) return;
     linkOf(row).focus({ preventScroll: true });
     row.scrollIntoView({ block: 'nearest' });

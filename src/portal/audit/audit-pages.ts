@@ -6,6 +6,7 @@ import { isUuidV7 } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readInstant } from '../frame/query.ts';
 import { operatorName } from '../parts/brand.ts';
@@ -13,7 +14,7 @@ import { copyable } from '../parts/details.ts';
 import { changesSummary, differences } from '../parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
-import { time } from '../parts/text.ts';
+import { exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 
 const PATH = '/audit';
@@ -22,7 +23,8 @@ const FILTERS = [...NAMES, 'customer'] as const;
 
 export function auditPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.view(PATH, 'both', async ({ query, brand }) => {
+    pages.view(PATH, 'both', async (call) => {
+      const { query, brand } = call;
       const owner = await ownerFilter(store, query);
       const filter = { ...(await readFilter(query, store)), ...owner.filter };
       const { items, nextCursor } = await readListed(
@@ -45,7 +47,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         nextCursor,
         filters: filters(query, owner.fields),
         layout: 'audit-list',
-        results: auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items) }, query),
+        results: auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items) }, call),
       });
     }),
   ];
@@ -72,18 +74,22 @@ type Links = {
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
 };
 
-function auditTable(entries: readonly AuditRecord[], links: Links, query: URLSearchParams): Html {
+function auditTable(
+  entries: readonly AuditRecord[],
+  links: Links,
+  { query, now }: Pick<PageCall, 'query' | 'now'>,
+): Html {
   const isFiltered = FILTERS.some((name) => (query.get(name) ?? '') !== '');
   return table({
     caption: 'Audit log',
     columns: [
-      { label: 'When' },
-      { label: 'Who' },
+      { label: 'When', phone: 'state' },
+      { label: 'Who', phone: 'plain' },
       { label: 'Action', kind: 'main' },
-      { label: 'Object' },
-      { label: 'Changes' },
+      { label: 'Object', phone: 'plain' },
+      { label: 'Changes', phone: 'plain' },
     ],
-    rows: entries.map((entry) => row(entry, links, query)),
+    rows: entries.map((entry) => row(entry, links, { query, now })),
     empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
   });
 }
@@ -134,14 +140,14 @@ const NOTHING_YET = emptyState({
   text: 'Every creation, change and deletion is recorded here.',
 });
 
-function row(entry: AuditRecord, links: Links, query: URLSearchParams): Html[] {
+function row(entry: AuditRecord, links: Links, { query, now }: Pick<PageCall, 'query' | 'now'>): Html[] {
   const { at, actor, action, target, changes } = entry;
   const { linkOf, actorOf, ownerIn } = links;
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
   const who = actorOf(actor);
   const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
-    time(at),
+    exactTime(at, now),
     html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
     html`${entryText({ action, changes })}`,
     html`${resourceLink(linkOf(target))}${target.startsWith('customer:') ? null : ownerIn(entry.customerId)}`,

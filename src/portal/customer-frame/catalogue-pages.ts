@@ -72,7 +72,10 @@ function fits(text: string | null, ...fields: readonly string[]): boolean {
 function groupTable(caption: string, types: readonly EventType[], uses: ReadonlyMap<string, Uses>): Html {
   return table({
     caption,
-    columns: [{ label: 'Event', kind: 'main' }, { label: 'Your webhooks that receive it' }],
+    columns: [
+      { label: 'Event', kind: 'main' },
+      { label: 'Your webhooks that receive it', phone: 'plain' },
+    ],
     rows: types.map((eventType) => [
       html`
         <a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>

@@ -18,7 +18,7 @@ import { actionButton, buttonRow, linkButton, pageHeader, section } from '../par
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
-import { countOf, countText, relativeTime, shareText, time } from '../parts/text.ts';
+import { countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
@@ -157,13 +157,13 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${active ? null : SUSPENDED}
     ${health(page)}
     ${attentionSection({ ...page.attention, now: call.now })}
+    ${deliverySection(call, id, page.deliveries)}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
       ${account(customer)}
     </div>
     ${usageSection(page.usage, `/customers/${id}/usage`)}
-    ${deliverySection(call, id, page.deliveries)}
-    ${auditSection(id, page)}
+    ${auditSection(call, id, page)}
     ${manages ? removal(id, counts) : null}
   `;
   return { title: name, content };
@@ -254,7 +254,10 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
     ],
     content: table({
       caption: title,
-      columns: [{ label: 'Name', kind: 'main' }, { label: 'State' }],
+      columns: [
+        { label: 'Name', kind: 'main' },
+        { label: 'State', phone: 'state' },
+      ],
       rows: items.map(({ href, name, state, note }) => [
         html`<a href="${href}">${name}</a><span class="cell-hint">${note}</span>`,
         stateBadge(state),
@@ -288,7 +291,12 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
     ],
     content: table({
       caption: 'Recent deliveries',
-      columns: [{ label: 'Event', kind: 'main' }, { label: 'Webhook' }, { label: 'State' }, { label: 'Published' }],
+      columns: [
+        { label: 'Event', kind: 'main' },
+        { label: 'Webhook', phone: 'plain' },
+        { label: 'State', phone: 'state' },
+        { label: 'Published', phone: 'end' },
+      ],
       rows: deliveries.map((delivery) => [
         html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
         html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
@@ -300,16 +308,21 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
   });
 }
 
-function auditSection(id: string, { audit, linkOf }: CustomerPage): Html {
+function auditSection({ now }: PageCall, id: string, { audit, linkOf }: CustomerPage): Html {
   return section({
     title: 'Audit log',
     isPlain: true,
     actions: [linkButton({ href: `/audit?customer=${id}`, label: 'All entries' })],
     content: table({
       caption: 'Audit log',
-      columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Action', kind: 'main' }, { label: 'Object' }],
+      columns: [
+        { label: 'When', phone: 'state' },
+        { label: 'Who', phone: 'plain' },
+        { label: 'Action', kind: 'main' },
+        { label: 'Object', phone: 'plain' },
+      ],
       rows: audit.map(({ at, actor, action, target, changes }) => [
-        time(at),
+        exactTime(at, now),
         resourceLink(linkOf(actor)),
         html`${entryText({ action, changes })}`,
         resourceLink(linkOf(target)),

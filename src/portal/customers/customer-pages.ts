@@ -241,13 +241,13 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
         caption: 'Customers',
         columns: [
           { label: 'Name and external id', kind: 'main' },
-          { label: 'State' },
-          { label: 'Succeeded, 2 days' },
-          { label: 'Last activity' },
-          { label: 'Webhooks', kind: 'number' },
-          { label: 'Endpoints', kind: 'number' },
-          { label: 'Applications', kind: 'number' },
-          { label: 'Users', kind: 'number' },
+          { label: 'State', phone: 'state' },
+          { label: 'Succeeded, 2 days', phone: 'plain' },
+          { label: 'Last activity', phone: 'end' },
+          { label: 'Webhooks', kind: 'number', phone: 'named' },
+          { label: 'Endpoints', kind: 'number', phone: 'none' },
+          { label: 'Applications', kind: 'number', phone: 'none' },
+          { label: 'Users', kind: 'number', phone: 'none' },
         ],
         rows: items.map(({ id, name, externalId, active }) => {
           const { endpoints, webhooks, applications, users } = counts.get(id) ?? NOTHING;

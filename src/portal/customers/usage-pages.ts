@@ -185,13 +185,19 @@ const LABELS: Readonly<Record<keyof Usage, string>> = {
   tokens: 'Tokens',
 };
 
-const COLUMNS = USAGE_COUNTS.map((name) => ({ label: LABELS[name], kind: 'number' as const }));
+const COLUMNS = USAGE_COUNTS.map((name) => ({
+  label: LABELS[name],
+  kind: 'number' as const,
+  phone: 'named' as const,
+}));
 
-function counts(usage: Usage): string[] {
-  return USAGE_COUNTS.map((name) => (name === 'bytes' ? sizeText(usage.bytes) : countText(usage[name])));
+function counts(usage: Usage): (string | 0)[] {
+  return USAGE_COUNTS.map((name) =>
+    usage[name] === 0 ? 0 : name === 'bytes' ? sizeText(usage.bytes) : countText(usage[name]),
+  );
 }
 
-function strong(text: string): Html {
+function strong(text: string | 0): Html {
   return html`<strong>${text}</strong>`;
 }
 

@@ -10,7 +10,7 @@ import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
-import { icon, notice } from '../parts/mark.ts';
+import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
@@ -143,10 +143,29 @@ function panel(call: PageCall, close: string, story: Story | null): Html {
     <aside id="panel" class="panel" aria-label="The chosen delivery"${attributes({ hidden: story === null })}>
       <div class="panel-bar">
         <a class="button button-quiet" href="${page}" data-panel-page><span>Open its page</span>${icon('next')}</a>
-        <a class="icon-button" href="${close}" data-panel-close aria-label="Close" title="Close (Esc)">${icon('cross')}</a>
+        <div class="panel-steps">
+          ${panelStep(-1, 'up', 'Previous delivery', 'k')}
+          ${panelStep(1, 'down', 'Next delivery', 'j')}
+          <a class="icon-button" href="${close}" data-panel-close aria-label="Close" title="Close (Esc)">${icon('cross')}</a>
+        </div>
       </div>
       <div id="panel-content">${story === null ? null : liveStory(call, story, 'panel')}</div>
     </aside>
+  `;
+}
+
+/** The script shows it, and opens the row above or below. */
+function panelStep(step: -1 | 1, shape: IconName, label: string, key: string): Html {
+  return html`
+    <button${attributes({
+      type: 'button',
+      class: 'icon-button',
+      'data-panel-step': step,
+      'aria-label': label,
+      'aria-keyshortcuts': key,
+      title: `${label} (${key})`,
+      hidden: true,
+    })}>${icon(shape)}</button>
   `;
 }
 

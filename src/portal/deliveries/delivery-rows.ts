@@ -125,9 +125,10 @@ export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
 /** From the publication to the end, or what it waits for; and the attempts if there was more than one. */
 function progressOf(delivery: Delivery, now: number): Html {
   const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
+  const count = state === 'pending' ? 'cell-hint is-count' : 'cell-hint';
   const attempts =
     attemptCount > 1
-      ? html` <span class="cell-hint" title="${countOf(attemptCount, 'attempt')}">×${attemptCount}</span>`
+      ? html` <span class="${count}" title="${countOf(attemptCount, 'attempt')}">×${attemptCount}</span>`
       : null;
   if (state !== 'pending') {
     return settledAt === null

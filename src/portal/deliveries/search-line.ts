@@ -79,8 +79,8 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
         })}>
         <datalist id="search-words">${suggestionOptions(suggestions)}</datalist>
       </div>
-      ${submitButton({ label: 'Search', kind: 'plain' })}
-      ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet' })}
+      ${submitButton({ label: 'Search', kind: 'plain', icon: 'search' })}
+      ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet', icon: 'cross' })}
     </form>
     ${problems.length === 0 ? null : problemNotice(path, query, problems)}
   `;

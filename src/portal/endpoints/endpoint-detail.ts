@@ -215,7 +215,11 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
     isPlain: true,
     content: table({
       caption: 'Webhooks that send here',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }, { label: 'Actions', kind: 'actions' }],
+      columns: [
+        { label: 'Webhook', kind: 'main' },
+        { label: 'State', phone: 'state' },
+        { label: 'Actions', kind: 'actions' },
+      ],
       rows: (uses ?? NO_USES).first.map((use) => [
         html`<a href="/webhooks/${use.id}">${use.name}</a>`,
         stateBadge(use.state),

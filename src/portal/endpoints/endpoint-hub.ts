@@ -86,7 +86,11 @@ function deliverySection(webhooks: readonly EndpointWebhook[], deliveries: reado
         : [],
     content: table({
       caption: 'Latest deliveries',
-      columns: [{ label: 'Event', kind: 'main' }, { label: 'State' }, { label: 'Published' }],
+      columns: [
+        { label: 'Event', kind: 'main' },
+        { label: 'State', phone: 'state' },
+        { label: 'Published', phone: 'end' },
+      ],
       rows: deliveries.map((delivery) => [
         html`
           <a href="/deliveries/${delivery.id}">${delivery.eventType}</a>

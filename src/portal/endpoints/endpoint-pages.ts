@@ -289,11 +289,11 @@ function endpointTable(
     caption: 'Endpoints',
     columns: [
       { label: 'Name and address', kind: 'main' },
-      { label: 'State' },
-      { label: 'Succeeded, 24 h' },
-      { label: 'Last delivery' },
-      { label: 'Last error' },
-      { label: 'Webhooks' },
+      { label: 'State', phone: 'state' },
+      { label: 'Succeeded, 24 h', phone: 'plain' },
+      { label: 'Last delivery', phone: 'end' },
+      { label: 'Last error', phone: 'plain' },
+      { label: 'Webhooks', phone: 'plain' },
     ],
     rows: endpoints.map((endpoint) => {
       const { id, name, url } = endpoint;

@@ -294,8 +294,8 @@ function listTable(
     caption,
     columns: [
       { label: 'Name', kind: 'main' },
-      { label: 'Events, 24 h', kind: 'number' },
-      { label: 'Webhooks that receive it' },
+      { label: 'Events, 24 h', kind: 'number', phone: 'named' },
+      { label: 'Webhooks that receive it', phone: 'none' },
     ],
     rows: eventTypes.map((eventType) => {
       const { id, name, description } = eventType;

@@ -89,7 +89,11 @@ function gotIt(id: string, deliveries: readonly Delivery[], ownerIn: OwnerIn): H
     actions: [linkButton({ href: `/deliveries?q=${id}`, label: 'Follow them live', icon: 'play', kind: 'quiet' })],
     content: table({
       caption: 'The deliveries of the event',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'State' }, { label: 'Attempts', kind: 'number' }],
+      columns: [
+        { label: 'Webhook', kind: 'main' },
+        { label: 'State', phone: 'state' },
+        { label: 'Attempts', kind: 'number', phone: 'named' },
+      ],
       rows: deliveries
         .slice(0, DELIVERIES_SHOWN)
         .map((delivery) => [

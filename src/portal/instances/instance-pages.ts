@@ -53,12 +53,12 @@ function instanceTable(all: readonly Instance[], now: number): Html {
     caption: 'Instances',
     columns: [
       { label: 'Instance', kind: 'main' },
-      { label: 'State' },
-      { label: 'Address' },
-      { label: 'Started' },
-      { label: 'Last seen' },
-      { label: 'Webhooks', kind: 'number' },
-      { label: 'Does for all' },
+      { label: 'State', phone: 'state' },
+      { label: 'Address', phone: 'plain' },
+      { label: 'Started', phone: 'named' },
+      { label: 'Last seen', phone: 'named' },
+      { label: 'Webhooks', kind: 'number', phone: 'named' },
+      { label: 'Does for all', phone: 'named' },
     ],
     rows: all.map(({ number, name, alive, address, version, startedAt, seenAt, webhooks, duties }) => [
       html`${name}<span class="cell-hint">number ${number}, version ${version}</span>`,

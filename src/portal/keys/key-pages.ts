@@ -206,10 +206,10 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFi
     caption: 'Keys',
     columns: [
       { label: 'Name', kind: 'main' },
-      { label: 'Fingerprint' },
-      { label: 'Algorithm' },
-      { label: 'Expires' },
-      { label: 'Webhooks' },
+      { label: 'Fingerprint', phone: 'plain' },
+      { label: 'Algorithm', phone: 'plain' },
+      { label: 'Expires', phone: 'state' },
+      { label: 'Webhooks', phone: 'plain' },
     ],
     rows: keys.map(({ id, customerId, name, fingerprint, algorithm, expiresAt }) => [
       html`<a href="${PATH}/${id}">${name}</a>${ownerIn(customerId)}`,

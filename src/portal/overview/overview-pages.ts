@@ -162,7 +162,11 @@ function queues({ backlog, at, owners }: Overview): Html | null {
     isPlain: true,
     content: table({
       caption: 'Longest queues',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'Oldest' }],
+      columns: [
+        { label: 'Webhook', kind: 'main' },
+        { label: 'Waiting', kind: 'number', phone: 'named' },
+        { label: 'Oldest', phone: 'end' },
+      ],
       rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
@@ -224,10 +228,10 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
     caption: 'Webhooks with problems',
     columns: [
       { label: 'Webhook', kind: 'main' },
-      { label: 'State' },
-      { label: 'Problem' },
-      { label: 'Since' },
-      { label: 'Waiting', kind: 'number' },
+      { label: 'State', phone: 'state' },
+      { label: 'Problem', phone: 'plain' },
+      { label: 'Since', phone: 'end' },
+      { label: 'Waiting', kind: 'number', phone: 'named' },
     ],
     rows: ailing.map((webhook) => [
       html`

@@ -73,7 +73,15 @@ type Column = {
   readonly label: string;
   /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
+  readonly phone?: PhonePlace | undefined;
 };
+
+/**
+ * Where a phone shows the cell. A table with such columns has two or three lines a row there: the name with its `state` at the right, and
+ * below it the others one after another, `named` ones with their label, and the one at the `end` at the right. `none` leaves a cell out.
+ * Tables without them have a line for each cell.
+ */
+type PhonePlace = 'state' | 'plain' | 'named' | 'end' | 'none';
 
 type LiveNoun = readonly [one: string, many: string];
 
@@ -109,17 +117,18 @@ export function table({ caption, columns, rows, rowIds = [], live, empty }: Tabl
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
     return html`<th scope="col" class="cell-${kind}">${name}</th>`;
   });
+  const isCompact = columns.some(({ phone }) => phone !== undefined);
   const lines = rows.map((cells, index) => {
-    const made = columns.map(({ label, kind = 'text' }, at) => {
+    const made = columns.map(({ label, kind = 'text', phone }, at) => {
       const element = cells[at] ?? null;
-      return kind === 'main'
-        ? html`<th scope="row" class="cell-main"><div class="cell">${element}</div></th>`
-        : html`<td class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
+      if (kind === 'main') return html`<th scope="row" class="cell-main"><div class="cell">${element}</div></th>`;
+      const place = attributes({ 'data-phone': element === 0 ? 'none' : phone });
+      return html`<td class="cell-${kind}" data-label="${label}"${place}><div class="cell">${element}</div></td>`;
     });
     return html`<tr${attributes({ id: rowIds[index] })}>${made}</tr>`;
   });
   const shown = html`
-    <div class="table-box" tabindex="0" role="region" aria-label="${caption}">
+    <div class="${isCompact ? 'table-box compact' : 'table-box'}" tabindex="0" role="region" aria-label="${caption}">
       <table>
         <caption class="visually-hidden">${caption}</caption>
         <thead><tr>${heads}</tr></thead>

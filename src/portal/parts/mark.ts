@@ -82,7 +82,7 @@ export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
 export function notice({ tone, title, text, isFlash }: Notice): Html {
   const role = isFlash === true ? (tone === 'negative' ? 'alert' : 'status') : null;
   return html`
-    <div class="notice notice-${tone}"${attributes({ role })}>
+    <div class="notice notice-${tone}${isFlash === true ? ' flash' : ''}"${attributes({ role })}>
       ${icon(TONE_ICONS[tone])}
       <div>
         ${title === undefined ? null : html`<p class="notice-title">${title}</p>`}
@@ -113,6 +113,7 @@ const PATHS = {
   settings:
     'M4 5.500h7m4 0h1M4 14.500h1m4 0h7M13 7.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM7 16.500a2 2 0 1 0 0-4 2 2 0 0 0 0 4z',
   menu: 'M3 5.500h14M3 10h14M3 14.500h14',
+  up: 'M5.500 12l4.500-4.500L14.500 12',
   down: 'M5.500 8l4.500 4.500L14.500 8',
   light:
     'M10 13.500a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM10 2v1.500M10 16.500V18M2 10h1.500M16.500 ' +

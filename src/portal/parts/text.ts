@@ -13,11 +13,17 @@ export function time(at: number | null): Html {
 }
 
 /** An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. */
-export function shortTime(at: number): Html {
+export function shortTime(at: number, local: 'short' | 'exact' = 'short'): Html {
   const iso = new Date(at).toISOString();
   const [clock, utc] = [iso.slice(11, 19), `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`];
   const day = `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1]}`;
-  return html`<time datetime="${iso}" title="${utc}" data-local="short">${day} ${clock} UTC</time>`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="${local}">${day} ${clock} UTC</time>`;
+}
+
+/** The same for instants of any age, with the seconds in the user's time zone too: those of another year have it. */
+export function exactTime(at: number, now: number): Html {
+  const isOfYear = new Date(at).getUTCFullYear() === new Date(now).getUTCFullYear();
+  return isOfYear ? shortTime(at, 'exact') : time(at);
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

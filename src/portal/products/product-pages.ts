@@ -105,9 +105,9 @@ function productTable(caption: string, products: readonly ApiProduct[], empty: H
     caption,
     columns: [
       { label: 'Product', kind: 'main' },
-      { label: 'Scopes' },
-      { label: 'Rules', kind: 'number' },
-      { label: 'Changed' },
+      { label: 'Scopes', phone: 'none' },
+      { label: 'Rules', kind: 'number', phone: 'named' },
+      { label: 'Changed', phone: 'end' },
     ],
     rows: products.map(({ id, name, scopes, rules, updatedAt }) => [
       html`<a href="/products/${id}">${name}</a>`,
@@ -199,7 +199,11 @@ function scopeSection(product: ApiProduct, { holders }: Holders): Html {
     isPlain: true,
     content: table({
       caption: 'Scopes',
-      columns: [{ label: 'Scope', kind: 'main' }, { label: 'Requests' }, { label: 'Applications' }],
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'Requests', phone: 'plain' },
+        { label: 'Applications', phone: 'end' },
+      ],
       rows: product.scopes.map(({ name, description, offered }) => [
         html`
           <code>${name}</code>
@@ -236,7 +240,12 @@ function ruleSection({ rules }: ApiProduct): Html {
     isPlain: true,
     content: table({
       caption: 'Rules',
-      columns: [{ label: 'Path', kind: 'main' }, { label: 'Methods' }, { label: 'Scope' }, { label: 'Permission' }],
+      columns: [
+        { label: 'Path', kind: 'main' },
+        { label: 'Methods', phone: 'state' },
+        { label: 'Scope', phone: 'plain' },
+        { label: 'Permission', phone: 'named' },
+      ],
       rows: rules.map(({ methods, path, scope, permission }) => [
         html`<code>${path}</code>`,
         methods.join(', '),
@@ -257,7 +266,10 @@ function holderSection({ holders, ownerIn }: Holders): Html {
     isPlain: true,
     content: table({
       caption: 'Applications with one of its scopes',
-      columns: [{ label: 'Application', kind: 'main' }, { label: 'State' }],
+      columns: [
+        { label: 'Application', kind: 'main' },
+        { label: 'State', phone: 'state' },
+      ],
       rows: holders.map(({ id, name, active, customerId }) => [
         html`<a href="/applications/${id}">${name}</a> ${ownerIn(customerId)}`,
         stateBadge(active ? 'active' : 'inactive'),

@@ -81,10 +81,10 @@ function userTable(
     caption: 'Users',
     columns: [
       { label: 'User', kind: 'main' },
-      { label: 'Role' },
-      { label: 'Permissions', kind: 'number' },
-      { label: 'Applications', kind: 'number' },
-      { label: 'State' },
+      { label: 'Role', phone: 'plain' },
+      { label: 'Permissions', kind: 'number', phone: 'named' },
+      { label: 'Applications', kind: 'number', phone: 'named' },
+      { label: 'State', phone: 'state' },
     ],
     rows: listed.map(({ user, applications }) => [
       html`
@@ -231,7 +231,11 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
     actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
     content: table({
       caption: 'Its applications',
-      columns: [{ label: 'Application', kind: 'main' }, { label: 'Scopes', kind: 'number' }, { label: 'State' }],
+      columns: [
+        { label: 'Application', kind: 'main' },
+        { label: 'Scopes', kind: 'number', phone: 'named' },
+        { label: 'State', phone: 'state' },
+      ],
       rows: applications.map((application) => [
         html`<a href="/applications/${application.id}">${application.name}</a>`,
         application.scopes.length,

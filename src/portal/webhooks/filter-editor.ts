@@ -37,9 +37,7 @@ export function filterField(
     rows: 6,
     placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
     hint: html`
-      Leave empty for all events of these types. Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt,
-      $lte, $in, $nin, $startsWith, $endsWith, $exist, $and, $or, $not. Applies to events that are published from now
-      on.
+      Leave empty for all events of these types. Applies to events that are published from now on.
       <span data-filter-keys hidden>
         Suggestions appear while you type: choose one with the arrow keys and Enter. Ctrl Space shows them, Escape
         hides them.
@@ -54,6 +52,7 @@ export function filterField(
         <div class="filter-editor" data-filter-editor${COMPARED}>
           ${ROWS}
           ${field.draw(state, name)}
+          ${OPERATORS}
           <div class="buttons">${PREVIEW_BUTTON}</div>
           <div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>
           ${pathsRegion(pathsTable(paths))}
@@ -100,6 +99,16 @@ const ROWS = html`
       <button type="button" class="button button-plain" data-filter-add>${icon('plus')}<span>Add a condition</span></button>
     </div>
   </div>
+`;
+
+const OPERATORS = html`
+  <details class="filter-paths">
+    <summary>Operators in JSON</summary>
+    <p class="hint">
+      Conditions on type, subject and data: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist,
+      $and, $or, $not.
+    </p>
+  </details>
 `;
 
 const PREVIEW_BUTTON = previewButton({

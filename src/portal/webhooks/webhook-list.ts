@@ -109,11 +109,11 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
     caption: 'Webhooks',
     columns: [
       { label: 'Name and endpoint', kind: 'main' },
-      { label: 'State' },
-      { label: 'Succeeded, 24 h' },
-      { label: 'Events' },
-      { label: 'Waiting', kind: 'number' },
-      { label: 'Last attempt' },
+      { label: 'State', phone: 'state' },
+      { label: 'Succeeded, 24 h', phone: 'plain' },
+      { label: 'Events', phone: 'none' },
+      { label: 'Waiting', kind: 'number', phone: 'named' },
+      { label: 'Last attempt', phone: 'end' },
     ],
     rows: listings.map((listing) => {
       const { webhook, endpointName, pendingRecords } = listing;
