@@ -5,7 +5,10 @@
     const dialog = dialogOf(name);
     if (dialog === null || document.querySelector('dialog[open]') !== null) return;
     dialog.showModal();
-    dialog.querySelector('input')?.select();
+    const input = dialog.querySelector('input');
+    input?.select();
+    // Problems and actions, as they are now.
+    if (input?.value === '') htmx.trigger(input, 'opened');
   };
   const linksOf = (dialog) => [...dialog.querySelectorAll('.search-hits a')];
 
