@@ -43,6 +43,8 @@ describe('the search', () => {
     await isAccessible();
     await field.pressSequentially('ORDER');
     const hits = page.locator('#search-results a');
+    // Not the hits of the first letters, which would be replaced under the arrow keys.
+    await page.locator('#search-results [data-searched="ORDER"]').waitFor();
     await hits.filter({ hasText: 'order.created' }).waitFor();
     const kinds = (await hits.locator('.search-kind').allInnerTexts()).filter((kind) => kind !== 'Documentation');
     assert.deepEqual(kinds.sort(), ['Event type', 'Webhook']);

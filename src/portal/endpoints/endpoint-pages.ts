@@ -17,7 +17,7 @@ import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { sentence } from '../parts/text.ts';
-import { OPERATOR, ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, ownerNames, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
@@ -28,7 +28,7 @@ import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warn
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
-import { createdResult, type MadeWebhook, receiverPage } from './receiver-pages.ts';
+import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -44,13 +44,14 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
   ];
 }
 
-function entityOf({ services, clock }: SharedPageDependencies) {
+function entityOf({ services, store, clock }: SharedPageDependencies) {
   return {
     for: 'both' as const,
-    list: { href: '/endpoints', label: 'Endpoints' },
+    list: ENDPOINTS,
     noun: 'endpoint',
     nameOf: ({ name }: Endpoint) => name,
     administration: services.endpoints,
+    owners: store,
     settings: (endpoint: Endpoint) => endpointSettings(endpoint, clock()),
   };
 }
@@ -60,7 +61,6 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: endpointReader,
-    owners: store,
     choices: async (owner) =>
       typesFor(owner === OPERATOR ? null : owner, await shownTypes(store)).filter(
         ({ name, encryptionRequired }) => !encryptionRequired && !name.startsWith(STATUS_CATEGORY),
@@ -83,7 +83,13 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
         return results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
           const webhook = patterns.length === 0 ? null : await webhookOf(dependencies, call, endpoint, patterns);
-          return createdResult(call, endpoint, { isMade: input.secret === undefined, webhook, egressAddresses });
+          const owner = await readOwner(store, endpoint);
+          return createdResult(call, endpoint, {
+            isMade: input.secret === undefined,
+            webhook,
+            owner,
+            egressAddresses,
+          });
         });
       },
     },
