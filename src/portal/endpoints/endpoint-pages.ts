@@ -11,8 +11,8 @@ import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { readText } from '../frame/query.ts';
-import { newForm, textField } from '../parts/fields.ts';
+import { readChoice, readText } from '../frame/query.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
@@ -240,6 +240,11 @@ function verdictOf({ name, lastVerification, enabled }: Endpoint, waits: boolean
 }
 
 const PATH = '/endpoints';
+const STATES = ['problems', 'enabled', 'disabled'] as const;
+const STATE_CHOICES = [
+  { value: '', label: 'Any' },
+  ...STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value })),
+];
 
 function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, store } = dependencies;
@@ -247,7 +252,8 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
     const { query } = call;
     const text = readText(query, 'q');
     const owner = await ownerFilter(store, query);
-    const filter = { ...(text !== null && { text }), ...owner.filter };
+    const state = readChoice(query, 'state', STATES);
+    const filter = { ...(text !== null && { text }), ...(state !== null && { state }), ...owner.filter };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (after, limit) => store.directory.endpoints(filter, after, limit),
@@ -259,7 +265,7 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       readActivity(dependencies, ids),
       ownerNames(store, items),
     ]);
-    const isFiltered = text !== null || cursor !== null || owner.isFiltered;
+    const isFiltered = text !== null || state !== null || cursor !== null || owner.isFiltered;
     const isEmpty = items.length === 0 && !isFiltered;
     return listView({
       title: 'Endpoints',
@@ -270,7 +276,11 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       nextCursor,
       filters: isEmpty
         ? []
-        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }), ...owner.fields],
+        : [
+            textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }),
+            selectField(newForm({ state }), { name: 'state', label: 'State', choices: STATE_CHOICES }),
+            ...owner.fields,
+          ],
       results: endpointTable(call, items, { uses, activityOf, ownerIn, isFiltered }),
     });
   });
