@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { type NewSession, USER_AGENT_KEPT_LENGTH, type Visitor } from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
+import type { Actor } from '../domain/audit.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
@@ -93,8 +94,9 @@ export type PortalLinks = {
   find(token: string): Promise<PortalLink | null>;
   /**
    * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several concurrent calls, one succeeds.
+   * `by`: who opens it, if that is known; else the audit log has the link.
    */
-  open(token: string, visitor: Visitor): Promise<OpenedLink | null>;
+  open(token: string, visitor: Visitor, by?: Actor): Promise<OpenedLink | null>;
 };
 
 const TOKEN_BYTES = 32;
@@ -144,7 +146,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
         await store.portalLinks.add(link, audit, beside(made));
         return made;
       }),
-    open: async (text, { address, userAgent }) => {
+    open: async (text, { address, userAgent }, by) => {
       const link = await find(text);
       if (link === null) return null;
       const { id, customerId, role, returnUrl } = link;
@@ -167,7 +169,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Depe
       const audit = {
         id: ids.uuid(),
         at: now,
-        actor: `portal-link:${id}`,
+        actor: by ?? `portal-link:${id}`,
         action: 'customer.open-link' as const,
         target: `customer:${customerId}`,
         customerId,

@@ -8,7 +8,9 @@
     const input = dialog.querySelector('input');
     input?.select();
     // Problems and actions, as they are now.
-    if (input?.value === '') htmx.trigger(input, 'opened');
+    if (input?.value === '') {
+      htmx.ajax('GET', '/search?dialog=1', { source: input, target: '#search-results', swap: 'innerHTML' });
+    }
   };
   const linksOf = (dialog) => [...dialog.querySelectorAll('.search-hits a')];
 

@@ -165,7 +165,7 @@ function searchDialog(what: string): Html {
             placeholder: 'Name, id, value of an event, or action',
             autocomplete: 'off',
             'data-hx-get': '/search?dialog=1',
-            'data-hx-trigger': 'opened, input changed delay:150ms',
+            'data-hx-trigger': 'input changed delay:150ms',
             'data-hx-target': '#search-results',
             'data-hx-swap': 'innerHTML',
             'data-hx-sync': 'this:replace',

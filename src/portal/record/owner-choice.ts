@@ -8,7 +8,7 @@ import { readText } from '../frame/query.ts';
 import { type FormState, keptForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
-import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, OPERATOR, type Owners, ownerNamed } from './owner.ts';
+import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, OPERATOR, type Owners, ownerNamed, YOUR_OWN } from './owner.ts';
 
 const FOR = 'for';
 /** The customer whose resources the form offers, by its id. */
@@ -95,7 +95,13 @@ export function ownerChoice(state: FormState, owner: Owner | null, action: strin
   return html`
     <div class="audience"${swap}>
       ${fieldGroup('For', null, [
-        radioGroup(state, { name: FOR, label: 'Whose it is', choices: OWNERS }),
+        radioGroup(state, {
+          name: FOR,
+          label: 'Whose it is',
+          hint: 'A customer sees and manages what is its own.',
+          choices: OWNERS,
+          isCompact: true,
+        }),
         customerField(state, { isRequired: true, placeholder: 'Acme, acct_1', suggestFrom: CUSTOMER_SUGGESTIONS }),
         owner === null ? null : html`<input type="hidden" name="${CUSTOMER_ID}" value="${owner.id}">`,
         html`
@@ -107,8 +113,8 @@ export function ownerChoice(state: FormState, owner: Owner | null, action: strin
 }
 
 const OWNERS = [
-  { value: 'own', label: 'Your own' },
-  { value: CUSTOMER, label: 'A customer', hint: 'The customer sees and manages it too.' },
+  { value: 'own', label: YOUR_OWN },
+  { value: CUSTOMER, label: 'A customer’s' },
 ];
 
 export const OWNER_TITLES: Readonly<Record<string, string>> = { [CUSTOMER]: 'Customer' };

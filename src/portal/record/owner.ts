@@ -29,6 +29,8 @@ const CUSTOMERS_SUGGESTED = 20;
 export const OPERATOR = '';
 /** The operator's own resources, in the filter of a list. */
 const OWN = 'own';
+/** What belongs to no customer, wherever the operator reads of it. */
+export const YOUR_OWN = 'Your own';
 /** In the query of lists and forms. */
 export const CUSTOMER = 'customer';
 
@@ -181,7 +183,7 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
       title,
       content: html`${pageHeader({ title })}<ul>${names}</ul>`,
       partial: suggestionOptions([
-        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: 'What is your own' }]),
+        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: YOUR_OWN }]),
         ...suggestions,
       ]),
     };

@@ -62,7 +62,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
         ${group(
-          'Permissions of its applications',
+          'Permissions',
           'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
           'permissions',
         )}

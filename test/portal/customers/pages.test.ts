@@ -166,6 +166,13 @@ describe('the pages of customers', () => {
     await page.getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     assert.equal(new URL(page.url()).pathname, `/customers/${acme.id}`);
+    // In the operator's log, the person who made the link also opened it.
+    const log = await succeeded<{ items: { action: string; actor: string }[] }>(
+      portal.service.admin.get(`audit?target=customer:${acme.id}`),
+    );
+    const actorOf = (action: string) => log.items.find((entry) => entry.action === action)?.actor;
+    assert.match(actorOf('customer.open-link') ?? '', /^user:/);
+    assert.equal(actorOf('customer.open-link'), actorOf('customer.create-link'));
     await open('/products');
     await page.getByRole('heading', { name: 'API products' }).waitFor();
   });
