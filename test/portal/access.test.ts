@@ -382,7 +382,7 @@ describe('API products', () => {
     await page.getByText('No application holds the scope').waitFor();
     // The application that misses the least comes first.
     const others = page.getByRole('region', { name: 'Applications without the scope' }).locator('tbody tr');
-    assert.match(await others.first().innerText(), /Stock sync[^]*stock\s+the scope orders:view$/);
+    assert.match(await others.first().innerText(), /Stock sync[\s\S]*stock\s+the scope orders:view$/);
     assert.match(await others.nth(1).innerText(), /the scope orders:view, the permission orders:view of the user /);
     await page.waitForURL(/path=%2Fshop%2Forders%2F17/);
     await isAccessible();

@@ -159,7 +159,7 @@ function filters(query: URLSearchParams, ownerFields: readonly Html[]): Html[] {
       label: 'Action',
       choices: actionChoices(state.value('action'), ownerFields.length > 0),
     }),
-    textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:… or webhook' }),
+    textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:…' }),
     ...ownerFields,
     html`
       <details class="filter-period"${attributes({ open: state.value('since') + state.value('until') !== '' })}>

@@ -91,7 +91,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const typed = readText(query, CUSTOMER);
   const found = typed === null ? null : await ownerNamed(store, typed);
   const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
-  const field = customerField(shown, { placeholder: 'Acme, acct_1, or own' });
+  const field = customerField(shown, { placeholder: 'Acme, acct_1, own' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
     typed,

@@ -147,7 +147,7 @@ export const STARTS: readonly (Pick<Creation, 'label' | 'page' | 'role'> & { rea
   { label: 'New endpoint', page: '/endpoints/new', role: 'administrator', icon: 'plus' },
   { label: 'Add a customer', page: '/customers/new', role: 'administrator', icon: 'plus' },
   { label: 'Add a user', page: '/users/new', role: 'administrator', icon: 'plus' },
-  { label: 'Live', page: '/deliveries/watch', role: 'viewer', icon: 'delivery' },
+  { label: 'Watch live', page: '/deliveries/watch', role: 'viewer', icon: 'delivery' },
   { label: 'Send many again', page: '/deliveries/replay', role: 'operator', icon: 'replay' },
 ];
 

@@ -19,7 +19,7 @@ import { readAttention } from '../overview/overview-pages.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
-import { relativeText } from '../parts/text.ts';
+import { lengthText, relativeText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { type Action, actionsIn, creationsIn, STARTS } from './search-actions.ts';
 import { otherWords, pathOf } from './search-words.ts';
@@ -87,7 +87,10 @@ async function startHits(
       icon: 'warning',
       label: owners.named(webhook),
       kind: 'Problem',
-      detail: `${webhook.state} since ${relativeText(webhook.since - now)}`,
+      detail:
+        webhook.state === 'failing'
+          ? `failing for ${lengthText(now - webhook.since)}`
+          : `${webhook.state} ${relativeText(webhook.since - now)}`,
     }),
   );
   const starts = STARTS.filter(({ page, role }) => may(role) && hasPage(page)).slice(0, STARTS_SHOWN);
