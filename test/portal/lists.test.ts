@@ -53,7 +53,7 @@ describe('the lists', () => {
 });
 
 describe('the filters of the lists', () => {
-  it('show what has problems, and the webhooks of an event type', async (t) => {
+  it('show webhooks, endpoints and customers with problems, and the webhooks of an event type', async (t) => {
     const { service, ids, sessions } = await startHistory(t);
     const { operator, customer } = sessions;
     const rows = async (path: string, token = operator): Promise<string[]> => {

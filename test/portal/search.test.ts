@@ -201,7 +201,7 @@ describe('the search', () => {
     assert.doesNotMatch(await search('disable Shop', token), /-button/, 'only administrators switch endpoints');
   });
 
-  it('finds what belongs to a customer by its name, and begins with problems and actions', async (t) => {
+  it('finds the resources of a customer by its name, and begins with problems and actions', async (t) => {
     const service = await startService(t);
     await makeEventType(service.admin, 'order.created');
     const [mine, other] = [await makeCustomer(service, 'Bolt Hardware'), await makeCustomer(service, 'Acme')];

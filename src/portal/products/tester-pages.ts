@@ -42,7 +42,7 @@ type Near = Pick<Application, 'id' | 'name' | 'clientId'> & {
 const NEAR_READ = 200;
 const NEAR_SHOWN = 10;
 
-/** Applications without the scope, those that miss the least first. */
+/** Applications without the scope. The first ones lack the least. */
 async function readNear({ registry, users }: Store, { scope, permission }: RuleMatch): Promise<Near[]> {
   const listed = await registry.applications({}, null, NEAR_READ);
   const without = listed.filter(({ application }) => !application.scopes.includes(scope));

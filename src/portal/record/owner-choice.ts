@@ -98,7 +98,7 @@ export function ownerChoice(state: FormState, owner: Owner | null, action: strin
         radioGroup(state, {
           name: FOR,
           label: 'Whose it is',
-          hint: 'A customer sees and manages what is its own.',
+          hint: 'A customer sees and manages its own resources.',
           choices: OWNERS,
           isCompact: true,
         }),

@@ -230,7 +230,7 @@ type FormPage = Parameters<typeof pageHeader>[0] & {
   readonly above?: Html | null;
 };
 
-/** A page with one form. The script gets the form alone. */
+/** A page with one form. The script gets only the form. */
 export function formView({
   csrf,
   state,

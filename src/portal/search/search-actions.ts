@@ -31,7 +31,7 @@ export type Creation = {
   readonly label: string;
   readonly page: string;
   readonly role: PortalRole;
-  /** Verbs of this one alone. */
+  /** Its own verbs. */
   readonly verbs: readonly string[];
 };
 
@@ -52,9 +52,10 @@ const START = ['start', 'resume', 'continue', 'unpause'];
 const STOP = ['stop', 'pause', 'halt'];
 const DELETE = ['delete', 'remove'];
 const CREATE = ['new', 'create', 'add', 'import', 'register', 'make'];
-/** Buttons of administrators alone. */
+/** Buttons that only administrators have. */
 const ADMINISTRATORS: readonly ActionButton[] = ['enable', 'disable', 'open'];
-const LINK_WORDS = ['portal', ...CREATE];
+const also = ['portal', ...CREATE];
+const WITH_LINK_WORDS = { also };
 
 export const ACTIONS: readonly Action[] = [
   action('endpoint', [RENEW, ['secret']], (name) => `New secret for ${name}`, '/endpoints/{id}/rotate-secret'),
@@ -107,9 +108,7 @@ export const ACTIONS: readonly Action[] = [
     [['link', 'invite']],
     (name) => `Create a portal link for ${name}`,
     '/customers/{id}/portal-link',
-    {
-      also: LINK_WORDS,
-    },
+    WITH_LINK_WORDS,
   ),
   onPage('customer', [['open']], (name) => `Open as ${name}`, '/customers/{id}', 'open'),
   ofCustomer('endpoint', 'New endpoint', '/endpoints'),

@@ -12,7 +12,7 @@ type Kind = {
   readonly more?: readonly string[];
 };
 
-/** One kind: names that begin with the text come first, then those that contain it. `others` finds more than the columns do. */
+/** One kind: names that begin with the text come first, then names that contain it. `others` finds more than the columns do. */
 function kindSql(
   { kind, table, name, detail, more = [] }: Kind,
   condition = 'true',
