@@ -68,6 +68,13 @@ describe('the search', () => {
     await hits.filter({ hasText: delivery?.id ?? '' }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/deliveries/${delivery?.id}$`));
+
+    // Enter before the hits are there waits for them.
+    await page.keyboard.press('Control+k');
+    await page.locator('#search-results [data-searched=""]').waitFor();
+    await field.fill('settings');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/settings$/);
   });
 
   it('is a page without JavaScript, says when nothing was found, and finds pages', async (t) => {

@@ -317,7 +317,8 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
 function resultList(text: string | null, hits: readonly Hit[]): Html {
   if (hits.length === 0 && text === null)
     return html`<p class="search-note">Enter a name, an id, a value of an event, or an action.</p>`;
-  if (hits.length === 0) return html`<p class="search-note" role="status">Nothing found for “${text}”.</p>`;
+  if (hits.length === 0)
+    return html`<p class="search-note" role="status" data-searched="${text}">Nothing found for “${text}”.</p>`;
   const items = hits.map(
     (hit) =>
       html`
