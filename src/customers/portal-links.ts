@@ -9,6 +9,7 @@ import {
   type Visitor,
 } from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
+import type { Actor } from '../domain/audit.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
@@ -95,8 +96,9 @@ export type PortalLinks = {
   find(token: string): Promise<PortalLink | null>;
   /**
    * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several concurrent calls, one succeeds.
+   * `by`: who opens it, if that is known; else the audit log has the link.
    */
-  open(token: string, visitor: Visitor): Promise<OpenedLink | null>;
+  open(token: string, visitor: Visitor, by?: Actor): Promise<OpenedLink | null>;
 };
 
 export function createPortalLinks({ store, clock, ids, random, customers }: PortalAccessDependencies): PortalLinks {
@@ -134,7 +136,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
         await store.portalLinks.add(link, audit, beside(made));
         return made;
       }),
-    open: async (text, { address, userAgent }) => {
+    open: async (text, { address, userAgent }, by) => {
       const link = await find(text);
       if (link === null) return null;
       const { id, customerId, role, returnUrl } = link;
@@ -157,7 +159,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
       const audit = {
         id: ids.uuid(),
         at: now,
-        actor: `portal-link:${id}`,
+        actor: by ?? `portal-link:${id}`,
         action: 'customer.open-link' as const,
         target: `customer:${customerId}`,
         customerId,

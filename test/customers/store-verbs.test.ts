@@ -243,6 +243,8 @@ const VERBS: Verbs = {
       await store.directory.webhooks({ endpointId: endpoint }, null, 10),
       await store.directory.webhooks({ keyName }, null, 10),
       await store.directory.webhooks({ text }, null, 10),
+      await store.directory.webhooks({ eventType: 'order.created' }, null, 10),
+      await store.directory.webhooks({ troubled: 'yes' }, null, 10),
       await store.directory.webhooks({}, webhook, 10),
     ]),
     webhook: ask((store, { webhook }) => store.directory.webhook(webhook)),
@@ -252,6 +254,7 @@ const VERBS: Verbs = {
     states: own((store, { customer }) => store.directory.states(customer)),
     endpoints: ask(async (store, { text, endpoint }) => [
       await store.directory.endpoints({ text }, null, 10),
+      await store.directory.endpoints({ state: 'problems' }, null, 10),
       await store.directory.endpoints({}, endpoint, 10),
     ]),
     webhooksOf: ask((store, { endpoint }) => store.directory.webhooksOf([endpoint], 10)),

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { SERVICE } from '../../src/domain/acting.ts';
 import { USERS_SUGGESTED } from '../../src/portal/parts/limits.ts';
 import { startPortal } from '../support/browser.ts';
-import { tokenFor } from '../support/client.ts';
+import { succeeded, tokenFor } from '../support/client.ts';
 
 describe('applications', () => {
   for (const isScriptless of [false, true]) {
@@ -290,7 +290,7 @@ describe('users', () => {
     await page.getByRole('link', { name: 'grace' }).click();
     await page.getByText('in one browser').waitFor();
     await page.getByRole('button', { name: 'Sign out everywhere: grace' }).click();
-    await page.getByText('nowhere').waitFor();
+    await page.getByText('not now').waitFor();
     await guest.page.waitForURL(/sign-in/);
   });
 
@@ -372,9 +372,18 @@ describe('API products', () => {
     await page.getByLabel('Path').first().fill('/shop/orders/{id}');
     await page.getByRole('button', { name: 'Add the product' }).click();
     await page.getByText('Shop is added.').waitFor();
+    const { admin } = portal.service;
+    const near = await succeeded<{ id: string }>(
+      admin.post('users', { userName: 'stock', role: 'service', permissions: ['orders:view'] }),
+    );
+    await succeeded(admin.post('applications', { name: 'Stock sync', userId: near.id, scopes: [] }));
     await page.getByRole('link', { name: 'Who could call this?' }).last().click();
     await page.getByLabel('Path').fill('/shop/orders/17');
     await page.getByText('No application holds the scope').waitFor();
+    // The application that misses the least comes first.
+    const others = page.getByRole('region', { name: 'Applications without the scope' }).locator('tbody tr');
+    assert.match(await others.first().innerText(), /Stock sync[\s\S]*stock\s+the scope orders:view$/);
+    assert.match(await others.nth(1).innerText(), /the scope orders:view, the permission orders:view of the user /);
     await page.waitForURL(/path=%2Fshop%2Forders%2F17/);
     await isAccessible();
     await page.getByLabel('Path').fill('/shop/else');

@@ -4,6 +4,8 @@ import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { startHistory } from '../support/portal-history.ts';
+import { request } from '../support/portal-requests.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 
 repeatsInSlowTier('postgres');
@@ -47,6 +49,53 @@ describe('the lists', () => {
       assert.equal(await open(`${path}?cursor=none`), 400, path);
       assert.equal(await open(`${path}?limit=0`), 400, path);
     }
+  });
+});
+
+describe('the filters of the lists', () => {
+  it('show webhooks, endpoints and customers with problems, and the webhooks of an event type', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const { operator, customer } = sessions;
+    const rows = async (path: string, token = operator): Promise<string[]> => {
+      const { status, text } = await request(`${service.url}${path}`, { token });
+      assert.equal(status, 200, path);
+      const [table = ''] = /<tbody>.*?<\/tbody>/s.exec(text) ?? [];
+      return [...table.matchAll(/<th scope="row".*?<a href="[^"]*">([^<]*)</gs)].map(([, name = '']) => name);
+    };
+    assert.deepEqual(await rows('/webhooks?state=problems'), ['Webhook of acme', 'Webhook of operator']);
+    assert.deepEqual(await rows('/webhooks?state=problems&customer=Acme'), ['Webhook of acme']);
+    assert.deepEqual(await rows('/webhooks?state=problems', customer), ['Webhook of acme']);
+    const open = { name: 'To verify', url: 'https://127.0.0.1:1/in', tokenChallenge: true };
+    await succeeded(service.admin.post('endpoints', open));
+    const troubled = ['To verify', 'Endpoint of acme', 'Endpoint of operator'];
+    assert.deepEqual(await rows('/endpoints?state=problems'), troubled);
+    assert.deepEqual(await rows('/endpoints?state=problems', customer), ['Endpoint of acme']);
+    assert.deepEqual(await rows('/endpoints?state=enabled&q=OAuth'), []);
+    assert.deepEqual(await rows('/endpoints?state=disabled'), ['To verify', 'With OAuth']);
+    await succeeded(service.admin.post('customers', { name: 'Globex' }));
+    assert.deepEqual(await rows('/customers?state=problems'), ['Acme']);
+    assert.deepEqual(await rows('/customers'), ['Globex', 'Acme']);
+    const list = (await request(`${service.url}/webhooks`, { token: operator })).text;
+    assert.match(list, /value="problems">with problems \(2\)</);
+
+    assert.deepEqual(await rows('/webhooks?event=order.shipped'), ['Webhook of acme']);
+    assert.deepEqual(await rows('/webhooks?event=order.placed', customer), []);
+    for (const eventTypes of [['*'], ['order.*'], ['order.placed']])
+      await succeeded(
+        service.admin.post('webhooks', {
+          name: `All ${eventTypes}`,
+          endpointId: ids.operator.endpoints,
+          eventTypes,
+          encryptionKeyName: 'key-of-operator',
+        }),
+      );
+    const placed = ['All order.placed', 'All order.*', 'All *', 'Webhook of operator'];
+    assert.deepEqual(await rows('/webhooks?event=order.placed'), placed);
+    for (const path of ['/event-types', `/event-types/${ids.operator['event-types']}`])
+      assert.match(
+        (await request(`${service.url}${path}`, { token: operator })).text,
+        /<a href="\/webhooks\?event=order\.placed">and 1 more<\/a>/,
+      );
   });
 });
 

@@ -22,6 +22,18 @@ const PAGES = (ids: Readonly<Record<string, string>>): readonly string[] => [
   '/event-types',
 ];
 
+/** Pages that create, change or delete: their titles and breadcrumbs say whose. */
+const DANGEROUS = (ids: Readonly<Record<string, string>>): readonly string[] => [
+  ...['endpoints', 'webhooks', 'keys', 'applications', 'users'].flatMap((list) => [
+    `/${list}/${ids[list]}/edit`,
+    `/${list}/${ids[list]}/delete`,
+  ]),
+  ...['rotate-secret', 'rotate-api-key', 'rotate-authentication', 'receiver'].map(
+    (page) => `/endpoints/${ids.endpoints}/${page}`,
+  ),
+  ...['regenerate-secret', 'revoke-tokens'].map((page) => `/applications/${ids.applications}/${page}`),
+];
+
 describe('the owner of a record', () => {
   it('stands on every page of the operator, and on none of the customer', async (t) => {
     const { service, ids, sessions } = await startHistory(t);
@@ -34,7 +46,116 @@ describe('the owner of a record', () => {
       if (theirs.status === 200) assert.doesNotMatch(mainOf(theirs.text), /· Acme|cell-owner/, path);
     }
   });
+
+  it('is in the title and the breadcrumbs of what changes it, and of the results', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const open = (path: string, token: string) => request(`${service.url}${path}`, { token });
+    const crumb = `<a href="/customers/${ids.operator.customers}">${OWNER}</a>`;
+    for (const path of DANGEROUS(ids.customer)) {
+      const { status, text } = await open(path, sessions.operator);
+      assert.equal(status, 200, path);
+      assert.match(headingOf(text), / · Acme\??$/, path);
+      assert.ok(crumbsOf(text).includes(crumb), path);
+      const theirs = await open(path, sessions.customer);
+      assert.doesNotMatch(mainOf(theirs.text), /· Acme|\/customers\//, path);
+    }
+    // The operator's own have no customer.
+    for (const path of DANGEROUS(ids.operator)) {
+      const { text } = await open(path, sessions.operator);
+      assert.doesNotMatch(headingOf(text) + crumbsOf(text), /·|\/customers/, path);
+    }
+    const endpoint = `/endpoints/${ids.customer.endpoints}`;
+    assert.match((await open(endpoint, sessions.operator)).text, /<title>Endpoint of acme · Acme – /);
+    const results = [
+      [`${endpoint}/rotate-secret`, { activateAfterSeconds: '86400', overlapSeconds: '0' }, 'New secret for '],
+      [`/applications/${ids.customer.applications}/regenerate-secret`, { overlapSeconds: '0' }, 'New secret of '],
+      [`/users/${ids.customer.users}/invite`, {}, 'Invitation for '],
+    ] as const;
+    for (const [path, form, title] of results) {
+      const sent = await request(`${service.url}${path}`, { token: sessions.operator, form });
+      assert.equal(sent.status, 303, path);
+      const { text } = await open(sent.headers.get('location') ?? '', sessions.operator);
+      assert.match(headingOf(text), new RegExp(`^${title}.* · Acme$`));
+      assert.ok(crumbsOf(text).includes(crumb), path);
+    }
+    const done = await request(`${service.url}/users/${ids.customer.users}/invite`, {
+      token: sessions.customer,
+      form: {},
+    });
+    assert.doesNotMatch(headingOf((await open(done.headers.get('location') ?? '', sessions.customer)).text), /·/);
+  });
+
+  it('is chosen first in the form of a new record, also without the script', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const customer = ids.operator.customers ?? '';
+    const token = sessions.operator;
+    const open = async (path: string, as = token) => (await request(`${service.url}${path}`, { token: as })).text;
+    for (const list of ['endpoints', 'webhooks', 'applications', 'users', 'keys']) {
+      const own = await open(`/${list}/new`);
+      assert.match(own, /name="for" type="radio" value="own" checked/, list);
+      const theirs = await open(`/${list}/new?customer=${customer}`);
+      assert.match(theirs, /name="for" type="radio" value="customer" checked/, list);
+      assert.match(theirs, /name="customer"[^>]* value="Acme"/, list);
+      assert.ok(theirs.indexOf('name="for"') < theirs.indexOf('id="field-name"') || list === 'users', list);
+      assert.doesNotMatch(await open(`/${list}/new`, sessions.customer), /name="(for|customer|customerId)"/, list);
+    }
+    const webhook = { name: 'Parcels', eventTypes: 'order.shipped', format: 'standard', for: 'customer' };
+    const send = (path: string, form: Readonly<Record<string, string>>, as = token) =>
+      request(`${service.url}${path}`, { token: as, form });
+    const offered = (text: string): string[] =>
+      [...(/<select id="field-endpointId".*?<\/select>/s.exec(text)?.[0] ?? '').matchAll(/value="([^"]+)"/g)].map(
+        ([, id = '']) => id,
+      );
+    assert.ok(offered(await open('/webhooks/new')).includes(ids.operator.endpoints ?? ''));
+
+    // Choosing creates nothing, keeps what was typed, and offers what is the customer's.
+    const chosen = await send('/webhooks/new?chooses', {
+      ...webhook,
+      customer: 'acme-1',
+      endpointId: ids.operator.endpoints ?? '',
+    });
+    assert.equal(chosen.status, 200);
+    assert.deepEqual(offered(chosen.text), [ids.customer.endpoints]);
+    assert.match(chosen.text, /name="name"[^>]* value="Parcels"/);
+    assert.match(chosen.text, /name="customer"[^>]* value="Acme"/);
+    const unknown = await send('/webhooks/new?chooses', { ...webhook, customer: 'Nobody' });
+    assert.match(unknown.text, /Customer is not the name, the id or the external id of a customer/);
+    const before = await service.services.webhooks.list('', 50);
+    assert.equal(
+      before.some(({ name }) => name === 'Parcels'),
+      false,
+    );
+
+    // An endpoint of somebody else is refused, and so is a customer that is not named.
+    for (const [more, status] of [
+      [{ customer: 'Acme', endpointId: ids.operator.endpoints ?? '' }, 400],
+      [{ customer: '', endpointId: ids.customer.endpoints ?? '' }, 400],
+      [{ customer: 'Acme', endpointId: ids.customer.endpoints ?? '' }, 303],
+    ] as const) {
+      assert.equal((await send('/webhooks/new', { ...webhook, ...more })).status, status);
+    }
+    const made = (await service.services.webhooks.list('', 50)).filter(({ name }) => name === 'Parcels');
+    assert.deepEqual(
+      made.map(({ customerId }) => customerId),
+      [customer],
+    );
+    // In a customer's portal the fields mean nothing: what it creates is its own.
+    const theirs = { userName: 'linus', role: 'viewer', for: 'own' };
+    assert.equal((await send('/users/new', theirs, sessions.customer)).status, 303);
+    assert.equal(
+      (await service.services.users.list('', 50)).find(({ userName }) => userName === 'linus')?.customerId,
+      customer,
+    );
+  });
 });
+
+function headingOf(page: string): string {
+  return /<h1>(.*?)<\/h1>/s.exec(page)?.[1] ?? '';
+}
+
+function crumbsOf(page: string): string {
+  return /<nav aria-label="Breadcrumb".*?<\/nav>/s.exec(page)?.[0] ?? '';
+}
 
 function mainOf(page: string): string {
   return page.slice(page.indexOf('<main'));

@@ -136,7 +136,7 @@ describe('an event for somebody', () => {
         .replaceAll(/\s+/g, ' ');
 
     const own = textOf(await send({ for: 'own' }));
-    assert.match(own, /For Only you/);
+    assert.match(own, /For Only your own/);
     assert.match(own, /Nobody got it\./);
     assert.match(own, /Of Bolt Bolt The event names no customer\./);
     assert.match(own, /Large orders Its filter stops the event: data\.total is 50, not at least 100\./);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { navigationOf } from '../../src/portal/frame/navigation.ts';
-import { ACTIONS, actionsIn, CREATIONS, creationsIn } from '../../src/portal/search/search-actions.ts';
+import { ACTIONS, actionsIn, CREATIONS, creationsIn, STARTS } from '../../src/portal/search/search-actions.ts';
 import { SEARCH_PER_KIND } from '../../src/portal/search/search-pages.ts';
 import { OTHER_WORDS, pathOf } from '../../src/portal/search/search-words.ts';
 import { succeeded } from '../support/client.ts';
@@ -20,6 +20,9 @@ import { startService } from '../support/service.ts';
 
 repeatsInSlowTier('postgres');
 
+/** The background of an element without one. */
+const NONE = 'rgba(0, 0, 0, 0)';
+
 describe('the search', () => {
   it('opens by Ctrl K, finds by name and id, and works with the keyboard only', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
@@ -30,8 +33,18 @@ describe('the search', () => {
     const { page, isAccessible } = await openAs('viewer', '/');
     await page.keyboard.press('Control+k');
     const field = page.getByRole('searchbox', { name: 'Find anything' });
+    // Before anything is typed: what people often do, the first one marked.
+    const first = page.locator('#search-results a').first().filter({ hasText: 'Failures by cause' });
+    await first.waitFor();
+    assert.notEqual(
+      await first.evaluate('getComputedStyle(document.querySelector("#search-results a")).backgroundColor'),
+      NONE,
+    );
+    await isAccessible();
     await field.pressSequentially('ORDER');
     const hits = page.locator('#search-results a');
+    // Not the hits of the first letters, which would be replaced under the arrow keys.
+    await page.locator('#search-results [data-searched="ORDER"]').waitFor();
     await hits.filter({ hasText: 'order.created' }).waitFor();
     const kinds = (await hits.locator('.search-kind').allInnerTexts()).filter((kind) => kind !== 'Documentation');
     assert.deepEqual(kinds.sort(), ['Event type', 'Webhook']);
@@ -55,6 +68,13 @@ describe('the search', () => {
     await hits.filter({ hasText: delivery?.id ?? '' }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/deliveries/${delivery?.id}$`));
+
+    // Enter before the hits are there waits for them.
+    await page.keyboard.press('Control+k');
+    await page.locator('#search-results [data-searched=""]').waitFor();
+    await field.fill('settings');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/settings$/);
   });
 
   it('is a page without JavaScript, says when nothing was found, and finds pages', async (t) => {
@@ -188,6 +208,57 @@ describe('the search', () => {
     assert.doesNotMatch(await search('disable Shop', token), /-button/, 'only administrators switch endpoints');
   });
 
+  it('finds the resources of a customer by its name, and begins with problems and actions', async (t) => {
+    const service = await startService(t);
+    await makeEventType(service.admin, 'order.created');
+    const [mine, other] = [await makeCustomer(service, 'Bolt Hardware'), await makeCustomer(service, 'Acme')];
+    const made = async (path: string, body: object) => (await succeeded<{ id: string }>(mine.api.post(path, body))).id;
+    const endpointId = await made('endpoints', { name: 'Shop backend', url: 'https://127.0.0.1:1/in' });
+    const id = await made('webhooks', { name: 'Orders', endpointId, eventTypes: ['order.created'] });
+    const { token } = await newSession(service, 'administrator');
+    const labels = async (text: string, as = token): Promise<string[]> => {
+      const page = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
+      const [, found = ''] = /<ul class="search-hits"(.*?)<\/ul>/s.exec(page.text) ?? [];
+      return [...found.matchAll(/<a href="([^"]*)">.*?class="search-name">([^<]*)</gs)].map(
+        ([, href = '', label = '']) => `${label} ${href}`,
+      );
+    };
+    const [orders, shop] = [
+      `Orders · Bolt Hardware /webhooks/${id}`,
+      `Shop backend · Bolt Hardware /endpoints/${endpointId}`,
+    ];
+    const bolt = await labels('bolt');
+    assert.deepEqual(bolt.slice(0, 3), [`Bolt Hardware /customers/${mine.id}`, orders, shop]);
+    assert.deepEqual(await labels('orders bolt'), [orders]);
+    assert.equal((await labels('publish'))[0], 'Publish an event /publish');
+    const firsts = [
+      ['portal link for bolt hardware', `Create a portal link for Bolt Hardware /customers/${mine.id}/portal-link`],
+      ['open as bolt', `Open as Bolt Hardware /customers/${mine.id}#open-button`],
+      ['new endpoint for bolt', `New endpoint for Bolt Hardware /endpoints/new?customer=${mine.id}`],
+      ['publish for bolt', `Publish an event for Bolt Hardware /publish?customer=${mine.id}`],
+      ['delete bolt', `Delete Bolt Hardware /customers/${mine.id}/delete`],
+      [`rotate secret shop bolt`, `New secret for Shop backend · Bolt Hardware /endpoints/${endpointId}/rotate-secret`],
+    ] as const;
+    for (const [text, first] of firsts) assert.equal((await labels(text))[0], first);
+    const page = await request(`${service.url}/customers/${mine.id}`, { token });
+    assert.match(page.text, /id="open-button"/);
+    const start = await labels('');
+    assert.deepEqual(start.slice(0, 2), ['Failures by cause /deliveries/failures', 'Publish an event /publish']);
+
+    // Customers are not found by their names in their own portals, and are offered nothing that is the operator's.
+    for (const customer of [mine, other]) {
+      const theirs = await sessionOf(service, customer, 'user');
+      for (const text of ['bolt', 'open as bolt', 'new endpoint for bolt', 'publish']) {
+        assert.deepEqual(
+          (await labels(text, theirs)).filter((label) => /Bolt|customer|publish/i.test(label)),
+          [],
+          text,
+        );
+      }
+      assert.doesNotMatch((await labels('', theirs)).join(), /customer|publish/i);
+    }
+  });
+
   it('recognises what an action is done to', () => {
     const cases: readonly (readonly [text: string, ...found: string[]])[] = [
       ['stop Orders', 'webhook orders'],
@@ -198,7 +269,12 @@ describe('the search', () => {
       ['rotate secret of Production', 'endpoint production', 'application production'],
       ['Production rot sec', 'endpoint production', 'application production'],
       ['suspend Bolt Hardware', 'customer bolt hardware'],
-      ['publish order.created', 'event-type order.created'],
+      ['publish order.created', 'event-type order.created', 'customer order.created'],
+      ['publish for Bolt', 'event-type bolt', 'customer bolt'],
+      ['portal link for Bolt Hardware', 'customer bolt hardware'],
+      ['invite Bolt', 'customer bolt'],
+      ['open as Bolt', 'customer bolt'],
+      ['new endpoint for Bolt', 'customer bolt'],
       ['link for Acme', 'customer acme'],
       ['rotate secret'],
       ['Production'],
@@ -214,8 +290,9 @@ describe('the search', () => {
     const created = (text: string): string[] => creationsIn(text).map(({ page }) => page);
     assert.deepEqual(created('add customer'), ['/customers/new']);
     assert.deepEqual(created('new event type'), ['/event-types/new']);
+    assert.deepEqual([created('pub'), created('invite')], [['/publish'], ['/users/new']]);
     assert.deepEqual(
-      created('pub'),
+      created('new'),
       CREATIONS.map(({ page }) => page),
     );
     assert.deepEqual([created('customer'), created('new thing'), created('new webhook shop')], [[], [], []]);
@@ -223,7 +300,7 @@ describe('the search', () => {
 
   it('has actions only with pages', () => {
     const paths = new Set(portalPages().map(({ path }) => path));
-    for (const { page } of [...ACTIONS, ...CREATIONS]) assert.ok(paths.has(page), page);
+    for (const { page } of [...ACTIONS, ...CREATIONS, ...STARTS]) assert.ok(paths.has(page), page);
   });
 });
 

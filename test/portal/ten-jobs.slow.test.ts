@@ -56,7 +56,7 @@ const JOBS: Readonly<Record<string, Job>> = {
     await shown(hands, 'Secret');
   },
   'Publish an event for a customer': async (hands) => {
-    await hands.find('publish order.created', /Publish/);
+    await hands.find('publish order.created', /Publish order\.created/);
     await hands.click(hands.page.getByLabel('A customer'));
     await hands.type(hands.page.locator('input[name="customer"]'), 'acct_1');
     await hands.click(named(hands, 'button', 'Publish the event'));

@@ -63,6 +63,10 @@ describe('the directory of webhooks', () => {
       [{ endpointId: shop.id }, ['people', 'Orders']],
       [{ endpointId: 'none' }, []],
       [{ keyName: key.name }, ['people']],
+      [{ eventType: 'order.placed' }, ['ORDERS, archived', 'Orders']],
+      [{ eventType: 'order.other' }, ['ORDERS, archived']],
+      [{ eventType: 'placed' }, []],
+      [{ troubled: 'yes' }, []],
       [{ text: 'orders' }, ['ORDERS, archived', 'Orders']],
       [{ text: '%' }, []],
       [{ text: 'orders', endpointId: erp.id }, ['ORDERS, archived']],
@@ -94,6 +98,18 @@ describe('the directory of endpoints', () => {
     assert.deepEqual(await names('erp.example'), ['ERP 100%']);
     assert.deepEqual(await names('100%'), ['ERP 100%']);
     assert.deepEqual(await names('nobody'), []);
+    for (const [state, found] of [
+      ['problems', []],
+      ['enabled', ['Shop']],
+      ['disabled', ['ERP 100%']],
+    ] as const) {
+      const listed = await s.store.directory.endpoints({ state }, null, 10);
+      assert.deepEqual(
+        listed.map(({ name }) => name),
+        found,
+        state,
+      );
+    }
     const switches = { tokenChallenge: false, verified: false };
     assert.deepEqual(await s.store.directory.endpointNames(null, 10), [
       { id: erp.id, name: 'ERP 100%', enabled: false, ...switches },

@@ -25,9 +25,12 @@ export type TestCustomer = {
   readonly api: ApiClient;
 };
 
-export async function makeCustomer({ admin, url }: Pick<ServiceInProcess, 'admin' | 'url'>): Promise<TestCustomer> {
+export async function makeCustomer(
+  { admin, url }: Pick<ServiceInProcess, 'admin' | 'url'>,
+  name = unique('customer'),
+): Promise<TestCustomer> {
   const externalId = unique('external');
-  const { id } = await created(admin, 'customers', { name: unique('customer'), externalId });
+  const { id } = await created(admin, 'customers', { name, externalId });
   const userName = unique('administrator');
   const user = { customerId: id, userName, role: 'administrator', permissions: CUSTOMER_SCOPES };
   const { id: userId } = await created(admin, 'users', user);

@@ -206,10 +206,11 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.registry.applications({ userId: user.id, text: 'app' }, null, 10);
   await store.directory.webhooks({ endpointId: endpoint.id, text: 'web' }, null, 10);
   await store.directory.webhooks({ keyName: key.name }, null, 10);
+  await store.directory.webhooks({ troubled: 'yes', eventType: TYPE }, null, 10);
   await store.directory.webhook(webhook.id);
   await store.directory.states(customerId);
   await store.directory.states(null);
-  await store.directory.endpoints({ text: 'end' }, null, 10);
+  await store.directory.endpoints({ text: 'end', state: 'problems' }, null, 10);
   await store.directory.webhooksOf([endpoint.id], 10);
   await store.eventTypes.offered();
   await store.uses.subscribers('order.placed', customerId, 10);

@@ -9,7 +9,7 @@ import { confirmPage } from '../parts/form.ts';
 import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
 import type { Body } from '../record/field-table.ts';
-import { OPERATOR, productsForCustomers, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownedCrumbs, ownedName, productsForCustomers, readOwner, withOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { suggestedUsers } from '../users/user-suggestions.ts';
@@ -43,13 +43,14 @@ export function applicationPages(dependencies: SharedPageDependencies): PageRout
   ];
 }
 
-function entityOf({ services }: SharedPageDependencies) {
+function entityOf({ services, store }: SharedPageDependencies) {
   return {
     for: 'both' as const,
     list: LIST,
     noun: 'application',
     nameOf: ({ name }: Application) => name,
     administration: services.applications,
+    owners: store,
   };
 }
 
@@ -58,7 +59,6 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: applicationReader,
-    owners: store,
     choices: async (owner) => {
       const [users, products] = await Promise.all([suggestedUsers(store, null, owner), store.products.all()]);
       const isOfCustomer = store.customerId !== null;
@@ -80,11 +80,12 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       title: 'Register an application',
       lead: 'The next page shows its client id and secret, with code that requests a token.',
       submit: 'Register the application',
+      ofOwner: ['userId'],
       start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
       respond: (call, input) =>
         results.once(call, async () => {
           const made = await registerApplication(dependencies, call, input);
-          return registeredResult(made, publicUrl());
+          return registeredResult(made, await readOwner(store, made.application), publicUrl());
         }),
     },
     change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
@@ -140,7 +141,7 @@ function applicationPage({ pages, services, store }: SharedPageDependencies): Pa
   });
 }
 
-function applicationActions({ pages, services }: SharedPageDependencies): PageRoute<'both'>[] {
+function applicationActions({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
   const { applications } = services;
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
     pages.page({
@@ -162,11 +163,13 @@ function applicationActions({ pages, services }: SharedPageDependencies): PageRo
       'both',
       recordForm({
         administration: applications,
-        view: ({ csrf }, { id, name }, form) => {
+        view: async ({ csrf }, application, form) => {
+          const { id, name } = application;
           const path = `/applications/${id}`;
+          const owner = await readOwner(store, application);
           return confirmPage({
-            title: `Revoke all tokens of ${name}?`,
-            crumbs: [LIST, { href: path, label: name }],
+            title: `Revoke all tokens of ${ownedName(name, owner)}?`,
+            crumbs: ownedCrumbs(LIST, owner, { href: path, label: name }),
             text: 'All its tokens are refused from the next call on. Its credentials stay valid, so it can request new tokens.',
             form,
             csrf,

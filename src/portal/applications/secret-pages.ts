@@ -6,6 +6,7 @@ import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -14,12 +15,14 @@ import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { numberOf } from '../record/field-table.ts';
+import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 
 export function secretPages({
   pages,
   results,
   services: { applications },
+  store,
   publicUrl,
 }: SharedPageDependencies): PageRoute<'both'>[] {
   return pages.form(
@@ -27,7 +30,7 @@ export function secretPages({
     'both',
     recordForm({
       administration: applications,
-      view: askView,
+      view: async (call, application, state) => askView(call, application, await readOwner(store, application), state),
       respond: (call) =>
         results.once(call, async () => {
           const overlapSeconds = numberOf(call.form, 'overlapSeconds');
@@ -35,22 +38,24 @@ export function secretPages({
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return secretResult(made, publicUrl());
+          return secretResult(made, await readOwner(store, made.application), publicUrl());
         }),
     }),
   );
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredResult(made: WithSecret, publicUrl: string | null): Result {
-  return shownResult(made, publicUrl, `${made.application.name} is registered`);
+export function registeredResult(made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
+  return shownResult(made, { owner, publicUrl, title: `${ownedName(made.application.name, owner)} is registered` });
 }
 
-function secretResult(made: WithSecret, publicUrl: string | null): Result {
-  return shownResult(made, publicUrl, `New secret of ${made.application.name}`);
+function secretResult(made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
+  return shownResult(made, { owner, publicUrl, title: `New secret of ${ownedName(made.application.name, owner)}` });
 }
 
-function shownResult({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): Result {
+type Shown = { readonly owner: OwnerName | null; readonly publicUrl: string | null; readonly title: string };
+
+function shownResult({ application, clientSecret }: WithSecret, { owner, publicUrl, title }: Shown): Result {
   const { id, name, clientId, scopes } = application;
   const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
   const secret = {
@@ -65,7 +70,7 @@ function shownResult({ application, clientSecret }: WithSecret, publicUrl: strin
       html`
         ${pageHeader({
           title,
-          crumbs: crumbsTo(application),
+          crumbs: crumbsTo(application, owner),
           lead:
             'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown ' +
             'again, only replaced.',
@@ -136,14 +141,14 @@ const OVERLAPS = [
 
 const PREVIOUS_EXPIRES = ' At most two secrets are valid at a time, so the previous one expires now.';
 
-function askView({ csrf }: PageCall, application: Application, state: FormState): View {
+function askView({ csrf }: PageCall, application: Application, owner: OwnerName | null, state: FormState): View {
   const { id, name, previousSecretExpiresAt } = application;
   const path = `/applications/${id}`;
-  const title = `New secret for ${name}`;
+  const title = `New secret for ${ownedName(name, owner)}`;
   const content: Html = html`
     ${pageHeader({
       title,
-      crumbs: crumbsTo(application),
+      crumbs: crumbsTo(application, owner),
       lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : PREVIOUS_EXPIRES}`,
     })}
     ${form({
@@ -166,9 +171,7 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
   return { title, content };
 }
 
-function crumbsTo({ id, name }: Application) {
-  return [
-    { href: '/applications', label: 'Applications' },
-    { href: `/applications/${id}`, label: name },
-  ];
+function crumbsTo({ id, name }: Application, owner: OwnerName | null) {
+  const list = { href: '/applications', label: 'Applications' };
+  return ownedCrumbs(list, owner, { href: `/applications/${id}`, label: name });
 }

@@ -42,6 +42,28 @@
     }
   });
 
+  // Whose a new record is: the rest of the form follows, and the button makes way.
+  const chooseOwner = (choice) => {
+    const { elements } = choice.closest('form');
+    const isCustomers = elements.for.value === 'customer';
+    const name = isCustomers ? elements.customer.value.trim() : '';
+    if ((isCustomers && name === '') || name === choice.dataset.ownerChoice) return;
+    choice.dataset.ownerChoice = name;
+    htmx.trigger(choice, 'chosen');
+  };
+  htmx.onLoad((root) => {
+    for (const choice of root.querySelectorAll('[data-owner-choice]')) choice.querySelector('.buttons').hidden = true;
+  });
+  document.addEventListener('change', ({ target }) => {
+    const choice = target.closest('[data-owner-choice]');
+    if (choice !== null) chooseOwner(choice);
+  });
+  // A suggestion is chosen before the focus leaves the field.
+  document.addEventListener('input', ({ target }) => {
+    const choice = target.name === 'customer' ? target.closest('[data-owner-choice]') : null;
+    if (choice !== null && [...target.list.options].some(({ value }) => value === target.value)) chooseOwner(choice);
+  });
+
   // Empty filters are left out of the address.
   document.addEventListener('htmx:config:request', ({ detail }) => {
     const { ctx } = detail;

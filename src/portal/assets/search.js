@@ -5,9 +5,15 @@
     const dialog = dialogOf(name);
     if (dialog === null || document.querySelector('dialog[open]') !== null) return;
     dialog.showModal();
-    dialog.querySelector('input')?.select();
+    const input = dialog.querySelector('input');
+    input?.select();
+    // Problems and actions, as they are now.
+    if (input?.value === '') {
+      htmx.ajax('GET', '/search?dialog=1', { source: input, target: '#search-results', swap: 'innerHTML' });
+    }
   };
   const linksOf = (dialog) => [...dialog.querySelectorAll('.search-hits a')];
+  const searchedIn = (dialog) => dialog.querySelector('[data-searched]')?.dataset.searched;
 
   htmx.onLoad((root) => {
     for (const element of root.querySelectorAll('[data-opens]')) element.hidden = false;
@@ -30,16 +36,25 @@
   const move = (dialog, event) => {
     const links = linksOf(dialog);
     const at = links.indexOf(document.activeElement);
-    // Hits of an earlier text do not count: Enter then sends the form, which shows the page of the search.
-    const searched = dialog.querySelector('[data-searched]')?.dataset.searched;
-    const isCurrent = searched === dialog.querySelector('input').value.trim();
-    if (event.key === 'Enter' && at === -1 && isCurrent) links[0].click();
+    // Hits of an earlier text do not count: Enter then waits for those of this one. Without any, it sends the form.
+    const text = dialog.querySelector('input').value.trim();
+    const isCurrent = searchedIn(dialog) === text;
+    if (event.key === 'Enter' && at === -1 && isCurrent && links.length > 0) links[0].click();
+    else if (event.key === 'Enter' && at === -1 && !isCurrent && text !== '') dialog.dataset.entered = text;
     else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
     else if (event.key === 'ArrowUp' && at > 0) links[at - 1].focus();
     else if (event.key === 'ArrowUp') dialog.querySelector('input').focus();
     else return;
     event.preventDefault();
   };
+
+  document.addEventListener('htmx:after:swap', () => {
+    const dialog = dialogOf('search');
+    const entered = dialog?.dataset.entered;
+    if (entered === undefined || entered !== searchedIn(dialog)) return;
+    delete dialog.dataset.entered;
+    if (dialog.open && dialog.querySelector('input').value.trim() === entered) linksOf(dialog)[0]?.click();
+  });
 
   // `g` and a letter go to a page.
   let isGoing = false;

@@ -165,10 +165,17 @@ function filters(query: URLSearchParams, ownerFields: readonly Html[]): Html[] {
       label: 'Action',
       choices: actionChoices(state.value('action'), ownerFields.length > 0),
     }),
-    textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:… or webhook' }),
+    textField(state, { name: 'target', label: 'Object', placeholder: 'webhook:…' }),
     ...ownerFields,
-    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
-    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+    html`
+      <details class="filter-period"${attributes({ open: state.value('since') + state.value('until') !== '' })}>
+        <summary>From, until</summary>
+        <div class="filter-period-fields">
+          ${textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' })}
+          ${textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' })}
+        </div>
+      </details>
+    `,
   ];
 }
 

@@ -196,6 +196,7 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     actionButton({
       action: `${path}/open`,
       csrf,
+      id: 'open-button',
       label: 'Open as this customer',
       longLabel: `Open as this customer: ${name}`,
       icon: 'leave',

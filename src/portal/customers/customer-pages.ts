@@ -201,14 +201,17 @@ const CUSTOMER_FIELDS: FieldTable = {
   'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1 }),
 };
 
-const STATES = ['active', 'suspended'] as const;
+const STATES = ['problems', 'active', 'suspended'] as const;
 
 function customerListPage({ pages, store, services: { usage } }: PageDependencies): PageRoute<'operator'> {
   return pages.view(LIST.href, 'operator', async (call) => {
     const { query } = call;
     const wanted = readText(query, 'q');
     const state = readChoice(query, 'state', STATES);
-    const search = { ...(wanted !== null && { text: wanted }), ...(state !== null && { active: state === 'active' }) };
+    const search = {
+      ...(wanted !== null && { text: wanted }),
+      ...(state === 'problems' ? { troubled: true } : state !== null && { active: state === 'active' }),
+    };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (before, limit) => store.customers.search(search, before, limit),
@@ -234,7 +237,10 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
             selectField(form, {
               name: 'state',
               label: 'State',
-              choices: [{ value: '', label: 'Any' }, ...STATES.map((value) => ({ value, label: value }))],
+              choices: [
+                { value: '', label: 'Any' },
+                ...STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value })),
+              ],
             }),
           ],
       results: table({

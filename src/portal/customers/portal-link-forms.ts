@@ -179,7 +179,7 @@ function openPage({ pages, services }: PageDependencies): PageRoute<'operator'> 
         sessionSeconds: LINK_SESSION_DEFAULT_SECONDS,
       } as const;
       const { token } = await portalLinks.create(id, input, call.acting);
-      const begun = await portalLinks.open(token, visitorOf(call));
+      const begun = await portalLinks.open(token, visitorOf(call), call.acting.actor);
       if (begun === null) return refusedTo(`/customers/${id}`, 'the customer has just been suspended');
       return { redirect: '/', cookies: [setCookie(VISITED_COOKIE, begun.token)] };
     },

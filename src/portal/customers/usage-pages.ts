@@ -18,6 +18,7 @@ import { linkButton, pageHeader, section, tabs } from '../parts/header.ts';
 import { emptyState, listResults, table, withQuery } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, sizeText } from '../parts/text.ts';
+import { YOUR_OWN } from '../record/owner.ts';
 
 const PATH = '/usage';
 
@@ -232,7 +233,7 @@ function customersTable(items: readonly ListedUsageView[], { since, until }: Usa
 }
 
 function customerCell({ customerId, customerName, customerExternalId }: ListedUsageView, query: string): Html {
-  if (customerId === null) return html`You<span class="cell-hint">what no customer owns</span>`;
+  if (customerId === null) return html`${YOUR_OWN}<span class="cell-hint">what no customer owns</span>`;
   const hint = customerExternalId ?? customerId;
   if (customerName === null) return html`A deleted customer<span class="cell-hint">${hint}</span>`;
   return html`

@@ -2,6 +2,7 @@
 import { currentAuthentication, type Endpoint } from '../../domain/endpoint.ts';
 import { html } from '../../http/html.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { AUTHENTICATION_MEMBERS } from '../../webhooks/endpoint-authentication.ts';
 import { rotateAuthenticationInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
@@ -11,11 +12,13 @@ import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
 import { type FieldTable, fillForm, readForm, titlesOf, withoutSecrets } from '../record/field-table.ts';
+import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { formView, heldView } from '../record/record-pages.ts';
 import { authenticationFields } from './authentication-fields.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
+import { ENDPOINTS } from './receiver-pages.ts';
 import { activationField, DAY_SECONDS } from './rotation-pages.ts';
 
 const ACTION = 'rotate-authentication';
@@ -23,6 +26,7 @@ const ACTION = 'rotate-authentication';
 export function authenticationPages({
   pages,
   services: { endpoints },
+  store,
   clock,
 }: SharedPageDependencies): PageRoute<'both'>[] {
   return pages.form(
@@ -36,7 +40,7 @@ export function authenticationPages({
           activateAfterSeconds: DAY_SECONDS,
           authentication: currentNames(endpoint, clock()),
         }),
-      view: rotationView,
+      view: async (call, endpoint, state) => rotationView(call, endpoint, await readOwner(store, endpoint), state),
       refused: (typed, refusal, endpoint) => refusedForm(withoutSecrets(fieldsOf(endpoint, clock()), typed), refusal),
       respond: async (call, before) => {
         const { authentication, ...rest } = readForm(fieldsOf(before, call.now), call.form);
@@ -80,13 +84,10 @@ const NONE = {
   text: 'There are no other credentials to replace. The signature has a secret, which you replace with a new secret.',
 };
 
-function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, state: FormState): View {
+function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, owner: OwnerName | null, state: FormState): View {
   const { id, name } = endpoint;
-  const title = `New authentication for ${name}`;
-  const crumbs = [
-    { href: '/endpoints', label: 'Endpoints' },
-    { href: `/endpoints/${id}`, label: name },
-  ];
+  const title = `New authentication for ${ownedName(name, owner)}`;
+  const crumbs = ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name });
   if (currentAuthentication(endpoint, now) === null) return heldView({ title, crumbs, back: `/endpoints/${id}` }, NONE);
   const waits = waitsUntil(endpoint.nextAuthenticationAt, now);
   const table = fieldsOf(endpoint, now);

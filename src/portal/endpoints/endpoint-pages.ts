@@ -11,13 +11,13 @@ import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { readText } from '../frame/query.ts';
-import { newForm, textField } from '../parts/fields.ts';
+import { readChoice, readText } from '../frame/query.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { sentence } from '../parts/text.ts';
-import { OPERATOR, ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, ownerNames, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
@@ -28,7 +28,7 @@ import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warn
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
-import { createdResult, type MadeWebhook, receiverPage } from './receiver-pages.ts';
+import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -44,13 +44,14 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
   ];
 }
 
-function entityOf({ services, clock }: SharedPageDependencies) {
+function entityOf({ services, store, clock }: SharedPageDependencies) {
   return {
     for: 'both' as const,
-    list: { href: '/endpoints', label: 'Endpoints' },
+    list: ENDPOINTS,
     noun: 'endpoint',
     nameOf: ({ name }: Endpoint) => name,
     administration: services.endpoints,
+    owners: store,
     settings: (endpoint: Endpoint) => endpointSettings(endpoint, clock()),
   };
 }
@@ -60,7 +61,6 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: endpointReader,
-    owners: store,
     choices: async (owner) =>
       typesFor(owner === OPERATOR ? null : owner, await shownTypes(store)).filter(
         ({ name, encryptionRequired }) => !encryptionRequired && !name.startsWith(STATUS_CATEGORY),
@@ -83,7 +83,13 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
         return results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
           const webhook = patterns.length === 0 ? null : await webhookOf(dependencies, call, endpoint, patterns);
-          return createdResult(call, endpoint, { isMade: input.secret === undefined, webhook, egressAddresses });
+          const owner = await readOwner(store, endpoint);
+          return createdResult(call, endpoint, {
+            isMade: input.secret === undefined,
+            webhook,
+            owner,
+            egressAddresses,
+          });
         });
       },
     },
@@ -237,6 +243,11 @@ function verdictOf({ name, lastVerification, enabled }: Endpoint, waits: boolean
 }
 
 const PATH = '/endpoints';
+const STATES = ['problems', 'enabled', 'disabled'] as const;
+const STATE_CHOICES = [
+  { value: '', label: 'Any' },
+  ...STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value })),
+];
 
 function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, store } = dependencies;
@@ -244,7 +255,8 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
     const { query } = call;
     const text = readText(query, 'q');
     const owner = await ownerFilter(store, query);
-    const filter = { ...(text !== null && { text }), ...owner.filter };
+    const state = readChoice(query, 'state', STATES);
+    const filter = { ...(text !== null && { text }), ...(state !== null && { state }), ...owner.filter };
     const { items, cursor, nextCursor } = await readListed(
       query,
       (after, limit) => store.directory.endpoints(filter, after, limit),
@@ -256,7 +268,7 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       readEndpointActivity(dependencies, ids),
       ownerNames(store, items),
     ]);
-    const isFiltered = text !== null || cursor !== null || owner.isFiltered;
+    const isFiltered = text !== null || state !== null || cursor !== null || owner.isFiltered;
     const isEmpty = items.length === 0 && !isFiltered;
     return listView({
       title: 'Endpoints',
@@ -267,7 +279,11 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       nextCursor,
       filters: isEmpty
         ? []
-        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }), ...owner.fields],
+        : [
+            textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }),
+            selectField(newForm({ state }), { name: 'state', label: 'State', choices: STATE_CHOICES }),
+            ...owner.fields,
+          ],
       results: endpointTable(call, items, { uses, activityOf, ownerIn, isFiltered }),
     });
   });

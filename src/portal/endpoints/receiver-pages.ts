@@ -2,6 +2,7 @@
 import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -9,24 +10,26 @@ import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice, tags } from '../parts/mark.ts';
+import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 import { GUIDE_PATH, nodeFunctions } from './guide-text.ts';
 
+export const ENDPOINTS = { href: '/endpoints', label: 'Endpoints' };
+
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
 export function receiverPage({
   pages,
   services: { endpoints },
+  store,
   egressAddresses,
 }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
-    const title = 'Receiver set-up';
-    const crumbs = [
-      { href: '/endpoints', label: 'Endpoints' },
-      { href: `/endpoints/${endpoint.id}`, label: endpoint.name },
-    ];
+    const owner = await readOwner(store, endpoint);
+    const title = owner === null ? 'Receiver set-up' : `Receiver set-up of ${ownedName(endpoint.name, owner)}`;
+    const crumbs = ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${endpoint.id}`, label: endpoint.name });
     return {
       title,
       content: html`
@@ -58,6 +61,7 @@ export type MadeWebhook =
 type Creation = {
   readonly isMade: boolean;
   readonly webhook: MadeWebhook | null;
+  readonly owner: OwnerName | null;
   readonly egressAddresses: readonly string[];
 };
 
@@ -65,15 +69,15 @@ type Creation = {
 export function createdResult(
   call: PageCall,
   endpoint: Endpoint,
-  { isMade, webhook: made, egressAddresses }: Creation,
+  { isMade, webhook: made, owner, egressAddresses }: Creation,
 ): Result {
   const { id, name } = endpoint;
-  const title = `${name} is created`;
+  const title = `${ownedName(name, owner)} is created`;
   // The people of a customer write the receiver themselves.
   const isOwn = call.session.customerId !== null;
   const header = pageHeader({
     title,
-    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+    crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
     lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}${
       made === null ? ', verify ownership, then choose the events' : ' and verify ownership'
     }.`,

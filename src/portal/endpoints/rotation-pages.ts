@@ -2,6 +2,7 @@
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -24,16 +25,18 @@ import {
   titlesOf,
   withoutSecrets,
 } from '../record/field-table.ts';
+import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { formView } from '../record/record-pages.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
-import { secretRenewal } from './receiver-pages.ts';
+import { ENDPOINTS, secretRenewal } from './receiver-pages.ts';
 
 export function rotationPages({
   pages,
   results,
   services: { endpoints },
+  store,
   clock,
 }: SharedPageDependencies): PageRoute<'both'>[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
@@ -44,7 +47,8 @@ export function rotationPages({
         validate(rotateInput, body),
         call.acting,
       );
-      return newSecretResult(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+      const owner = await readOwner(store, endpoint);
+      return newSecretResult(call, { endpoint, owner }, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
     const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));
@@ -68,7 +72,8 @@ export function rotationPages({
         administration: endpoints,
         settings: (endpoint) => endpointSettings(endpoint, clock()),
         fill: () => fillForm(rotationFields(credential), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
-        view: (call, endpoint, state) => rotationView(call, endpoint, credential, state),
+        view: async (call, endpoint, state) =>
+          rotationView(call, { endpoint, owner: await readOwner(store, endpoint) }, credential, state),
         refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential), typed), refusal),
         respond,
       }),
@@ -120,7 +125,14 @@ function rotationFields({ field, noun, own }: Credential): FieldTable {
   };
 }
 
-function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: Credential, state: FormState): View {
+type Owned = { readonly endpoint: Endpoint; readonly owner: OwnerName | null };
+
+function rotationView(
+  { csrf, now }: PageCall,
+  { endpoint, owner }: Owned,
+  credential: Credential,
+  state: FormState,
+): View {
   const { id, name } = endpoint;
   const { noun, field, action, lead } = credential;
   const waits = waitsUntil(field === 'secret' ? endpoint.nextSecretAt : endpoint.nextApiKeyAt, now);
@@ -129,11 +141,8 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
     Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
   );
   return formView({
-    title: `New ${noun} for ${name}`,
-    crumbs: [
-      { href: '/endpoints', label: 'Endpoints' },
-      { href: `/endpoints/${id}`, label: name },
-    ],
+    title: `New ${noun} for ${ownedName(name, owner)}`,
+    crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
     lead,
     csrf,
     state,
@@ -185,8 +194,9 @@ const OVERLAPS = [
 ];
 
 /** `secret` is null if the user entered it. */
-function newSecretResult({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): Result {
-  const title = `New secret for ${name}`;
+function newSecretResult({ now }: PageCall, { endpoint, owner }: Owned, secret: string | null): Result {
+  const { id, name, nextSecretAt } = endpoint;
+  const title = `New secret for ${ownedName(name, owner)}`;
   const waits = waitsUntil(nextSecretAt, now);
   const from =
     waits === null
@@ -217,7 +227,7 @@ function newSecretResult({ now }: PageCall, { id, name, nextSecretAt }: Endpoint
     });
   const header = pageHeader({
     title,
-    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+    crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
   });
   return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);

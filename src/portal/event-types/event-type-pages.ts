@@ -93,9 +93,14 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         const first = naming.map((webhook) => ({ ...webhook, name: named(webhook) }));
         return naming.length === 0 ? null : { count: naming.length, first };
       },
-      used: { all: () => '/webhooks', remedy: 'Remove it from the events of these webhooks first.' },
+      used: { all: ({ name }) => webhooksOf(name), remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
+}
+
+/** The webhooks that subscribe to a type. */
+function webhooksOf(name: string): string {
+  return `/webhooks?${new URLSearchParams({ event: name })}`;
 }
 
 function idsOf(records: readonly { readonly id: string }[]): string[] {
@@ -141,7 +146,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
         ['Last 24 hours', volumeText(volume)],
         [
           'Webhooks',
-          usesList(uses, '/webhooks', owners, 'None yet: published events are not sent.'),
+          usesList(uses, webhooksOf(name), owners, 'None yet: published events are not sent.'),
           'Including webhooks with its category or with all events.',
         ],
         ['Event catalogue', visibilityOf(call, eventType, isOffered)],
@@ -309,7 +314,7 @@ function listTable(
         volume === 0
           ? html`<span class="quiet">0</span>`
           : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,
-        usesList(uses.get(name) ?? NO_USES, '/webhooks', owners),
+        usesList(uses.get(name) ?? NO_USES, webhooksOf(name), owners),
       ];
     }),
     empty: html``,

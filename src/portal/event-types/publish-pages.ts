@@ -224,7 +224,7 @@ function audienceFields(state: FormState, { public: isPublic }: EventType): Html
 }
 
 const AUDIENCES = [
-  { value: 'own', label: 'Only us', hint: 'Your own webhooks that subscribe to the type.' },
+  { value: 'own', label: 'Only your own', hint: 'Your own webhooks that subscribe to the type.' },
   { value: 'customer', label: 'A customer', hint: 'Its webhooks, and your own.' },
   { value: EVERYONE_WANTED, label: 'Everyone', hint: 'The webhooks of every customer, and your own.' },
 ];

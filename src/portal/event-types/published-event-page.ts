@@ -75,8 +75,8 @@ function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn }: Sh
 }
 
 function audienceText(audience: string, ownerIn: OwnerIn): Html | string {
-  if (audience === EVERYONE) return 'Everyone: every customer, and you';
-  if (audience === OPERATOR_ONLY) return 'Only you';
+  if (audience === EVERYONE) return 'Everyone: every customer, and your own';
+  if (audience === OPERATOR_ONLY) return 'Only your own webhooks';
   return html`${ownerIn(audience) ?? 'a customer that was deleted'}`;
 }
 

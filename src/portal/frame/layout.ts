@@ -103,7 +103,8 @@ const operatorFrame: FrameOf = ({ displayName, userName, role }, { path }, group
   link: null,
   navigation: sideNavigation(groups, path, html`<p class="version">Sallyport ${VERSION}</p>`),
   account: { name: displayName ?? userName, detail: `${userName} · ${role}`, label: 'Your account' },
-  searched: 'Endpoints, webhooks, event types, applications, users, products, keys, deliveries, pages and actions.',
+  searched:
+    'Customers, endpoints, webhooks, event types, applications, users, products, keys, deliveries, pages, documentation and actions.',
 });
 
 /** Shows the navigation on small screens. */
@@ -173,6 +174,11 @@ function searchDialog(what: string): Html {
         <button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button>
       </div>
       <div id="search-results" aria-live="polite"><p class="search-note">${what}</p></div>
+      <p class="overlay-keys" aria-hidden="true">
+        <span><kbd>↑</kbd> <kbd>↓</kbd> choose</span>
+        <span><kbd>Enter</kbd> open</span>
+        <span><kbd>Esc</kbd> close</span>
+      </p>
     </dialog>
   `;
 }

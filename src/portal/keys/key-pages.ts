@@ -32,6 +32,7 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
     noun: 'key',
     nameOf: ({ name }: PgpKey) => name,
     administration: keys,
+    owners: store,
     // The service writes `updatedAt` too, when it warns that the key expires.
     settings: (key: PgpKey) => ({ ...viewKey(key, clock()), updatedAt: null }),
   };
@@ -40,7 +41,6 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
     ...recordPages(pages, {
       ...entity,
       reader: keyReader,
-      owners: store,
       choices: async () => null,
       fields: keyFields,
       layout: ({ group }) => group('The key', null, 'name', 'publicKey'),

@@ -54,6 +54,11 @@ export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState 
   return stateOf(form, inWords);
 }
 
+/** A form with the values as they were typed, to be shown again without a problem. */
+export function keptForm(form: URLSearchParams): FormState {
+  return stateOf(form, []);
+}
+
 /** The API's problems of an empty text and of an empty list. */
 const IN_WORDS: Readonly<Record<string, string>> = {
   'must have at least 1 character': 'is required',

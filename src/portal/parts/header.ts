@@ -93,11 +93,13 @@ export function submitButton(
     readonly id?: string | undefined;
     readonly name?: string | undefined;
     readonly value?: string | undefined;
+    /** Sends the form to this path instead of its own. */
+    readonly formAction?: string | undefined;
   },
 ): Html {
-  const { id, name, value, longLabel } = look;
+  const { id, name, value, longLabel, formAction: formaction } = look;
   return html`
-    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ id, name, value, 'aria-label': longLabel })}>
+    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ id, name, value, formaction, 'aria-label': longLabel })}>
       ${inside(look)}
     </button>
   `;

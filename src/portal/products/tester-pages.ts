@@ -1,6 +1,9 @@
 /** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
 import { type Reach, reachOf } from '../../access/reach.ts';
+import type { Application } from '../../domain/application.ts';
+import type { RuleMatch } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -21,10 +24,41 @@ export function testerPages({ pages, services: { products }, store }: PageDepend
       const method = query.get('method') ?? 'GET';
       const path = readText(query, 'path');
       const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
-      const ids = reach === null || reach.rule === null ? [] : reach.applications.map(({ id }) => id);
-      return testerView({ method, path, query, reach, owners: await readOwners(store, 'application', ids) });
+      const near = reach === null || reach.rule === null ? [] : await readNear(store, reach.rule);
+      const holders = reach === null || reach.rule === null ? [] : reach.applications;
+      const ids = [...holders, ...near].map(({ id }) => id);
+      return testerView({ method, path, query, reach, near, owners: await readOwners(store, 'application', ids) });
     }),
   ];
+}
+
+/** An application without the scope, and all that keeps it from the request. */
+type Near = Pick<Application, 'id' | 'name' | 'clientId'> & {
+  readonly userName: string;
+  readonly missing: readonly string[];
+};
+
+/** The newest applications that are read, and how many are shown. */
+const NEAR_READ = 200;
+const NEAR_SHOWN = 10;
+
+/** Applications without the scope. The first ones lack the least. */
+async function readNear({ registry, users }: Store, { scope, permission }: RuleMatch): Promise<Near[]> {
+  const listed = await registry.applications({}, null, NEAR_READ);
+  const without = listed.filter(({ application }) => !application.scopes.includes(scope));
+  const ids = [...new Set(without.map(({ application }) => application.userId))];
+  const found = await Promise.all(ids.map((id) => users.get(id)));
+  const permitted = new Set(found.flatMap((user) => (user?.permissions.includes(permission) ? [user.id] : [])));
+  const near = without.map(({ application: { id, name, clientId, active, userId }, userName, userActive }): Near => {
+    const missing = [
+      `the scope ${scope}`,
+      ...(permitted.has(userId) ? [] : [`the permission ${permission} of the user ${userName}`]),
+      ...(active ? [] : ['it is not active']),
+      ...(userActive ? [] : [`the user ${userName} is not active`]),
+    ];
+    return { id, name, clientId, userName, missing };
+  });
+  return near.toSorted((a, b) => a.missing.length - b.missing.length).slice(0, NEAR_SHOWN);
 }
 
 type Question = {
@@ -32,11 +66,12 @@ type Question = {
   readonly path: string | null;
   readonly query: URLSearchParams;
   readonly reach: Reach | null;
-  /** Of its applications. */
+  readonly near: readonly Near[];
+  /** Of these applications. */
   readonly owners: RecordOwners;
 };
 
-function testerView({ method, path, query, reach, owners }: Question): View {
+function testerView({ method, path, query, reach, near, owners }: Question): View {
   const state = newForm({ method, path });
   return listView({
     title: 'Who could call this?',
@@ -55,7 +90,7 @@ function testerView({ method, path, query, reach, owners }: Question): View {
       textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
     ],
     layout: 'stack',
-    results: reach === null ? explanation() : answer(reach, owners),
+    results: reach === null ? explanation() : html`${answer(reach, owners)}${nearTable(near, owners)}`,
   });
 }
 
@@ -114,4 +149,26 @@ function answer(reach: Reach, owners: RecordOwners): Html {
       }),
     })}
   `;
+}
+
+function nearTable(near: readonly Near[], owners: RecordOwners): Html | null {
+  if (near.length === 0) return null;
+  return section({
+    title: 'Others, and what they lack',
+    isPlain: true,
+    content: table({
+      caption: 'Applications without the scope',
+      columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'What is missing' }],
+      rows: near.map(({ id, name, clientId, userName, missing }) => [
+        html`
+          <a href="/applications/${id}">${name}</a>
+          ${owners.hintOf(id)}
+          <span class="cell-hint"><code>${clientId}</code></span>
+        `,
+        userName,
+        missing.join(', '),
+      ]),
+      empty: html``,
+    }),
+  });
 }

@@ -6,10 +6,9 @@ import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts'
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { Refusal } from '../../kernel/refusal.ts';
 import type { OwnedTable, OwnerName } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
-import type { PageCall, View } from '../frame/call.ts';
+import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import {
@@ -21,7 +20,7 @@ import {
   textField,
 } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
-import { icon, notice } from '../parts/mark.ts';
+import { icon } from '../parts/mark.ts';
 
 /** Customers that a filter suggests. */
 const CUSTOMERS_SUGGESTED = 20;
@@ -30,39 +29,35 @@ const CUSTOMERS_SUGGESTED = 20;
 export const OPERATOR = '';
 /** The operator's own resources, in the filter of a list. */
 const OWN = 'own';
+/** What belongs to no customer, wherever the operator reads of it. */
+export const YOUR_OWN = 'Your own';
 /** In the query of lists and forms. */
-const CUSTOMER = 'customer';
+export const CUSTOMER = 'customer';
 
-type Owners = Pick<Store, 'customerId' | 'customers'>;
+export type Owners = Pick<Store, 'customerId' | 'customers'>;
 type Owned = { readonly customerId: string | null };
 
-/** The owner of a record, or of a new one. Null: the owner that the portal serves. Throws 404 for an unknown customer. */
-export async function ownerOf(owners: Owners | undefined, call: PageCall, before: unknown): Promise<OwnerName | null> {
-  if (owners === undefined || owners.customerId !== null) return null;
-  if (before !== null) return recordOwner(owners, before);
-  const id = call.form.get('customerId') ?? readText(call.query, CUSTOMER);
-  if (id === null) return null;
-  const customer = isUuidV7(id) ? await owners.customers.get(id) : null;
-  if (customer === null) throw new Refusal('not_found', 'there is no such customer');
-  return customer;
+/** The customer of a record, with its name. Null for the operator's own, and in a customer's portal. */
+export async function readOwner(owners: Owners | undefined, record: unknown): Promise<OwnerName | null> {
+  const { customerId: id } = record as { readonly customerId?: string | null };
+  if (owners === undefined || owners.customerId !== null || id == null) return null;
+  return { id, name: (await owners.customers.names([id])).get(id) ?? id };
 }
 
-export function recordOwner(owners: Owners | undefined, record: unknown): OwnerName | null {
-  const { customerId } = record as { readonly customerId?: string | null };
-  return owners === undefined || owners.customerId !== null || customerId == null
-    ? null
-    : { id: customerId, name: customerId };
+/** `Orders · Bolt Hardware`, in titles, messages and choices. */
+export function ownedName(name: string, owner: OwnerName | null): string {
+  return owner === null ? name : `${name} · ${owner.name}`;
 }
 
-/** In the form of a new record: says whose it will be. */
-export function ownerField({ id, name }: OwnerName): Html {
-  return html`
-    <input type="hidden" name="customerId" value="${id}">
-    ${notice({
-      tone: 'info',
-      text: html`For the customer <a href="/customers/${id}">${name}</a>, who sees and manages it too.`,
-    })}
-  `;
+type Crumb = { readonly href: string; readonly label: string };
+
+/** The breadcrumbs above a page of a record: its list, its customer, and the record itself. */
+export function ownedCrumbs(list: Crumb, owner: OwnerName | null, record?: Crumb): Crumb[] {
+  return [
+    list,
+    ...(owner === null ? [] : [{ href: `/customers/${owner.id}`, label: owner.name }]),
+    ...(record === undefined ? [] : [record]),
+  ];
 }
 
 export type OwnerFilter = {
@@ -96,7 +91,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const typed = readText(query, CUSTOMER);
   const found = typed === null ? null : await ownerNamed(store, typed);
   const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
-  const field = customerField(shown, { placeholder: 'Acme, acct_1, or own' });
+  const field = customerField(shown, { placeholder: 'Acme, acct_1, own' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
     typed,
@@ -159,7 +154,7 @@ export async function readOwners(store: Owners, table: OwnedTable, ids: readonly
     },
     named: ({ id, name }) => {
       const owner = owners.get(id);
-      return owner === undefined ? name : `${name} · ${owner.name}`;
+      return ownedName(name, owner ?? null);
     },
   };
 }
@@ -188,17 +183,19 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
       title,
       content: html`${pageHeader({ title })}<ul>${names}</ul>`,
       partial: suggestionOptions([
-        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: 'What is your own' }]),
+        ...(query.has(CUSTOMERS_ONLY) ? [] : [{ value: OWN, label: YOUR_OWN }]),
         ...suggestions,
       ]),
     };
   });
 }
 
-/** The page of a record, with the customer that it belongs to above it. */
-export async function withOwner(store: Owners, { customerId }: Owned, view: View): Promise<View> {
-  const name = (await ownerNames(store, [{ customerId }]))(customerId);
-  return name === null ? view : { ...view, content: html`<p class="owner-line">Belongs to ${name}</p>${view.content}` };
+/** The page of a record, with the customer that it belongs to above it and in the title of the window. */
+export async function withOwner(store: Owners, record: Owned, { title, content, ...view }: View): Promise<View> {
+  const owner = await readOwner(store, record);
+  if (owner === null) return { title, content, ...view };
+  const line = html`<p class="owner-line"><span class="visually-hidden">Customer:</span> ${ownerHint(owner)}</p>`;
+  return { ...view, title: ownedName(title, owner), content: html`${line}${content}` };
 }
 
 /**

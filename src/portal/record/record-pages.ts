@@ -6,10 +6,9 @@ import type { Administration } from '../../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../../resources/input.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
-import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, Pages } from '../frame/page.ts';
-import { type FormState, isWithin, refusedForm } from '../parts/fields.ts';
+import { type FormState, isWithin, keptForm, refusedForm } from '../parts/fields.ts';
 import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
 import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -23,7 +22,18 @@ import {
   titlesOf,
   withoutSecrets,
 } from './field-table.ts';
-import { NO_OWNERS, OPERATOR, ownerField, ownerOf, recordOwner } from './owner.ts';
+import { NO_OWNERS, OPERATOR, type Owners, ownedCrumbs, ownedName, readOwner } from './owner.ts';
+import {
+  choosesOwner,
+  hasOwnerChoice,
+  newOwner,
+  OWNER_TITLES,
+  ownedCall,
+  ownerChoice,
+  shownOwner,
+  withOwnerFields,
+  withoutNames,
+} from './owner-choice.ts';
 import { recordForm } from './record-form.ts';
 
 /** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
@@ -37,12 +47,12 @@ type Entity<Rec, Body, Input, For extends ServedTo> = {
   readonly administration: Pick<Administration<Rec, Body, Input>, 'get' | 'shown' | 'patch' | 'remove'>;
   /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
   settings?(record: Rec): unknown;
+  /** Given if records belong to a customer or to the operator: pages say whose, and the form of a new one asks. */
+  readonly owners?: Owners;
 };
 
 type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, Body, Input, For> & {
   readonly reader: InputReader<Body, Input>;
-  /** Given if records belong to a customer or to the operator: a new one belongs to the customer of `?customer=`. */
-  readonly owners?: Pick<Store, 'customerId' | 'customers'>;
   /** Reads the options of the forms. `owner` is the customer whose records may be named; '' is the operator. */
   choices(owner: string): Promise<Choices>;
   /** The fields of a change, or of a creation if `before` is null. */
@@ -64,6 +74,8 @@ type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, 
       call: PageCall,
       choices: Choices,
     ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+    /** Fields that name resources of the owner: another owner has others. */
+    readonly ofOwner?: readonly string[];
     respond(call: PageCall, input: Input): Promise<PageResult>;
   };
   readonly change: Partial<FormTexts> & {
@@ -99,14 +111,16 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
   const { shown = administration.shown, owners } = entity;
 
   const view = async (call: PageCall, before: Rec | null, state: FormState): Promise<View> => {
-    const owner = await ownerOf(owners, call, before);
+    const owner = before === null ? await shownOwner(owners, call) : await readOwner(owners, before);
     const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
     const table = fields(before, choices);
     const isNewOfCustomer = before === null && owner !== null;
+    const asksOwner = before === null && (await hasOwnerChoice(owners));
     const path =
       before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
-    const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
-    const crumbs = before === null ? [list] : [list, { href: path, label: nameOf(before) }];
+    const texts =
+      before === null ? creation : { title: `Change ${ownedName(nameOf(before), owner)}`, submit: 'Save', ...change };
+    const crumbs = before === null ? [list] : ownedCrumbs(list, owner, { href: path, label: nameOf(before) });
     const held = before === null ? null : (change.held?.(before) ?? null);
     if (held !== null) return heldView({ title: texts.title, crumbs, back: path }, held);
     const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
@@ -122,7 +136,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       crumbs,
       action: before === null ? `${list.href}/new` : `${path}/edit`,
       content: html`
-        ${isNewOfCustomer ? ownerField(owner) : null}
+        ${asksOwner ? ownerChoice(state, owner, `${list.href}/new`) : null}
         ${entity.layout({
           state,
           before,
@@ -136,32 +150,47 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
           more: (title, ...names) => moreFields(title, state, names, names.map(field), isSet),
         })}
       `,
-      titles: { ...titlesOf(table), ...entity.titles?.(state) },
+      titles: { ...titlesOf(table), ...(asksOwner && OWNER_TITLES), ...entity.titles?.(state) },
     });
   };
   const tableOf = async (before: Rec | null, owner: OwnerName | null): Promise<FieldTable> =>
     fields(before, await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR));
   /** The customer's records are the choices of a change too. */
-  const tableOfRecord = (record: Rec): Promise<FieldTable> => tableOf(record, recordOwner(owners, record));
+  const tableOfRecord = async (record: Rec): Promise<FieldTable> => tableOf(record, await readOwner(owners, record));
   const refused = async (typed: URLSearchParams, refusal: Refusal, table: FieldTable): Promise<FormState> =>
     entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(table, typed), refusal);
+
+  const startOf = async (call: PageCall, owner: OwnerName | null): Promise<FormState> => {
+    const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
+    const start = { ...(defaultsOf(reader.schema) as object), ...(await creation.start?.(call, choices)) };
+    return fillForm(fields(null, choices), start);
+  };
+  /** The form as it was typed, for its new owner. Nothing is created. */
+  const chosenView = async (call: PageCall, owner: OwnerName | null): Promise<View> => {
+    const { ofOwner = [] } = creation;
+    const typed = withoutNames(withoutSecrets(await tableOf(null, owner), call.form), ofOwner);
+    const start = await startOf(call, owner);
+    for (const name of ofOwner) for (const value of start.values(name)) typed.append(name, value);
+    return view(call, null, withOwnerFields(keptForm(typed), owner));
+  };
 
   return [
     ...pages.form(`${list.href}/new`, entity.for, {
       show: async (call) => {
-        const owner = await ownerOf(owners, call, null);
-        const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
-        const start = { ...(defaultsOf(reader.schema) as object), ...(await creation.start?.(call, choices)) };
-        return view(call, null, fillForm(fields(null, choices), start));
+        const owner = await newOwner(owners, call);
+        return view(call, null, withOwnerFields(await startOf(call, owner), owner));
       },
       respond: async (call) => {
-        const owner = await ownerOf(owners, call, null);
-        const body = await adjust(readForm(await tableOf(null, owner), call.form), null, call);
-        return creation.respond(call, reader.create(owner === null ? body : { ...body, customerId: owner.id }));
+        const owner = await newOwner(owners, call);
+        if (choosesOwner(call)) return chosenView(call, owner);
+        const owned = ownedCall(call, owner);
+        const body = await adjust(readForm(await tableOf(null, owner), call.form), null, owned);
+        return creation.respond(owned, reader.create(owner === null ? body : { ...body, customerId: owner.id }));
       },
       invalid: async (call, refusal) => {
-        const table = await tableOf(null, await ownerOf(owners, call, null));
-        return view(call, null, await refused(call.form, refusal, table));
+        const table = await tableOf(null, await shownOwner(owners, call));
+        const shown = await view(call, null, await refused(call.form, refusal, table));
+        return choosesOwner(call) ? { ...shown, status: 200 } : shown;
       },
     }),
     ...pages.form(
@@ -201,7 +230,7 @@ type FormPage = Parameters<typeof pageHeader>[0] & {
   readonly above?: Html | null;
 };
 
-/** A page with one form. */
+/** A page with one form. The script gets only the form. */
 export function formView({
   csrf,
   state,
@@ -214,14 +243,8 @@ export function formView({
   ...header
 }: FormPage): View {
   const { title } = header;
-  return {
-    title,
-    content: html`
-      ${pageHeader(header)}
-      ${above}
-      ${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}
-    `,
-  };
+  const partial = form({ action, csrf, form: state, content, submit, cancel, labels: titles });
+  return { title, content: html`${pageHeader(header)}${above}${partial}`, partial };
 }
 
 type Removal<Rec> = {
@@ -238,7 +261,7 @@ type Removal<Rec> = {
 /** `{list}/{id}/delete`: asks first, then deletes. */
 export function removalPages<Rec extends { readonly id: string }, For extends ServedTo>(
   pages: Pages<For>,
-  { for: whom, list, noun, nameOf, administration, settings }: Entity<Rec, never, never, For>,
+  { for: whom, list, noun, nameOf, administration, settings, owners }: Entity<Rec, never, never, For>,
   { text, uses, used, held }: Removal<Rec>,
 ): PageRoute<For>[] {
   return pages.form(
@@ -249,8 +272,9 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
       ...(settings !== undefined && { settings }),
       view: async (call, record, state) => {
         const path = `${list.href}/${record.id}`;
-        const title = `Delete the ${noun} ${nameOf(record)}?`;
-        const crumbs = [list, { href: path, label: nameOf(record) }];
+        const owner = await readOwner(owners, record);
+        const title = `Delete the ${noun} ${ownedName(nameOf(record), owner)}?`;
+        const crumbs = ownedCrumbs(list, owner, { href: path, label: nameOf(record) });
         const using = (await uses?.(record)) ?? null;
         if (using !== null && used !== undefined)
           return stillUsedView({ title, crumbs, back: path }, using, { all: used.all(record), remedy: used.remedy });
@@ -270,7 +294,7 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
       respond: async ({ acting }, record) =>
         attempted(
           list.href,
-          `The ${noun} ${nameOf(record)} is deleted.`,
+          `The ${noun} ${ownedName(nameOf(record), await readOwner(owners, record))} is deleted.`,
           () => administration.remove(record.id, acting),
           `${list.href}/${record.id}`,
         ),

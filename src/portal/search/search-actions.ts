@@ -4,6 +4,7 @@
  */
 import type { PortalRole } from '../../domain/user.ts';
 import type { FoundKind } from '../../store/port/search.ts';
+import type { IconName } from '../parts/mark.ts';
 
 /** An action on one resource. Its page has `{id}`, and `{name}` if it needs the name. */
 export type Action = {
@@ -22,7 +23,7 @@ export type Action = {
 };
 
 /** A button to which the search leads: `stop` has the id `stop-button`. A link to the id moves the focus there. */
-type ActionButton = 'start' | 'stop' | 'test' | 'enable' | 'disable' | 'verify';
+type ActionButton = 'start' | 'stop' | 'test' | 'enable' | 'disable' | 'verify' | 'open';
 
 /** An action without a resource. */
 export type Creation = {
@@ -30,6 +31,8 @@ export type Creation = {
   readonly label: string;
   readonly page: string;
   readonly role: PortalRole;
+  /** Its own verbs. */
+  readonly verbs: readonly string[];
 };
 
 const LISTS: readonly (readonly [FoundKind, string])[] = [
@@ -48,6 +51,11 @@ const CHANGE = ['change', 'edit'];
 const START = ['start', 'resume', 'continue', 'unpause'];
 const STOP = ['stop', 'pause', 'halt'];
 const DELETE = ['delete', 'remove'];
+const CREATE = ['new', 'create', 'add', 'import', 'register', 'make'];
+/** Buttons that only administrators have. */
+const ADMINISTRATORS: readonly ActionButton[] = ['enable', 'disable', 'open'];
+const also = ['portal', ...CREATE];
+const WITH_LINK_WORDS = { also };
 
 export const ACTIONS: readonly Action[] = [
   action('endpoint', [RENEW, ['secret']], (name) => `New secret for ${name}`, '/endpoints/{id}/rotate-secret'),
@@ -95,9 +103,25 @@ export const ACTIONS: readonly Action[] = [
     query: '?type={name}',
     role: 'operator',
   }),
-  action('customer', [['link', 'invite']], (name) => `Portal link for ${name}`, '/customers/{id}/portal-link'),
+  action(
+    'customer',
+    [['link', 'invite']],
+    (name) => `Create a portal link for ${name}`,
+    '/customers/{id}/portal-link',
+    WITH_LINK_WORDS,
+  ),
+  onPage('customer', [['open']], (name) => `Open as ${name}`, '/customers/{id}', 'open'),
+  ofCustomer('endpoint', 'New endpoint', '/endpoints'),
+  ofCustomer('webhook', 'New webhook', '/webhooks'),
+  ofCustomer('user', 'Add a user', '/users'),
+  ofCustomer('application', 'Register an application', '/applications'),
+  ofCustomer('key', 'Import a key', '/keys'),
   action('customer', [['suspend', 'block']], (name) => `Suspend ${name}`, '/customers/{id}/suspend'),
   action('customer', [['usage', 'limits']], (name) => `Usage of ${name}`, '/customers/{id}/usage', { role: 'viewer' }),
+  action('customer', [['publish']], (name) => `Publish an event for ${name}`, '/publish', {
+    query: '?customer={id}',
+    role: 'operator',
+  }),
   ...ofEvery([CHANGE], (name) => `Change ${name}`, 'edit'),
   ...ofEvery([DELETE], (name) => `Delete ${name}`, 'delete'),
 ];
@@ -107,16 +131,27 @@ export const CREATIONS: readonly Creation[] = [
   creation('webhook', 'New webhook', '/webhooks/new'),
   creation('event type', 'New event type', '/event-types/new'),
   creation('customer', 'Add a customer', '/customers/new'),
-  creation('user person', 'Add a user', '/users/new'),
+  creation('user person', 'Add a user', '/users/new', ['invite']),
   creation('application', 'Register an application', '/applications/new'),
   creation('product', 'New API product', '/products/new'),
   creation('key', 'Import a key', '/keys/new'),
-  { ...creation('event', 'Publish an event', '/publish'), role: 'operator' },
+  { ...creation('event', 'Publish an event', '/publish', ['publish', 'send']), role: 'operator' },
 ];
 
-const CREATE = ['new', 'create', 'add', 'import', 'register', 'publish', 'make', 'invite'];
+/** What people often do, offered before anything is typed. */
+export const STARTS: readonly (Pick<Creation, 'label' | 'page' | 'role'> & { readonly icon: IconName })[] = [
+  { label: 'Failures by cause', page: '/deliveries/failures', role: 'viewer', icon: 'warning' },
+  { label: 'Publish an event', page: '/publish', role: 'operator', icon: 'send' },
+  { label: 'New webhook', page: '/webhooks/new', role: 'administrator', icon: 'plus' },
+  { label: 'New endpoint', page: '/endpoints/new', role: 'administrator', icon: 'plus' },
+  { label: 'Add a customer', page: '/customers/new', role: 'administrator', icon: 'plus' },
+  { label: 'Add a user', page: '/users/new', role: 'administrator', icon: 'plus' },
+  { label: 'Watch live', page: '/deliveries/watch', role: 'viewer', icon: 'delivery' },
+  { label: 'Send many again', page: '/deliveries/replay', role: 'operator', icon: 'replay' },
+];
+
 /** Words that neither name an action nor what it is done to. */
-const SMALL = ['of', 'for', 'the', 'a', 'an', 'to', 'in', 'at'];
+const SMALL = ['of', 'for', 'the', 'a', 'an', 'to', 'in', 'at', 'as'];
 const NOUNS = ['endpoint', 'webhook', 'application', 'customer', 'user', 'key', 'product', 'event', 'type', 'records'];
 const RECOGNISED_FROM = 3;
 
@@ -132,16 +167,16 @@ export function actionsIn(text: string): readonly { readonly action: Action; rea
   });
 }
 
-/** The actions without a resource that a text names: `new webhook`, `add user`. */
+/** The actions without a resource that a text names: `new webhook`, `add user`, `publish`. */
 export function creationsIn(text: string): readonly Creation[] {
   const words = wordsOf(text).filter((word) => !SMALL.includes(word));
-  if (!words.some((word) => begins(CREATE, word))) return [];
-  return CREATIONS.filter(({ noun, label }) => {
-    const known = [...noun.split(' '), ...label.toLowerCase().split(' '), ...CREATE];
-    return words.every((word) => known.some((one) => one.startsWith(word)));
-  }).filter(
-    ({ noun }) => words.length === 1 || noun.split(' ').some((one) => words.some((word) => one.startsWith(word))),
-  );
+  return CREATIONS.filter(({ noun, label, verbs }) => {
+    const [nouns, does] = [noun.split(' '), [...CREATE, ...verbs]];
+    if (!words.some((word) => begins(does, word))) return false;
+    const known = [...nouns, ...label.toLowerCase().split(' '), ...does];
+    const isNamed = words.length === 1 || nouns.some((one) => words.some((word) => one.startsWith(word)));
+    return isNamed && words.every((word) => known.some((one) => one.startsWith(word)));
+  });
 }
 
 function wordsOf(text: string): string[] {
@@ -157,9 +192,15 @@ function action(
   words: Action['words'],
   label: Action['label'],
   page: string,
-  { role = 'administrator', query }: { readonly role?: PortalRole; readonly query?: string } = {},
+  { role = 'administrator', ...more }: Partial<Pick<Action, 'role' | 'query' | 'also'>> = {},
 ): Action {
-  return { kind, words, label, page, role, ...(query !== undefined && { query }) };
+  return { kind, words, label, page, role, ...more };
+}
+
+/** Something new of a customer: its form chooses the customer. */
+function ofCustomer(noun: string, label: string, path: string): Action {
+  const words = [CREATE, [noun]];
+  return action('customer', words, (name) => `${label} for ${name}`, `${path}/new`, { query: '?customer={id}' });
 }
 
 /** With a button on the page of the resource. */
@@ -170,7 +211,7 @@ function onPage(
   page: string,
   button: ActionButton,
 ): Action {
-  const role = button === 'enable' || button === 'disable' ? 'administrator' : 'operator';
+  const role = ADMINISTRATORS.includes(button) ? 'administrator' : 'operator';
   const also = button === 'test' ? ['send', 'through'] : [];
   return { kind, words, label, page, query: `#${button}-button`, role, button, also };
 }
@@ -179,6 +220,6 @@ function ofEvery(words: Action['words'], label: Action['label'], verb: string): 
   return LISTS.map(([kind, path]) => action(kind, words, label, `${path}/{id}/${verb}`));
 }
 
-function creation(noun: string, label: string, page: string): Creation {
-  return { noun, label, page, role: 'administrator' };
+function creation(noun: string, label: string, page: string, verbs: readonly string[] = []): Creation {
+  return { noun, label, page, role: 'administrator', verbs };
 }

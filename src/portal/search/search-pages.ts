@@ -15,12 +15,13 @@ import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
+import { readAttention } from '../overview/overview-pages.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
-import { relativeText } from '../parts/text.ts';
+import { lengthText, relativeText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
-import { type Action, actionsIn, creationsIn } from './search-actions.ts';
+import { type Action, actionsIn, creationsIn, STARTS } from './search-actions.ts';
 import { otherWords, pathOf } from './search-words.ts';
 
 /** Results of a search by kind, and the longest text that is searched. */
@@ -39,15 +40,19 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
   return [
     pages.view(PATH, 'both', async ({ query, may, now }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
-      const hits = text === null ? [] : await hitsOf(dependencies, { text, may, now, documents });
+      const hits =
+        text === null
+          ? await startHits(dependencies, { may, now })
+          : await hitsOf(dependencies, { text, may, now, documents });
       const results = resultList(text, hits);
       const view = listView({
         title: 'Search',
         lead:
-          `Finds endpoints, webhooks, event types, applications, users${hasPage('/products') ? ', products' : ''} and keys by ` +
-          'name or id, deliveries and events by id or by values of their data, deliveries by ordering key' +
-          `${store.customerId === null ? ' or subject' : ''}, and pages and actions, such as ` +
-          '“rotate secret of Production” or “stop Orders”.',
+          `Finds ${store.customerId === null ? 'customers with all that is theirs, ' : ''}endpoints, webhooks, event types, ` +
+          `applications, users${hasPage('/products') ? ', products' : ''} and keys by name or id, deliveries and events by id ` +
+          'or by values of their data, deliveries by ordering key' +
+          `${store.customerId === null ? ' or subject' : ''}, pages${hasPage('/docs') ? ', the documentation' : ''} and ` +
+          `actions, such as “rotate secret of Production” or “${store.customerId === null ? 'portal link for Acme' : 'stop Orders'}”.`,
         path: PATH,
         query,
         submit: 'Search',
@@ -57,6 +62,49 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       // The dialog shows only the results.
       return query.has(DIALOG) ? { ...view, partial: results } : view;
     }),
+  ];
+}
+
+/** Problems shown before anything is typed, and actions. */
+const PROBLEMS_SHOWN = 3;
+const STARTS_SHOWN = 6;
+
+/** What the dialog shows before anything is typed: problems, and what people often do. */
+async function startHits(
+  { store, hasPage }: SharedPageDependencies,
+  { may, now }: Pick<PageCall, 'may' | 'now'>,
+): Promise<Hit[]> {
+  const { ailing } = await readAttention(store, now);
+  const shown = ailing.slice(0, PROBLEMS_SHOWN);
+  const owners = await readOwners(
+    store,
+    'webhook',
+    shown.map(({ id }) => id),
+  );
+  const problems = shown.map(
+    (webhook): Hit => ({
+      href: `/webhooks/${webhook.id}`,
+      icon: 'warning',
+      label: owners.named(webhook),
+      kind: 'Problem',
+      detail:
+        webhook.state === 'failing'
+          ? `failing for ${lengthText(now - webhook.since)}`
+          : `${webhook.state} ${relativeText(webhook.since - now)}`,
+    }),
+  );
+  const starts = STARTS.filter(({ page, role }) => may(role) && hasPage(page)).slice(0, STARTS_SHOWN);
+  return [
+    ...problems,
+    ...starts.map(
+      ({ label, page, icon: shape }): Hit => ({
+        href: page,
+        icon: shape,
+        label,
+        kind: 'Action',
+        detail: null,
+      }),
+    ),
   ];
 }
 
@@ -131,14 +179,22 @@ async function actionHits(dependencies: SharedPageDependencies, { text, may }: A
     named.flatMap(({ action, name }) =>
       (found[names.indexOf(name)] ?? [])
         .filter(({ kind }) => kind === action.kind)
-        .map(async (one) => ((await isPossible(dependencies, action, one.id)) ? [actionHit(action, one)] : [])),
+        .map(async (one) =>
+          (await isPossible(dependencies, action, one.id)) ? [{ isNamed: isAbout(one.name, name), action, one }] : [],
+        ),
     ),
   );
-  return [...creations, ...hits.flat()].slice(0, ACTIONS_SHOWN);
+  // What has the words in its own name comes before what only belongs to the customer with this name.
+  const ordered = hits.flat().toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed));
+  return [...creations, ...ordered.map(({ action, one }) => actionHit(action, one))].slice(0, ACTIONS_SHOWN);
 }
 
 /** Whether the page of the resource has the button of the action now. */
-async function isPossible({ services }: SharedPageDependencies, { button }: Action, id: string): Promise<boolean> {
+async function isPossible(
+  { services, store }: SharedPageDependencies,
+  { button }: Action,
+  id: string,
+): Promise<boolean> {
   switch (button) {
     case 'start':
     case 'stop':
@@ -148,6 +204,8 @@ async function isPossible({ services }: SharedPageDependencies, { button }: Acti
     case 'enable':
     case 'disable':
       return switchOf(await services.endpoints.get(id)) === button;
+    case 'open':
+      return (await store.customers.get(id))?.active === true;
     default:
       return true;
   }
@@ -257,8 +315,10 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
 }
 
 function resultList(text: string | null, hits: readonly Hit[]): Html {
-  if (text === null) return html`<p class="search-note">Enter a name, an id, a value of an event, or an action.</p>`;
-  if (hits.length === 0) return html`<p class="search-note" role="status">Nothing found for “${text}”.</p>`;
+  if (hits.length === 0 && text === null)
+    return html`<p class="search-note">Enter a name, an id, a value of an event, or an action.</p>`;
+  if (hits.length === 0)
+    return html`<p class="search-note" role="status" data-searched="${text}">Nothing found for “${text}”.</p>`;
   const items = hits.map(
     (hit) =>
       html`
@@ -272,5 +332,5 @@ function resultList(text: string | null, hits: readonly Hit[]): Html {
         </li>
       `,
   );
-  return html`<ul class="search-hits" data-searched="${text}">${items}</ul>`;
+  return html`<ul class="search-hits" data-searched="${text ?? ''}">${items}</ul>`;
 }

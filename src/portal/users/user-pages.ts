@@ -4,6 +4,7 @@ import { userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -11,7 +12,7 @@ import { secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
-import { OPERATOR, permissionsForCustomers, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownedCrumbs, ownedName, permissionsForCustomers, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
 import { userSuggestionPage } from './user-suggestions.ts';
@@ -30,13 +31,14 @@ export function userPages(dependencies: SharedPageDependencies): PageRoute<'both
   ];
 }
 
-function entityOf({ services }: SharedPageDependencies) {
+function entityOf({ services, store }: SharedPageDependencies) {
   return {
     for: 'both' as const,
     list: LIST,
     noun: 'user',
     nameOf: ({ userName }: User) => userName,
     administration: services.users,
+    owners: store,
   };
 }
 
@@ -45,7 +47,6 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: userReader,
-    owners: store,
     choices: async (owner) => {
       const products = await store.products.all();
       if (owner === OPERATOR) return products;
@@ -61,7 +62,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
         ${group(
-          'Permissions of its applications',
+          'Permissions',
           'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
           'permissions',
         )}
@@ -149,7 +150,7 @@ function noAddress(customerId: string | null): string {
 }
 
 /** Makes an invitation, and shows its link once. */
-function invitationPage({ pages, results, services, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
+function invitationPage({ pages, results, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
   const { users, invitations } = services;
   return pages.page({
     for: 'both',
@@ -157,14 +158,15 @@ function invitationPage({ pages, results, services, publicUrl }: SharedPageDepen
     path: '/users/{id}/invite',
     role: 'administrator',
     respond: async (call) => {
-      const { id, userName } = await users.get(pathId(call));
+      const user = await users.get(pathId(call));
+      const { id, userName } = user;
       const url = publicUrl();
       if (url === null) return refused(id, noAddress(call.session.customerId));
       try {
         return await results.once(call, async () => {
           const { token, expiresAt } = await invitations.invite(id, call.acting);
           const link = invitationUrl(url, token);
-          return invitedResult({ id, userName, link, expiresAt });
+          return invitedResult({ id, userName, link, expiresAt, owner: await readOwner(store, user) });
         });
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -200,10 +202,16 @@ function refused(id: string, text: string) {
   return { redirect: `/users/${id}`, flash: { tone: 'negative', text } } as const;
 }
 
-type Invited = { readonly id: string; readonly userName: string; readonly link: string; readonly expiresAt: number };
+type Invited = {
+  readonly id: string;
+  readonly userName: string;
+  readonly link: string;
+  readonly expiresAt: number;
+  readonly owner: OwnerName | null;
+};
 
-function invitedResult({ id, userName, link, expiresAt }: Invited): Result {
-  const title = `Invitation for ${userName}`;
+function invitedResult({ id, userName, link, expiresAt, owner }: Invited): Result {
+  const title = `Invitation for ${ownedName(userName, owner)}`;
   const secret = {
     label: 'Invitation',
     value: link,
@@ -216,7 +224,7 @@ function invitedResult({ id, userName, link, expiresAt }: Invited): Result {
       html`
         ${pageHeader({
           title,
-          crumbs: [LIST, { href: `/users/${id}`, label: userName }],
+          crumbs: ownedCrumbs(LIST, owner, { href: `/users/${id}`, label: userName }),
           actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
         })}
         ${section({

@@ -184,7 +184,7 @@ function portalAccess(
             ] as const,
             [
               'Signed in',
-              sessions === 0 ? 'nowhere' : sessions === 1 ? 'in one browser' : `in ${sessions} browsers`,
+              sessions === 0 ? 'not now' : sessions === 1 ? 'in one browser' : `in ${sessions} browsers`,
             ] as const,
           ]
         : []),
@@ -205,7 +205,7 @@ function account({ id, customerId, email, constraints, createdAt, updatedAt }: U
             [
               'Divisions',
               divisions === undefined ? 'all' : divisions.join(', ') || 'none',
-              'The divisions that its applications may see.',
+              'Applications that act as this user see only these.',
             ],
           ] as const)
         : []),
@@ -220,17 +220,22 @@ function permissions({ permissions: names }: User): Html {
   return section({
     title: 'Permissions',
     lead: 'What applications that act as this user may do, within their own scopes.',
-    content: names.length === 0 ? html`<p class="quiet">None: its applications can do nothing.</p>` : tags(names),
+    content:
+      names.length === 0
+        ? html`<p class="quiet">None: applications that act as this user can do nothing.</p>`
+        : tags(names),
   });
 }
 
-function applicationSection(call: PageCall, { id }: User, applications: readonly Application[]): Html {
+function applicationSection(call: PageCall, { id, customerId }: User, applications: readonly Application[]): Html {
+  const of = customerId === null || call.session.customerId !== null ? '' : `?customer=${customerId}`;
   return section({
-    title: 'Its applications',
+    title: 'Applications',
+    lead: 'Programs that act as this user.',
     isPlain: true,
     actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
     content: table({
-      caption: 'Its applications',
+      caption: 'Applications that act as this user',
       columns: [
         { label: 'Application', kind: 'main' },
         { label: 'Scopes', kind: 'number', phone: 'named' },
@@ -245,7 +250,7 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
         title: 'No application acts as this user',
         text: 'Choose the user when you register an application.',
         action: call.may('administrator')
-          ? linkButton({ href: '/applications/new', label: 'Register an application' })
+          ? linkButton({ href: `/applications/new${of}`, label: 'Register an application' })
           : null,
       }),
     }),

@@ -26,7 +26,6 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
     ...recordPages(pages, {
       ...webhookEntity(dependencies),
       reader: webhookReader,
-      owners: store,
       choices: async (owner) => {
         const [offered, eventTypes, allKeys] = await Promise.all([
           store.directory.endpointNames(owner, CHOICES_MAX),
@@ -42,6 +41,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
       creation: {
         title: 'New webhook',
         submit: 'Create the webhook',
+        ofOwner: ['endpointId', 'encryptionKeyName'],
         start: async ({ query }, { endpoints: offered }) => ({
           // With one endpoint there is nothing to choose.
           endpointId: query.get('endpoint') ?? (offered.length === 1 ? offered[0]?.id : '') ?? '',

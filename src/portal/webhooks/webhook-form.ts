@@ -279,13 +279,14 @@ function sendingLayout(
 }
 
 /** The pages of every record ask for this. */
-export function webhookEntity({ services }: Pick<SharedPageDependencies, 'services'>) {
+export function webhookEntity({ services, store }: Pick<SharedPageDependencies, 'services' | 'store'>) {
   return {
     for: 'both' as const,
     list: { href: '/webhooks', label: 'Webhooks' },
     noun: 'webhook',
     nameOf: ({ name }: Webhook) => name,
     administration: services.webhooks,
+    owners: store,
     settings: webhookSettings,
   };
 }

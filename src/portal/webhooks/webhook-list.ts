@@ -16,19 +16,33 @@ import { stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+import { shownTypes } from './filter-editor.ts';
 import { failsBriefly } from './webhook-history.ts';
 
 const PATH = '/webhooks';
 const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];
 const TYPES_SHOWN = 3;
+const PROBLEMS_COUNTED = 100;
 
-type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
+/** In place of a state. */
+const PROBLEMS = 'problems';
+
+type Filter = {
+  readonly state: WebhookState | null;
+  readonly troubled: 'yes' | null;
+  readonly eventType: string | null;
+  readonly endpointId: string | null;
+  readonly keyName: string | null;
+  readonly text: string | null;
+};
 
 export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const asked: Filter = {
       state: readChoice(query, 'state', STATES),
+      troubled: query.get('state') === PROBLEMS ? 'yes' : null,
+      eventType: readText(query, 'event'),
       endpointId: readText(query, 'endpoint'),
       keyName: readText(query, 'key'),
       text: readText(query, 'q'),
@@ -63,12 +77,32 @@ export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDe
   });
 
   async function filters(asked: Filter): Promise<Html[]> {
-    const counts = await store.directory.states(store.customerId);
-    const state = newForm({ q: asked.text, state: asked.state });
+    const [counts, ailing, types] = await Promise.all([
+      store.directory.states(store.customerId),
+      store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
+      shownTypes(store),
+    ]);
+    const problems = ailing.length > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(ailing.length);
+    const state = newForm({
+      q: asked.text,
+      state: asked.troubled === null ? asked.state : PROBLEMS,
+      event: asked.eventType,
+    });
     const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
     return [
       textField(state, { name: 'q', label: 'Name', type: 'search' }),
-      selectField(state, { name: 'state', label: 'State', choices: [{ value: '', label: 'Any' }, ...states] }),
+      selectField(state, {
+        name: 'state',
+        label: 'State',
+        choices: [{ value: '', label: 'Any' }, { value: PROBLEMS, label: `with problems (${problems})` }, ...states],
+      }),
+      textField(state, {
+        name: 'event',
+        label: 'Event type',
+        autocomplete: 'off',
+        placeholder: 'order.created',
+        suggestions: types.map(({ name }) => name),
+      }),
       ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
       ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
     ];

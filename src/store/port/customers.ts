@@ -21,11 +21,16 @@ export type LimitedTable = 'endpoint' | 'webhook';
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 
 /** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
-type CustomerSearch = { readonly text?: string; readonly active?: boolean };
+type CustomerSearch = {
+  readonly text?: string;
+  readonly active?: boolean;
+  /** Has a webhook with problems. */
+  readonly troubled?: boolean;
+};
 
 /** How a customer is doing, for the list of customers. */
 export type CustomerHealth = {
-  /** Webhooks that are failing or have failed. */
+  /** Webhooks with problems: failing, failed, or stopped by something else than people. */
   readonly troubled: number;
   /** Requests with records since a day, and how many of them failed. */
   readonly attempts: number;

@@ -15,12 +15,21 @@ import type { Webhook, WebhookState } from '../../domain/webhook.ts';
 export type WebhookFilter = {
   readonly customerId?: string;
   readonly state?: WebhookState;
+  /** With problems: failing, failed, or stopped by something else than people. */
+  readonly troubled?: 'yes';
+  /** Subscribes to this event type, by its name, its category or `*`. */
+  readonly eventType?: string;
   readonly endpointId?: string;
   readonly keyName?: string;
   readonly text?: string;
 };
 
-type EndpointFilter = { readonly customerId?: string; readonly text?: string };
+type EndpointFilter = {
+  readonly customerId?: string;
+  readonly text?: string;
+  /** `problems`: ownership is to be verified, or a webhook with problems sends there. */
+  readonly state?: 'problems' | 'enabled' | 'disabled';
+};
 
 /** The fields that a choice of endpoints shows, without secrets. */
 export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChallenge' | 'verified'>;

@@ -12,7 +12,8 @@ export type Found = {
 
 export type SearchStore = {
   /**
-   * Resources whose id is `text`, or whose name or detail contains it, ignoring ASCII case: at most `limit` of each kind. For a customer,
+   * Resources whose id is `text`, or whose name or detail contains it, ignoring ASCII case: at most `limit` of each kind. For the
+   * operator also those whose words are all in their name or in that of their customer. For a customer,
    * its own resources and the event types that are not internal; for the operator, with null, all.
    */
   find(text: string, customerId: string | null, limit: number): Promise<Found[]>;

@@ -25,7 +25,7 @@ import {
   text,
   textOrNull,
 } from './table.ts';
-import { stateStatements } from './webhooks/webhooks.ts';
+import { stateStatements, TROUBLED } from './webhooks/webhooks.ts';
 
 const PORTAL_LINKS_PURGED_AT_ONCE = 100;
 
@@ -81,6 +81,9 @@ const SEARCH = `
   SELECT ${CUSTOMER.columns()} FROM customer
   WHERE id <> '' AND (CAST(@before AS TEXT) IS NULL OR id < @before)
     AND (CAST(@active AS TEXT) IS NULL OR active = (CAST(@active AS TEXT) = 'true'))
+    AND (CAST(@troubled AS TEXT) IS NULL OR EXISTS (
+      SELECT 1 FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
+      WHERE w.customer_id = customer.id AND ${TROUBLED}))
     AND (@text = '' OR id = lower(@text) OR strpos(lower(name), lower(@text)) > 0
       OR strpos(lower(coalesce(external_id, '')), lower(@text)) > 0)
   ORDER BY id DESC LIMIT @limit`;
@@ -108,7 +111,7 @@ const HEALTH = `
   SELECT wanted.value AS id, ${recent('attempts')}, ${recent('failures')},
     (SELECT max(u.day) FROM customer_usage AS u WHERE u.customer_id = wanted.value) AS last_day,
     (SELECT count(*) FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
-      WHERE w.customer_id = wanted.value AND p.state IN ('failing', 'failed')) AS troubled
+      WHERE w.customer_id = wanted.value AND ${TROUBLED}) AS troubled
   FROM texts(@ids) AS wanted`;
 const owns = (name: OwnedTable): string => `SELECT 1 FROM ${name} WHERE id = @id AND customer_id = @customerId`;
 const OWNS: Readonly<Record<OwnedTable, string>> = {
@@ -154,8 +157,9 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
       ]);
     },
     getByExternalId: async (externalId) => readOne(CUSTOMER, await db.get(BY_EXTERNAL_ID, { externalId })),
-    search: async ({ text: wanted = '', active }, before, limit) => {
-      const params = { text: wanted, active: active === undefined ? null : String(active), before, limit };
+    search: async ({ text: wanted = '', active, troubled = false }, before, limit) => {
+      const flags = { active: active === undefined ? null : String(active), troubled: troubled ? 'true' : null };
+      const params = { text: wanted, ...flags, before, limit };
       return (await db.all(SEARCH, params)).map(CUSTOMER.read);
     },
     names: async (ids) => {

@@ -23,7 +23,7 @@ import { categoryPattern } from './judging.ts';
 import { conditions } from './resource.ts';
 import { customer, flag, json, readRow } from './table.ts';
 import { endpointTable } from './webhooks/endpoints.ts';
-import { PROGRESS, readWebhook, WEBHOOK } from './webhooks/webhooks.ts';
+import { PROGRESS, readWebhook, TROUBLED, WEBHOOK } from './webhooks/webhooks.ts';
 
 const LISTED = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name,
@@ -59,6 +59,10 @@ const STATES_OF_CUSTOMER = `
 const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
   customerId: 'w.customer_id = @customerId',
   state: 'p.state = @state',
+  troubled: `(@troubled = 'yes' AND ${TROUBLED})`,
+  // Index: subscription_webhook.
+  eventType: `EXISTS (SELECT 1 FROM subscription AS s WHERE s.webhook_number = w.number
+    AND s.pattern IN (@eventType, substr(@eventType, 1, strpos(@eventType, '.')) || '*', '*'))`,
   endpointId: 'w.endpoint_id = @endpointId',
   keyName: 'w.encryption_key_name = @keyName',
   text: 'strpos(lower(w.name), lower(@text)) > 0',
@@ -67,6 +71,11 @@ const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
 const ENDPOINT_CONDITIONS: Readonly<Record<string, string>> = {
   customerId: 'customer_id = @customerId',
   text: '(strpos(lower(name), lower(@text)) > 0 OR strpos(lower(url), lower(@text)) > 0)',
+  // Index: webhook_endpoint.
+  state: `CASE WHEN @state <> 'problems' THEN enabled = (@state = 'enabled')
+    ELSE ((token_challenge OR verification IS NOT NULL) AND NOT verified) OR EXISTS (
+      SELECT 1 FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
+      WHERE w.endpoint_id = endpoint.id AND ${TROUBLED}) END`,
   before: 'id < @before',
 };
 

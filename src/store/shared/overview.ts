@@ -4,6 +4,7 @@ import type { Database, SqlParameters } from '../port/database.ts';
 import type { Ailing, Backlog, OverviewStore, Waiting } from '../port/overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { readRow } from './table.ts';
+import { TROUBLED } from './webhooks/webhooks.ts';
 
 // Three look-ups for each webhook with waiting records, of thousands at most.
 const HAS_WAITING = `${RECORDS_WAITING} > 0`;
@@ -21,8 +22,7 @@ const ailing = (condition: string): string => `
     CASE WHEN p.state = 'failing' THEN coalesce(p.failing_since_at, p.state_at) ELSE p.state_at END AS since, ${RECORDS_WAITING} AS waiting
   FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
   WHERE w.number = p.webhook_number AND e.id = w.endpoint_id ${condition}
-    AND (p.state IN ('failing', 'failed') OR (p.state = 'stopped'
-      AND p.state_reason NOT IN ('stopped_by_administrator', 'customer_inactive')))
+    AND ${TROUBLED}
   ORDER BY since DESC LIMIT @limit`;
 const dead = (from: string): string => `
   SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (

@@ -61,18 +61,30 @@ describe('the pages of customers', () => {
     await endpointOf(portal, acme.id, 'Acme shop');
     await endpointOf(portal, globex.id, 'Globex shop');
     await endpointOf(portal, null, 'Our own');
-    const { page, open } = await portal.signIn('administrator', { expecting: [404] });
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [404] });
     const choices = async (path: string): Promise<string[]> => {
       await open(path);
       return page.getByRole('combobox', { name: 'Endpoint' }).locator('option:not([value=""])').allInnerTexts();
     };
     assert.deepEqual(await choices('/webhooks/new'), ['Our own']);
     assert.deepEqual(await choices(`/webhooks/new?customer=${acme.id}`), ['Acme shop']);
-    await page.getByText('For the customer Acme').waitFor();
+    // Chosen in the form, it keeps what was typed.
+    await open('/webhooks/new');
     await page.getByLabel('Name', { exact: true }).first().fill('Orders of Acme');
+    await page.getByLabel('A customer').check();
+    await page.getByLabel('Customer', { exact: true }).fill('Acme');
+    await page.getByLabel('Customer', { exact: true }).press('Tab');
+    const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
+    await endpoint.filter({ hasText: 'Acme shop' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Choose' }).count(), 0);
+    await isAccessible();
+    await page.getByLabel('Your own').check();
+    await endpoint.filter({ hasText: 'Our own' }).waitFor();
+    await page.getByLabel('A customer').check();
+    await endpoint.filter({ hasText: 'Acme shop' }).waitFor();
     await page.getByLabel('order.*').check();
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('Belongs to Acme').waitFor();
+    await page.locator('.owner-line').getByRole('link', { name: 'Acme' }).waitFor();
     const { items } = await succeeded<{ items: { name: string; customerId: string }[] }>(
       portal.service.admin.get('webhooks'),
     );
@@ -154,6 +166,13 @@ describe('the pages of customers', () => {
     await page.getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     assert.equal(new URL(page.url()).pathname, `/customers/${acme.id}`);
+    // In the operator's log, the person who made the link also opened it.
+    const log = await succeeded<{ items: { action: string; actor: string }[] }>(
+      portal.service.admin.get(`audit?target=customer:${acme.id}`),
+    );
+    const actorOf = (action: string) => log.items.find((entry) => entry.action === action)?.actor;
+    assert.match(actorOf('customer.open-link') ?? '', /^user:/);
+    assert.equal(actorOf('customer.open-link'), actorOf('customer.create-link'));
     await open('/products');
     await page.getByRole('heading', { name: 'API products' }).waitFor();
   });

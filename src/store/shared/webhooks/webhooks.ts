@@ -107,6 +107,10 @@ export const PROGRESS: Table<Progress> = table<Progress>('webhook_status', 'webh
   deadStreak: number,
 });
 
+/** With problems, of `p`: failing, failed, or stopped by something else than people. */
+export const TROUBLED = `(p.state IN ('failing', 'failed') OR (p.state = 'stopped'
+      AND p.state_reason NOT IN ('stopped_by_administrator', 'customer_inactive')))`;
+
 const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
   FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number`;
