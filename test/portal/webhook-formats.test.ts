@@ -83,7 +83,10 @@ describe('the preview of a request', () => {
       assert.equal(status, 200);
       return text;
     };
-    assert.match(await preview({ endpointId: '' }), /Choose an endpoint first/);
+    const example = await preview({ endpointId: '' });
+    assert.match(example, /No endpoint is chosen yet/);
+    assert.match(example, /POST https:\/\/receiver\.example\/webhooks/);
+    assert.match(example, /x-api-key: \[secret\]/);
     assert.match(await preview({ endpointId: plain.id, mode: 'pull' }), /nothing is sent/);
     assert.match(await preview({ endpointId: plain.id, encryptionKeyName: 'none' }), /There is no such key/);
     assert.match(

@@ -50,8 +50,15 @@ export function newForm(values: Values = {}): FormState {
 /** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
   const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
-  const inWords = problems.map(({ field, problem }) => ({ field, problem: IN_WORDS[problem] ?? problem }));
-  return stateOf(form, inWords);
+  return stateOf(
+    form,
+    problems.map(({ field, problem }) => ({ field, problem: problemText(problem) })),
+  );
+}
+
+/** A problem in the API's words as a form says it, after the label of the field. */
+export function problemText(problem: string): string {
+  return IN_WORDS[problem] ?? (/^is not the id of an? \w+$/.test(problem) ? 'does not exist: choose another one' : problem);
 }
 
 /** The API's problems of an empty text and of an empty list. */

@@ -11,6 +11,7 @@ import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { configurationOf } from '../../webhooks/webhooks.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyButton } from '../parts/details.ts';
+import { problemText } from '../parts/fields.ts';
 import { previewButton } from '../parts/form.ts';
 import { pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -60,17 +61,16 @@ async function previewOf(
   titles: FormOfWebhook['titles'],
 ): Promise<Html> {
   try {
-    const { mode, endpointId } = body;
-    if (mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
-    if (endpointId === undefined || endpointId === '') return problem('Choose an endpoint first.');
+    if (body.mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
     const types = await store.eventTypes.all();
     const named = { name: 'preview', eventTypes: ['webhook.test'] };
     const isNamed = Array.isArray(body.eventTypes) && body.eventTypes.length > 0;
-    const { mode: _, ...fields } = body;
-    const given = { ...named, ...fields, ...(isNamed ? {} : { eventTypes: named.eventTypes }), name: named.name };
+    const { mode: _, endpointId: asked, ...fields } = body;
+    const endpointId = typeof asked === 'string' && asked !== '' ? asked : null;
+    const given = { ...named, ...fields, endpointId, ...(isNamed ? {} : { eventTypes: named.eventTypes }), name: named.name };
     const input = webhookReader.create(given);
-    const endpoint = await services.endpoints.get(input.endpointId ?? '');
-    const { customerId } = endpoint;
+    const endpoint = endpointId === null ? null : await services.endpoints.get(endpointId);
+    const customerId = endpoint === null ? store.customerId : endpoint.customerId;
     const keyName = input.encryptionKeyName;
     const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
     if (keyName !== null && key === null) return problem('There is no such key: choose another one.');
@@ -79,12 +79,15 @@ async function previewOf(
     const signature = input.signature === null ? null : signatureOf(input.signature);
     const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, signature, stamp);
     const request = await services.previewRequest({ webhook, endpoint, key }, sampleOf(input.eventTypes, types));
-    return requestView(request);
+    return html`
+      ${endpoint === null ? html`<p class="hint">No endpoint is chosen yet: its address and its credentials are examples.</p>` : null}
+      ${requestView(request)}
+    `;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const [first] = error.details ?? [];
     return problem(
-      sentence(first === undefined ? error.message : `${titles[first.field] ?? first.field} ${first.problem}`),
+      sentence(first === undefined ? error.message : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`),
     );
   }
 }

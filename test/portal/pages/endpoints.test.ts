@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import type { Endpoint } from '../../../src/domain/endpoint.ts';
+import type { Endpoint, Verification } from '../../../src/domain/endpoint.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
@@ -34,11 +34,26 @@ describe('the advice for a challenge', () => {
   });
 });
 
+const UNVERIFIED: Verification = {
+  at: 0,
+  verified: false,
+  error: 'connect: ECONNREFUSED',
+  responseStatus: null,
+  responseBody: null,
+};
+
 describe('the state of an endpoint', () => {
   it('is said in a sentence for each combination of its switches', async (t) => {
     const made = await makeEndpoint(await openTestServices(t));
-    const sentence = (more: Partial<Endpoint>): string => endpointSentence({ ...made, ...more });
-    assert.match(sentence({ enabled: true }), /^Deliveries are sent here/);
+    const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string =>
+      endpointSentence(
+        { ...made, ...more },
+        states.map((state) => ({ state })),
+      );
+    assert.match(sentence({ enabled: true }, 'failed', 'failing'), /^Deliveries are sent here/);
+    assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
+    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
+    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
     assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
     assert.match(sentence({ ...unproved, enableWhenVerified: false }), /disabled, and ownership is not verified/);
@@ -75,6 +90,12 @@ describe('the state of an endpoint', () => {
       ['webhook', 'negative'],
       ['webhook', 'caution'],
     ]);
+    const challenged = (afterMs: number): Partial<Endpoint> => ({
+      lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
+    });
+    assert.deepEqual(about(challenged(5)), [], 'the receiver cannot know the secret at the creation');
+    assert.deepEqual(about({ ...challenged(5), verification: 'cloudevents' }), [['challenge', 'caution']]);
+    assert.deepEqual(about(challenged(5000)), [['challenge', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 1000 }), [['certificate', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 40 * 86_400_000 }), []);
