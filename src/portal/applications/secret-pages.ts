@@ -6,6 +6,7 @@ import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -35,24 +36,31 @@ export function secretPages({
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return secretResult(made, publicUrl());
+          return secretResult(call, made, publicUrl());
         }),
     }),
   );
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredResult(made: WithSecret, publicUrl: string | null): Result {
-  return shownResult(made, publicUrl, `${made.application.name} is registered`);
+export function registeredResult(call: PageCall, made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(call, made, publicUrl, `${made.application.name} is registered`);
 }
 
-function secretResult(made: WithSecret, publicUrl: string | null): Result {
-  return shownResult(made, publicUrl, `New secret of ${made.application.name}`);
+function secretResult(call: PageCall, made: WithSecret, publicUrl: string | null): Result {
+  return shownResult(call, made, publicUrl, `New secret of ${made.application.name}`);
 }
 
-function shownResult({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): Result {
+function shownResult(
+  { request, session: { customerId } }: PageCall,
+  { application, clientSecret }: WithSecret,
+  publicUrl: string | null,
+  title: string,
+): Result {
   const { id, name, clientId, scopes } = application;
-  const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
+  const url = `${addressFor(request, publicUrl) ?? 'https://…'}${TOKEN_PATH}`;
+  // The people of a customer run the program themselves.
+  const use = customerId === null ? 'Give both to the operator of the program.' : 'Put both into your program.';
   const secret = {
     label: 'Client secret',
     value: clientSecret,
@@ -66,9 +74,7 @@ function shownResult({ application, clientSecret }: WithSecret, publicUrl: strin
         ${pageHeader({
           title,
           crumbs: crumbsTo(application),
-          lead:
-            'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown ' +
-            'again, only replaced.',
+          lead: `${use} Only a hash of the secret is stored, so it cannot be shown again, only replaced.`,
           actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
         })}
         ${section({

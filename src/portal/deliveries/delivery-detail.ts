@@ -6,8 +6,8 @@ import { attempted, ownPath, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
-import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { resendText } from './delivery-story.ts';
+import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { liveStory, storyView } from './delivery-view.ts';
 
 export function deliveryDetailPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {

@@ -5,6 +5,7 @@ import { readAsset } from '../../kernel/assets.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import { contentsOf } from '../documentation/contents.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -31,7 +32,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
       const tokens = lexer(
         guideText(readAsset('hand-out'), {
-          address: publicUrl(),
+          address: addressFor(call.request, publicUrl()),
           hasSources: endpoint !== null && egressAddresses.length > 0,
         }),
       );

@@ -10,6 +10,7 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { receiverCode } from '../endpoints/receiver-pages.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels } from '../parts/details.ts';
@@ -20,7 +21,11 @@ import { badge } from '../parts/mark.ts';
 
 export const CATALOGUE_PATH = '/event-catalogue';
 
-export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' | 'store'>): PageRoute<'anyone'>[] {
+export function cataloguePages({
+  pages,
+  store,
+  publicUrl,
+}: Pick<PageDependencies, 'pages' | 'store' | 'publicUrl'>): PageRoute<'anyone'>[] {
   const shown = async (): Promise<readonly EventType[]> => eventCatalogue(await store.eventTypes.offered(), 'public');
   return [
     pages.openPage({
@@ -36,10 +41,11 @@ export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' 
       method: 'GET',
       path: `${CATALOGUE_PATH}/{name}`,
       isForCustomers: true,
-      respond: async ({ params: { name = '' } }) => {
+      respond: async ({ request, params: { name = '' } }) => {
+        const address = addressFor(request, publicUrl());
         const eventType = (await shown()).find((one) => one.name === name);
         if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
-        return { title: name, content: html`<div class="catalogue">${entry(eventType)}</div>` };
+        return { title: name, content: html`<div class="catalogue">${entry(eventType, address)}</div>` };
       },
     }),
   ];
@@ -130,7 +136,7 @@ function receiving(): Html {
 }
 
 /** The page of one event type. */
-function entry(eventType: EventType): Html {
+function entry(eventType: EventType, address: string | null): Html {
   const { name, description, deprecated, encryptionRequired } = eventType;
   const facts = [
     ...(deprecated ? ['It is deprecated: do not subscribe to it any more. Events of it are still delivered.'] : []),
@@ -146,13 +152,17 @@ function entry(eventType: EventType): Html {
         ${facts.map((fact) => html`<p>${fact}</p>`)}
       `,
     })}
-    ${eventTypeSections(eventType)}
+    ${eventTypeSections(eventType, address)}
   `;
 }
 
-/** What a receiver of an event type needs: sample, type and code. `verification` leads to the code for other languages. */
+/**
+ * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the code
+ * for other languages.
+ */
 export function eventTypeSections(
   eventType: EventType,
+  address: string | null,
   verification: Html = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
 ): Html {
   const { name, sample, dataSchema } = eventType;
@@ -189,7 +199,7 @@ export function eventTypeSections(
       lead: html`
         With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
       `,
-      content: codePanels(`Receive ${name}`, handlers(eventType)),
+      content: codePanels(`Receive ${name}`, handlers(eventType, address)),
     })}
   `;
 }
@@ -203,7 +213,10 @@ function recordOf(name: string, sample: Readonly<Record<string, unknown>>): Read
   return { offset: 168, timestamp: '2026-11-21T05:00:00.000Z', lag: 0.012, correlationId, value };
 }
 
-function handlers({ name }: EventType): readonly { readonly label: string; readonly code: string }[] {
+function handlers(
+  { name }: EventType,
+  address: string | null,
+): readonly { readonly label: string; readonly code: string }[] {
   const begin = `const receiver = createReceiver({
   secrets: process.env.WEBHOOK_SECRET ?? '',
   apiKey: process.env.WEBHOOK_API_KEY ?? '',
@@ -225,7 +238,7 @@ import { createReceiver, nodeHandler } from 'sallyport-receiver';
     {
       label: 'TypeScript',
       code:
-        `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
+        `${imports}// curl -o events.d.ts ${address ?? '…'}/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
         `'./events.d.ts';\n\n${typed}`,
     },
     { label: 'JavaScript', code: `${imports}\n${begin}` },

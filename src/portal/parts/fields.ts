@@ -58,7 +58,9 @@ export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState 
 
 /** A problem in the API's words as a form says it, after the label of the field. */
 export function problemText(problem: string): string {
-  return IN_WORDS[problem] ?? (/^is not the id of an? \w+$/.test(problem) ? 'does not exist: choose another one' : problem);
+  return (
+    IN_WORDS[problem] ?? (/^is not the id of an? \w+$/.test(problem) ? 'does not exist: choose another one' : problem)
+  );
 }
 
 /** The API's problems of an empty text and of an empty list. */
@@ -292,6 +294,8 @@ type Group = Field & {
   readonly key?: string | undefined;
   /** Side by side rather than one below the other; for short words. */
   readonly isCompact?: boolean | undefined;
+  /** Its label stands above it already. Screen readers read it. */
+  readonly isLabelHidden?: boolean | undefined;
 };
 
 /** Any number of choices: `form.getAll(name)`. */
@@ -308,7 +312,7 @@ export function radioGroup(form: FormState, options: Group): Html {
 
 function group(
   form: FormState,
-  { name, label, hint, choices, isCompact, key = name }: Group,
+  { name, label, hint, choices, isCompact, isLabelHidden, key = name }: Group,
   type: 'checkbox' | 'radio',
   isChosen: (value: string) => boolean,
 ): Html {
@@ -340,7 +344,7 @@ function group(
   });
   return html`
     <fieldset class="field field-wide"${described}>
-      <legend>${label}</legend>
+      <legend${attributes({ class: isLabelHidden === true ? 'visually-hidden' : null })}>${label}</legend>
       ${hint === undefined ? null : html`<p class="hint">${hint}</p>`}
       <div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>
       ${problemLine(name, label, problem)}

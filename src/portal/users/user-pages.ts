@@ -2,8 +2,9 @@
 import { invitationUrl } from '../../access/invitations.ts';
 import { userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
-import { html } from '../../http/html.ts';
+import { attributes, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { addressFor } from '../frame/browser.ts';
 import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -42,6 +43,7 @@ function entityOf({ services }: SharedPageDependencies) {
 
 function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, offered } = dependencies;
+  const isOfCustomer = store.customerId !== null;
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: userReader,
@@ -52,21 +54,23 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       return permissionsForCustomers(products, store.customerId === null ? null : offered());
     },
     // Divisions are a matter of the operator's own employees.
-    fields: (before, products) => {
-      const { constraints, ...fields } = userFields(before, products);
-      return store.customerId === null && constraints !== undefined ? { ...fields, constraints } : fields;
+    fields: (_, products) => {
+      const { constraints, ...fields } = userFields(products, isOfCustomer);
+      return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
     layout: ({ field, group }) =>
       html`
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
-        ${group(
-          'Permissions of its applications',
-          'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
-          'permissions',
-        )}
+        <div${attributes({ class: isOfCustomer ? 'for-service' : null })}>
+          ${group(
+            'Permissions of its applications',
+            'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
+            'permissions',
+          )}
+        </div>
         ${
-          store.customerId === null
+          !isOfCustomer
             ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')
             : null
         }
@@ -158,7 +162,7 @@ function invitationPage({ pages, results, services, publicUrl }: SharedPageDepen
     role: 'administrator',
     respond: async (call) => {
       const { id, userName } = await users.get(pathId(call));
-      const url = publicUrl();
+      const url = addressFor(call.request, publicUrl());
       if (url === null) return refused(id, noAddress(call.session.customerId));
       try {
         return await results.once(call, async () => {

@@ -67,7 +67,13 @@ async function previewOf(
     const isNamed = Array.isArray(body.eventTypes) && body.eventTypes.length > 0;
     const { mode: _, endpointId: asked, ...fields } = body;
     const endpointId = typeof asked === 'string' && asked !== '' ? asked : null;
-    const given = { ...named, ...fields, endpointId, ...(isNamed ? {} : { eventTypes: named.eventTypes }), name: named.name };
+    const given = {
+      ...named,
+      ...fields,
+      endpointId,
+      ...(isNamed ? {} : { eventTypes: named.eventTypes }),
+      name: named.name,
+    };
     const input = webhookReader.create(given);
     const endpoint = endpointId === null ? null : await services.endpoints.get(endpointId);
     const customerId = endpoint === null ? store.customerId : endpoint.customerId;
@@ -87,7 +93,9 @@ async function previewOf(
     if (!(error instanceof Refusal)) throw error;
     const [first] = error.details ?? [];
     return problem(
-      sentence(first === undefined ? error.message : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`),
+      sentence(
+        first === undefined ? error.message : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`,
+      ),
     );
   }
 }

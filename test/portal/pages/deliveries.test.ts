@@ -268,7 +268,12 @@ describe('the state of a delivery', () => {
 });
 
 describe('what follows once a delivery is sent again', () => {
-  const cases: readonly (readonly [Delivery['state'], Webhook['progress']['state'], Delivery['webhookMode'], string])[] = [
+  const cases: readonly (readonly [
+    Delivery['state'],
+    Webhook['progress']['state'],
+    Delivery['webhookMode'],
+    string,
+  ])[] = [
     ['dead', 'running', 'push', 'Sending again. This page shows the result.'],
     ['pending', 'failing', 'push', 'Trying it now. This page shows the result.'],
     ['dead', 'failed', 'push', 'Queued. It is sent when Orders is started.'],
