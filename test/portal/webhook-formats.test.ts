@@ -51,7 +51,7 @@ describe('the form of a webhook', () => {
     const sent = page.getByRole('group', { name: 'Request' });
     await sent.getByText('webhook-signature: v1,').waitFor();
     await sent.getByText('x-api-key: [secret]').waitFor();
-    await page.getByRole('group', { name: 'Body' }).getByText('"data":{"orderId":17}}').waitFor();
+    await page.getByRole('group', { name: 'Body' }).getByText('"orderId": 17').waitFor();
     await page.getByRole('button', { name: 'Copy as curl' }).waitFor();
     await isAccessible();
     await page.getByRole('button', { name: 'Create the webhook' }).click();

@@ -9,7 +9,7 @@ import { typeDeclarations } from '../../events/typescript.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
-import { receiverCode } from '../endpoints/receiver-pages.ts';
+import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -127,10 +127,12 @@ const DOWNLOADS = section({
 function receiving(): Html {
   return section({
     title: 'Receive events',
-    lead: html`
-      Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
-      everything. For other languages this is the verification.
-    `,
+    lead: hasReceiverPackage()
+      ? html`
+        Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
+        everything. For other languages this is the verification.
+      `
+      : 'Every delivery is signed. This is the verification.',
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }
@@ -196,9 +198,11 @@ export function eventTypeSections(
     })}
     ${section({
       title: 'Receive it',
-      lead: html`
-        With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
-      `,
+      lead: hasReceiverPackage()
+        ? html`
+          With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
+        `
+        : html`${verification} has the verification of the request, in every language.`,
       content: codePanels(`Receive ${name}`, handlers(eventType, address)),
     })}
   `;
@@ -234,7 +238,7 @@ createServer(nodeHandler(receiver)).listen(3000);`;
 import { createReceiver, nodeHandler } from 'sallyport-receiver';
 `;
   const typed = begin.replace('createReceiver({', 'createReceiver<Events>({');
-  return [
+  const ofPackage = [
     {
       label: 'TypeScript',
       code:
@@ -242,6 +246,9 @@ import { createReceiver, nodeHandler } from 'sallyport-receiver';
         `'./events.d.ts';\n\n${typed}`,
     },
     { label: 'JavaScript', code: `${imports}\n${begin}` },
+  ];
+  return [
+    ...(hasReceiverPackage() ? ofPackage : []),
     {
       label: 'Python',
       code:

@@ -5,6 +5,7 @@ import type { PreviewedRequest } from '../../delivery/request-preview.ts';
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { signatureOf } from '../../webhooks/signature-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
@@ -115,14 +116,16 @@ export function sampleOf(patterns: readonly string[], types: readonly EventType[
 export function requestView(request: PreviewedRequest): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  const body = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
+  const sent = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
+  const indented = indentedJson(clear);
+  const body = indented === clear ? sent : `${sent} (indented here, sent as one line)`;
   return html`
     <div class="stack">
       ${codeBlock({ label: 'Request', code: [`POST ${url}`, ...head].join('\n'), isWrapped: true })}
       ${
         clear === ''
           ? html`<p class="hint">The body is empty.</p>`
-          : codeBlock({ label: body, code: clear, isWrapped: true })
+          : codeBlock({ label: body, code: indented, isWrapped: true })
       }
       ${
         isEncoded
