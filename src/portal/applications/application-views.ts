@@ -282,7 +282,7 @@ function scopeSection(
         { label: 'Scope', kind: 'main' },
         ...(hasProducts ? [{ label: 'API product' }] : []),
         { label: 'Opens' },
-        { label: 'Permission of the user' },
+        { label: 'Permission' },
       ],
       rows,
       empty: emptyState({

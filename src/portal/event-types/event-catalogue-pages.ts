@@ -248,7 +248,18 @@ import { createReceiver, nodeHandler } from 'sallyport-receiver';
     { label: 'JavaScript', code: `${imports}\n${begin}` },
   ];
   return [
-    ...(hasReceiverPackage() ? ofPackage : []),
+    ...(hasReceiverPackage()
+      ? ofPackage
+      : [
+          {
+            label: 'JavaScript',
+            code: `// After the verification of the request:
+for (const { value } of JSON.parse(body).records) {
+  const { eventType, messageId } = value.headers;
+  if (eventType === ${JSON.stringify(name)}) console.log(messageId, value[${JSON.stringify(eventTypeKey(name))}]);
+}`,
+          },
+        ]),
     {
       label: 'Python',
       code:

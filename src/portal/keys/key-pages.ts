@@ -258,7 +258,9 @@ function firstKey(call: PageCall): Html {
         ${what} sent only encrypted. Create a PGP key pair where the receiver runs, for example with GnuPG. Import its
         public key here, and choose it in a webhook.
       </p>
-      ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
+      <div class="stack commands">
+        ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
+      </div>
     `,
     action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
   });

@@ -86,9 +86,12 @@ async function previewOf(
     const signature = input.signature === null ? null : signatureOf(input.signature);
     const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, signature, stamp);
     const request = await services.previewRequest({ webhook, endpoint, key }, sampleOf(input.eventTypes, types));
+    if (endpoint !== null) return requestView(request);
     return html`
-      ${endpoint === null ? html`<p class="hint">No endpoint is chosen yet: its address and its credentials are examples.</p>` : null}
-      ${requestView(request)}
+      <div class="stack">
+        <p class="hint">No endpoint is chosen yet: its address and its credentials are examples.</p>
+        ${requestView(request)}
+      </div>
     `;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
