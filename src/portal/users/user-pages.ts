@@ -2,7 +2,7 @@
 import { invitationUrl } from '../../access/invitations.ts';
 import { userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
-import { attributes, html } from '../../http/html.ts';
+import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
@@ -58,23 +58,20 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       const { constraints, ...fields } = userFields(products, isOfCustomer);
       return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
-    layout: ({ field, group }) =>
-      html`
+    layout: ({ field, group }) => {
+      const permissions = group(
+        'Permissions of its applications',
+        'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
+        'permissions',
+      );
+      const divisions = 'The employees API, and other APIs with divisions, show only these.';
+      return html`
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
-        <div${attributes({ class: isOfCustomer ? 'for-service' : null })}>
-          ${group(
-            'Permissions of its applications',
-            'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
-            'permissions',
-          )}
-        </div>
-        ${
-          !isOfCustomer
-            ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')
-            : null
-        }
-      `,
+        ${isOfCustomer ? html`<div class="for-service">${permissions}</div>` : permissions}
+        ${isOfCustomer ? null : group('Divisions', divisions, 'constraints')}
+      `;
+    },
     titles: () => ({ morePermissions: 'Further permissions' }),
     refused: refusedUserForm,
     adjust: (body, before, { user }) => {
