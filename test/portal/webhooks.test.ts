@@ -136,7 +136,7 @@ describe('the events of a webhook', () => {
 });
 
 describe('creating a webhook', () => {
-  it('tells of everything that is missing at once', async (t) => {
+  it('names every missing field in one answer', async (t) => {
     const service = await startService(t);
     const { token } = await newSession(service, 'administrator');
     const { status, text } = await request(`${service.url}/webhooks/new`, {

@@ -130,7 +130,7 @@ export function waterfall(timings: Timings, errorClass: string | null = null): H
   const total = Math.max(whole, 1);
   let from = 0;
   const rows = steps.map((step) => {
-    // Each step was rounded by itself: together they may be a little longer than the whole.
+    // Each step is rounded, so the sum may be a little longer than the whole.
     const ms = Math.min(step.ms, whole - from);
     const made = bar({ ...step, ms }, from, total);
     from += ms;

@@ -159,8 +159,8 @@ function entry(eventType: EventType, address: string | null): Html {
 }
 
 /**
- * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the code
- * for other languages.
+ * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the
+ * code for other languages.
  */
 export function eventTypeSections(
   eventType: EventType,

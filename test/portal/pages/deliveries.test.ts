@@ -267,7 +267,7 @@ describe('the state of a delivery', () => {
   }
 });
 
-describe('what follows once a delivery is sent again', () => {
+describe('the message after a delivery is sent again', () => {
   const cases: readonly (readonly [
     Delivery['state'],
     Webhook['progress']['state'],

@@ -131,10 +131,8 @@ describe('the code for receivers', () => {
     const code = (types: readonly { name: string; sample: typeof sample | null }[]): string =>
       receiverCode(types, true)[0]?.code ?? '';
     const shipped = { name: 'order.shipped', sample };
-    assert.match(
-      code([shipped]),
-      /type Events = \{\n {2}'order\.shipped': \{ orderId: string; total: number; lines: \{ "a-b": boolean \}\[\]; note: unknown; none: unknown\[\] \};\n\};/,
-    );
+    const members = '{ orderId: string; total: number; lines: { "a-b": boolean }[]; note: unknown; none: unknown[] }';
+    assert.ok(code([shipped]).includes(`type Events = {\n  'order.shipped': ${members};\n};`));
     assert.match(code([{ name: 'order.shipped', sample: null }]), /'order\.shipped': unknown;/);
     assert.doesNotMatch(code([shipped]), /order\.created|data\.orderId/);
     const without = code([]);
