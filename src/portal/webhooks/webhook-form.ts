@@ -228,6 +228,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
+  const rule = ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes));
   return html`
     ${fieldGroup('What does your receiver expect?', null, [
       field('format'),
@@ -239,10 +240,12 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
     ])}
     ${field('eventTypes')}
     ${more('Only some of these events', 'filter')}
-    <div class="stack">
-      ${more('Encryption', 'encryptionKeyName')}
-      ${ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes))}
-    </div>
+    ${
+      // Without a key there is nothing to choose.
+      choices.keys.length === 0
+        ? html`<div class="stack">${more('Encryption', 'encryptionKeyName')}${rule}</div>`
+        : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])
+    }
     <div class="more">
       <h2 class="more-title">Delivery</h2>
       <p class="hint">The defaults suit most webhooks.</p>
