@@ -28,7 +28,7 @@ type Settings = {
 };
 
 /** Nothing is ever sent there. */
-export const EXAMPLE_URL = 'https://receiver.example/webhooks';
+const EXAMPLE_URL = 'https://receiver.example/webhooks';
 
 type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>>; readonly subject?: string };
 

@@ -14,8 +14,10 @@ import {
   REWORDED,
 } from '../../src/portal/endpoints/guide-text.ts';
 import { succeeded } from '../support/client.ts';
+import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
 import { request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
 
 const HAND_OUT = readFileSync(new URL('../../docs/hand-out.md', import.meta.url), 'utf8');
 
@@ -112,6 +114,20 @@ describe('the guide', () => {
     assert.ok(foreign.text.includes('You have no endpoint yet') || foreign.status === 404);
     const ofOperator = await open(`/guide?endpoint=${endpoints}`, sessions.operator);
     assert.ok(ofOperator.text.includes(apiKey.reveal()));
+  });
+
+  it('agrees with the empty list of deliveries that a test event is no delivery', async (t) => {
+    const service = await startService(t);
+    const customer = await makeCustomer(service);
+    const token = await sessionOf(service, customer, 'link');
+    const shown = async () => (await request(`${service.url}/deliveries`, { token })).text;
+    const none = await shown();
+    assert.match(none, /No webhook yet/);
+    assert.match(none, /href="\/endpoints\/new"/);
+    const pulled = { customerId: customer.id, name: 'Pulled', mode: 'pull', eventTypes: ['webhook.test'] };
+    await succeeded(service.admin.post('webhooks', pulled));
+    assert.match(await shown(), /is no delivery: its result is shown there and in <a href="\/deliveries\/watch">Live/);
+    assert.match(guideText(HAND_OUT, VALUES), /\*Live\* shows it, too\. It is no delivery/);
   });
 
   it('offers complete programs as downloads, and no other file', async (t) => {
