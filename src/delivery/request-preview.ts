@@ -5,6 +5,7 @@ import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import type { PgpKey, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { secret } from '../kernel/secret.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import type { FormatOf } from './format.ts';
 import { shownMessage } from './send.ts';
@@ -21,9 +22,13 @@ export type PreviewedRequest = {
 
 type Settings = {
   readonly webhook: WebhookConfiguration;
-  readonly endpoint: Endpoint;
+  /** Null if none is chosen yet: the request is the one to `EXAMPLE_URL`. */
+  readonly endpoint: Endpoint | null;
   readonly key: PgpKey | null;
 };
+
+/** Nothing is ever sent there. */
+const EXAMPLE_URL = 'https://receiver.example/webhooks';
 
 type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>>; readonly subject?: string };
 
@@ -33,8 +38,9 @@ type Dependencies = { readonly clock: Clock; readonly ids: Ids; readonly formatO
 
 /** Throws a `Refusal` if the body cannot be encrypted. */
 export function createRequestPreview({ clock, ids, formatOf }: Dependencies): PreviewRequest {
-  return async ({ webhook, endpoint, key }, sample) => {
+  return async ({ webhook, endpoint: chosen, key }, sample) => {
     const now = clock();
+    const endpoint = chosen ?? exampleEndpoint(webhook.customerId, ids.uuid(), now);
     const event = makeEvent({ ...sample, audience: OPERATOR_ONLY }, { ids, now });
     const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
     const format = await formatOf(webhook);
@@ -52,5 +58,53 @@ export function createRequestPreview({ clock, ids, formatOf }: Dependencies): Pr
       clear: Buffer.from(clear.bytes).toString('utf8'),
       isEncoded: request.gzip || request.encryption !== null,
     };
+  };
+}
+
+/** An endpoint as its form makes it if nothing but the name and the URL is entered. */
+function exampleEndpoint(customerId: string | null, id: string, now: number): Endpoint {
+  return {
+    id,
+    customerId,
+    name: 'example',
+    url: EXAMPLE_URL,
+    apiKey: secret('example'),
+    secret: secret('ZXhhbXBsZSBleGFtcGxlIGV4YW1wbGUh'),
+    secretCreatedAt: now,
+    nextSecret: null,
+    nextSecretCreatedAt: null,
+    nextSecretAt: null,
+    signatureType: 'hmac',
+    signingKey: null,
+    publicKey: null,
+    nextSigningKey: null,
+    nextPublicKey: null,
+    secretOverlapEndsAt: null,
+    nextApiKey: null,
+    nextApiKeyAt: null,
+    sendApiKey: true,
+    authentication: null,
+    nextAuthentication: null,
+    nextAuthenticationAt: null,
+    requestHeaders: null,
+    contentEncoding: null,
+    tokenChallenge: true,
+    verification: null,
+    allowedRequestsPerMinute: null,
+    verified: true,
+    enabled: true,
+    enableWhenVerified: true,
+    oauthClientId: null,
+    oauthClientSecret: null,
+    oauthTokenUrl: null,
+    oauthTokenExpirationMinutes: null,
+    oauthScopes: null,
+    clientCertificate: null,
+    clientPrivateKey: null,
+    clientCertificateExpiresAt: null,
+    clientCertificateWarnedDays: null,
+    lastVerification: null,
+    createdAt: now,
+    updatedAt: now,
   };
 }

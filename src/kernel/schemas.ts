@@ -134,6 +134,8 @@ export const id: z.ZodType<string, string> = z.string().meta({ format: 'uuid', d
 export const idInput: z.ZodString = z
   .string()
   .max(64)
+  // Beside the problems of other fields: what an id names is looked up only in an input without problems.
+  .refine((id) => id !== '', 'is required')
   .meta({ description: 'UUIDv7', pattern: UUID_V7.source, maxLength: 36 });
 
 /** The name of an event type, `<category>.<name>`. */

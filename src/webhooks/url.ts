@@ -24,7 +24,7 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
   if (/[\s\p{Cc}\p{Cf}]/u.test(text)) throw refuseField(field, NOT_VISIBLE);
   const url = URL.parse(text);
   if (url === null) throw refuseField(field, 'is not an absolute URL');
-  if (url.protocol !== 'https:') throw refuseField(field, 'must begin with https:');
+  if (url.protocol !== 'https:') throw refuseField(field, 'must begin with https://');
   if (/^https:\/\/[^/?#\\]*@/i.test(text)) throw refuseField(field, 'must not hold credentials');
   if (url.hash !== '' || text.includes('#')) throw refuseField(field, 'must not hold a fragment');
   const verdict = hostVerdict(url.hostname, egress);

@@ -17,7 +17,7 @@ test('a refused field is named as the option or argument that set it', async (t)
     ],
     [[...pull, 'Order'], '--event must be the name of an event type'],
     [[...pull, 'order.created', '--fields', '{"maxBatchRecords": 0}'], '--fields: maxBatchRecords must be at least 1'],
-    [[...endpoint, 'http://shop.example'], '--url must begin with https:'],
+    [[...endpoint, 'http://shop.example'], '--url must begin with https://'],
     [[...endpoint, 'https://shop.example', '--api-key', '1'], '--api-key must be 32 hexadecimal digits'],
     [
       ['application', 'create', '--name', 'x', '--user', 'admin', '--validity-seconds', '1'],

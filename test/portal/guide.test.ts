@@ -6,23 +6,28 @@ import { secret } from '../../src/kernel/secret.ts';
 import { whatArrives } from '../../src/portal/endpoints/guide-requests.ts';
 import {
   ADDRESS_ASKED,
+  CHALLENGE_FIRST,
+  CHALLENGE_SECTION,
   EXAMPLE_ADDRESS,
   guideText,
   LEFT_OUT,
   REWORDED,
 } from '../../src/portal/endpoints/guide-text.ts';
 import { succeeded } from '../support/client.ts';
+import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
 import { request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
 
 const HAND_OUT = readFileSync(new URL('../../docs/hand-out.md', import.meta.url), 'utf8');
 
-const VALUES = { address: 'https://edge.example', hasSources: false };
+const VALUES = { address: 'https://edge.example', hasSources: false, verification: 'required' } as const;
 
 describe('the guide', () => {
   it('leaves out and rewords parts that the hand-out has, and has the address of the API', () => {
     for (const [from, to] of LEFT_OUT) assert.ok(HAND_OUT.indexOf(from) < HAND_OUT.indexOf(to), from);
-    for (const [said] of [...REWORDED, [ADDRESS_ASKED]]) assert.match(HAND_OUT, said);
+    for (const [said] of [...REWORDED, [ADDRESS_ASKED], [CHALLENGE_FIRST], [CHALLENGE_SECTION]])
+      assert.match(HAND_OUT, said);
     assert.ok(HAND_OUT.includes(EXAMPLE_ADDRESS));
     const text = guideText(HAND_OUT, VALUES);
     assert.ok(text.includes('https://edge.example/services/api/oauth2/token'));
@@ -32,6 +37,19 @@ describe('the guide', () => {
     assert.doesNotMatch(guideText(HAND_OUT, { ...VALUES, hasSources: true }), /ask us/);
     for (const gone of [EXAMPLE_ADDRESS, 'Operators:', 'sallyport listen', 'Tell us', '```python'])
       assert.ok(!text.includes(gone), gone);
+  });
+
+  it('says how the endpoint is verified', () => {
+    const cases = [
+      ['required', 'Before the first delivery we send a challenge'],
+      ['optional', 'If you press *Verify now* on the page of your endpoint, we send a challenge'],
+      ['handshake', 'Before the first delivery we send an `OPTIONS` request'],
+    ] as const;
+    for (const [verification, said] of cases) {
+      const text = guideText(HAND_OUT, { ...VALUES, verification });
+      for (const [other, sentence] of cases) assert.equal(text.includes(sentence), other === verification, sentence);
+      assert.ok(text.includes(said) && text.includes('\n## Answer quickly'));
+    }
   });
 
   it('says what arrives from a webhook, in every format', () => {
@@ -70,7 +88,7 @@ describe('the guide', () => {
     const open = (path: string) => request(`${service.url}${path}`, { token: sessions.customer });
     const { text } = await open(`/guide?endpoint=${endpoints}&webhook=${event.id}`);
     assert.match(text, /content-type: application\/cloudevents\+json/);
-    assert.match(text, /&quot;specversion&quot;:&quot;1\.0&quot;/);
+    assert.match(text, /&quot;specversion&quot;: &quot;1\.0&quot;/);
     const links = [...text.matchAll(/href="(\/guide\?[^"#]+)#arrives"/g)].map(([, href = '']) => href);
     assert.ok(links.length > 0);
     for (const link of links) {
@@ -96,6 +114,20 @@ describe('the guide', () => {
     assert.ok(foreign.text.includes('You have no endpoint yet') || foreign.status === 404);
     const ofOperator = await open(`/guide?endpoint=${endpoints}`, sessions.operator);
     assert.ok(ofOperator.text.includes(apiKey.reveal()));
+  });
+
+  it('agrees with the empty list of deliveries that a test event is no delivery', async (t) => {
+    const service = await startService(t);
+    const customer = await makeCustomer(service);
+    const token = await sessionOf(service, customer, 'link');
+    const shown = async () => (await request(`${service.url}/deliveries`, { token })).text;
+    const none = await shown();
+    assert.match(none, /No webhook yet/);
+    assert.match(none, /href="\/endpoints\/new"/);
+    const pulled = { customerId: customer.id, name: 'Pulled', mode: 'pull', eventTypes: ['webhook.test'] };
+    await succeeded(service.admin.post('webhooks', pulled));
+    assert.match(await shown(), /is no delivery: its result is shown there and in <a href="\/deliveries\/watch">Live/);
+    assert.match(guideText(HAND_OUT, VALUES), /\*Live\* shows it, too\. It is no delivery/);
   });
 
   it('offers complete programs as downloads, and no other file', async (t) => {

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { EXPIRY_WARNING_MS } from '../../src/domain/limits.ts';
-import { expiryTone } from '../../src/portal/keys/key-pages.ts';
+import { expiryTone, GNUPG_COMMANDS } from '../../src/portal/keys/key-pages.ts';
 import type { KeyView } from '../../src/webhooks/keys.ts';
 import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook, sharedCertificates } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { lacking } from '../support/programs.ts';
+import { startService } from '../support/service.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 
 const DAY_MS = 86_400_000;
@@ -154,4 +161,28 @@ it('how near an end is has three tones: the warnings begin 30 days before', () =
     expiryTone(now + left, now),
   );
   assert.deepEqual(tones, ['negative', 'negative', 'negative', 'caution', 'caution', 'positive']);
+});
+
+it('the commands of the page make a key that can be imported', { skip: lacking('gpg') }, async (t) => {
+  const service = await startService(t);
+  const { token } = await newSession(service, 'administrator');
+  const { text } = await request(`${service.url}/keys`, { token });
+  const home = mkdtempSync(join(tmpdir(), 'gpg-'));
+  t.after(() => {
+    execFileSync('gpgconf', ['--homedir', home, '--kill', 'gpg-agent']);
+    rmSync(home, { recursive: true, force: true });
+  });
+  // It asks a person for the passphrase.
+  const quiet = `gpg() { command gpg --homedir '${home}' --quiet --batch --pinentry-mode loopback --passphrase '' "$@"; }`;
+  let printed = '';
+  for (const { command } of GNUPG_COMMANDS) {
+    assert.ok(text.includes(command), command);
+    printed = execFileSync('sh', {
+      input: `${quiet}\n${command}\n`,
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+  }
+  const made = await importKey(service.admin, 'ours', printed);
+  assert.ok(made.expiresAt !== null);
 });

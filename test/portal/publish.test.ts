@@ -237,7 +237,7 @@ describe('the public catalogue', () => {
       await page.getByLabel('TypeScript', { exact: true }).first().innerText(),
       /export type OrderPlaced = \{/,
     );
-    await page.getByText('createReceiver<Events>').waitFor();
+    await page.getByRole('group', { name: 'Receive order.placed: JavaScript' }).getByText('"order.placed"').waitFor();
     await isAccessible();
     assert.equal(await open('/event-catalogue/order.audited'), 404);
     assert.equal(await open('/event-catalogue/order.none'), 404);

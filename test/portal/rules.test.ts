@@ -6,7 +6,13 @@ import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
 import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit/audit-pages.ts';
-import { browserName, isPlainLoopback, isTrustworthy, requestOrigin } from '../../src/portal/frame/browser.ts';
+import {
+  addressFor,
+  browserName,
+  isPlainLoopback,
+  isTrustworthy,
+  requestOrigin,
+} from '../../src/portal/frame/browser.ts';
 import { ownPath } from '../../src/portal/frame/call.ts';
 import {
   clearCookie,
@@ -206,6 +212,20 @@ describe('a browser', () => {
     ];
     for (const [request, publicUrl, isPlain] of table)
       assert.equal(isPlainLoopback(request, publicUrl), isPlain, JSON.stringify([request.headers, publicUrl]));
+  });
+
+  it('sees the address that it opened, if that is another name of this machine, and never that of a proxy', () => {
+    const own = 'http://127.0.0.1:8080';
+    const table: readonly (readonly [request: IncomingMessage, publicUrl: string | null, address: string | null])[] = [
+      [asked({ host: 'localhost:8080' }), own, 'http://localhost:8080'],
+      [asked({ host: '[::1]:8080' }), own, 'http://[::1]:8080'],
+      [asked({ host: 'localhost:8080' }), null, null],
+      [asked({ host: 'localhost:8080' }), 'http://edge.example', 'http://edge.example'],
+      [asked({ host: 'localhost:8080' }), 'https://edge.example', 'https://edge.example'],
+      [asked({ host: 'evil.example' }), own, own],
+      [asked({ host: 'localhost:8080', 'x-forwarded-for': '192.0.2.1' }), own, own],
+    ];
+    for (const [request, publicUrl, address] of table) assert.equal(addressFor(request, publicUrl), address);
   });
 
   it('names the encodings that it accepts', () => {

@@ -50,6 +50,7 @@ describe('the list of webhooks', () => {
     await isAccessible();
     await open('/webhooks/new');
     await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
+    await page.locator('summary', { hasText: 'Encryption' }).click();
     await page.getByRole('link', { name: 'Import the receiver’s key' }).waitFor();
     const viewer = await openAs('viewer', '/webhooks');
     await viewer.page.getByText('An administrator can create one.').waitFor();
@@ -135,6 +136,18 @@ describe('the events of a webhook', () => {
 });
 
 describe('creating a webhook', () => {
+  it('names every missing field in one answer', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    const { status, text } = await request(`${service.url}/webhooks/new`, {
+      token,
+      form: { name: '', endpointId: '', mode: 'push', 'retry.policy': 'exponential', maxBatchRecords: '100' },
+    });
+    assert.equal(status, 400);
+    for (const told of ['Name is required', 'Endpoint is required', 'Events are required: choose at least one'])
+      assert.ok(text.includes(told), told);
+  });
+
   it('shows each problem beside its field, and keeps the typed values', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await importKey(admin, 'hr', pgpVector('curve25519'));
@@ -204,6 +217,7 @@ describe('creating a webhook', () => {
     const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isScriptless: true });
     await page.locator('#field-name').fill('Orders');
+    await page.getByText('Categories without an event type yet').click();
     await page.getByLabel('Other categories').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.getByText('Orders was created but not started.').waitFor();

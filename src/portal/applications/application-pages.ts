@@ -9,7 +9,15 @@ import { confirmPage } from '../parts/form.ts';
 import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
 import type { Body } from '../record/field-table.ts';
-import { OPERATOR, ownedCrumbs, ownedName, productsForCustomers, readOwner, withOwner } from '../record/owner.ts';
+import {
+  inCustomersWords,
+  OPERATOR,
+  ownedCrumbs,
+  ownedName,
+  productsForCustomers,
+  readOwner,
+  withOwner,
+} from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { suggestedUsers } from '../users/user-suggestions.ts';
@@ -85,7 +93,8 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       respond: (call, input) =>
         results.once(call, async () => {
           const made = await registerApplication(dependencies, call, input);
-          return registeredResult(made, await readOwner(store, made.application), publicUrl());
+          const owner = await readOwner(store, made.application);
+          return registeredResult(call, made, owner, publicUrl());
         }),
     },
     change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
@@ -137,7 +146,8 @@ function applicationPage({ pages, services, store }: SharedPageDependencies): Pa
       store.products.all(),
       store.tokens.inForce(application, call.now, TOKENS_COUNTED),
     ]);
-    return withOwner(store, application, applicationView(call, application, { user, products, tokens }));
+    const named = store.customerId === null ? products : products.map(inCustomersWords);
+    return withOwner(store, application, applicationView(call, application, { user, products: named, tokens }));
   });
 }
 

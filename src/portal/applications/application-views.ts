@@ -169,7 +169,7 @@ export function applicationView(call: PageCall, application: Application, { user
         : null
     }
     ${credentials(call, application, tokens, mayChange)}
-    ${identity(application, user)}
+    ${identity(call, application, user)}
     ${scopeSection(call, application, user, products)}
     ${mayChange ? removal(application) : null}
   `;
@@ -214,7 +214,11 @@ function tokensText({ count, newestAt, isWhole }: TokensInForce, now: number): H
   `;
 }
 
-function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
+function identity(
+  { session: { customerId } }: PageCall,
+  { id, createdAt, updatedAt }: Application,
+  user: User | null,
+): Html {
   return section({
     title: 'The application',
     content: definitionList([
@@ -223,7 +227,8 @@ function identity({ id, createdAt, updatedAt }: Application, user: User | null):
         user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
         'The program can do what this user may do, within its scopes.',
       ],
-      ['Divisions', divisionsOf(user)],
+      // Those of the operator's own employees.
+      ...(customerId === null ? [['Divisions', divisionsOf(user)] as const] : []),
       ['Application id', copyable(id)],
       ['Registered', time(createdAt)],
       ['Changed', time(updatedAt)],
@@ -254,11 +259,13 @@ function scopeSection(
         <code>${scope}</code>
         <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
       `,
-      product === undefined
-        ? null
-        : hasProducts
-          ? html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`
-          : product.name,
+      ...(hasProducts
+        ? [
+            product === undefined
+              ? null
+              : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
+          ]
+        : []),
       product === undefined ? null : opens(product, scope),
       lacks.length === 0
         ? badge('positive', 'granted', 'check')
@@ -273,9 +280,9 @@ function scopeSection(
       caption: 'Scopes of the application',
       columns: [
         { label: 'Scope', kind: 'main' },
-        { label: 'API product', phone: 'plain' },
+        ...(hasProducts ? [{ label: 'API product', phone: 'plain' as const }] : []),
         { label: 'Opens', phone: 'plain' },
-        { label: 'Permission of the user', phone: 'named' },
+        { label: 'Permission', phone: 'named' },
       ],
       rows,
       empty: emptyState({

@@ -7,6 +7,7 @@ import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -38,26 +39,42 @@ export function secretPages({
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return secretResult(made, await readOwner(store, made.application), publicUrl());
+          return secretResult(call, made, await readOwner(store, made.application), publicUrl());
         }),
     }),
   );
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredResult(made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
-  return shownResult(made, { owner, publicUrl, title: `${ownedName(made.application.name, owner)} is registered` });
+export function registeredResult(
+  call: PageCall,
+  made: WithSecret,
+  owner: OwnerName | null,
+  publicUrl: string | null,
+): Result {
+  const title = `${ownedName(made.application.name, owner)} is registered`;
+  return shownResult(call, made, { owner, publicUrl, title });
 }
 
-function secretResult(made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
-  return shownResult(made, { owner, publicUrl, title: `New secret of ${ownedName(made.application.name, owner)}` });
+function secretResult(call: PageCall, made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
+  return shownResult(call, made, {
+    owner,
+    publicUrl,
+    title: `New secret of ${ownedName(made.application.name, owner)}`,
+  });
 }
 
 type Shown = { readonly owner: OwnerName | null; readonly publicUrl: string | null; readonly title: string };
 
-function shownResult({ application, clientSecret }: WithSecret, { owner, publicUrl, title }: Shown): Result {
+function shownResult(
+  { request, session: { customerId } }: PageCall,
+  { application, clientSecret }: WithSecret,
+  { owner, publicUrl, title }: Shown,
+): Result {
   const { id, name, clientId, scopes } = application;
-  const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
+  const url = `${addressFor(request, publicUrl) ?? 'https://…'}${TOKEN_PATH}`;
+  // The people of a customer run the program themselves.
+  const use = customerId === null ? 'Give both to the operator of the program.' : 'Put both into your program.';
   const secret = {
     label: 'Client secret',
     value: clientSecret,
@@ -71,9 +88,7 @@ function shownResult({ application, clientSecret }: WithSecret, { owner, publicU
         ${pageHeader({
           title,
           crumbs: crumbsTo(application, owner),
-          lead:
-            'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown ' +
-            'again, only replaced.',
+          lead: `${use} Only a hash of the secret is stored, so it cannot be shown again, only replaced.`,
           actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
         })}
         ${section({

@@ -114,7 +114,7 @@ function withoutIds(linkOf: (reference: string) => ResourceLink): (reference: st
 }
 
 const NAMELESS: Readonly<Record<string, string>> = {
-  'portal-link': 'a portal link',
+  'portal-link': 'somebody with a portal link',
   'portal-token': 'a portal token',
 };
 

@@ -6,6 +6,7 @@ import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
 import { eventTypeBadges } from '../event-types/event-type-pages.ts';
+import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -53,7 +54,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
     pages.view(`${PATH}/{id}`, 'customers', async (call) => {
       const eventType = await services.eventTypes.get(pathId(call));
       const uses = (await usesOf([eventType.name])).get(eventType.name) ?? NO_USES;
-      return eventTypeView(call, eventType, uses);
+      return eventTypeView(call, eventType, uses, dependencies.publicUrl());
     }),
   ];
 }
@@ -88,8 +89,9 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
   });
 }
 
-function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
+function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicUrl: string | null): View {
   const { name, description } = eventType;
+  const address = addressFor(call.request, publicUrl);
   const subscribe = linkButton({
     href: `/webhooks/new?${new URLSearchParams({ event: name })}`,
     label: 'Subscribe to it',
@@ -119,7 +121,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses): View {
         ? sendSampleSection(call.csrf, eventType, uses.first)
         : null
     }
-    ${eventTypeSections(eventType, html`<a href="${GUIDE_PATH}#programs">The guide</a>`)}
+    ${eventTypeSections(eventType, address, html`<a href="${GUIDE_PATH}#programs">The guide</a>`)}
   `;
   return { title: name, content };
 }

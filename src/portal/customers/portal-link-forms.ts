@@ -14,6 +14,7 @@ import type { Customer } from '../../domain/customer.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
+import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
 import { setCookie, VISITED_COOKIE } from '../frame/cookies.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -40,7 +41,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
     show: (call) => show(call, fillForm(LINK_FIELDS, LINK_DEFAULTS)),
     respond: async (call) => {
       const customer = await customers.get(pathId(call));
-      const url = publicUrl();
+      const url = addressFor(call.request, publicUrl());
       if (url === null) throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set, and the link needs it');
       const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
       return results.once(call, async () => {

@@ -126,23 +126,30 @@ export function waterfall(timings: Timings, errorClass: string | null = null): H
   const { totalMs } = timings;
   const steps = stepsOf(timings, errorClass?.startsWith('tls') === true);
   if (totalMs === null && steps.length === 0) return null;
-  const known = steps.reduce((sum, { ms }) => sum + ms, 0);
-  const total = Math.max(totalMs ?? known, known, 1);
+  const whole = totalMs ?? steps.reduce((sum, { ms }) => sum + ms, 0);
+  const total = Math.max(whole, 1);
   let from = 0;
   const rows = steps.map((step) => {
-    const made = bar(step, from, total);
-    from += step.ms;
+    // Each step is rounded, so the sum may be a little longer than the whole.
+    const ms = Math.min(step.ms, whole - from);
+    const made = bar({ ...step, ms }, from, total);
+    from += ms;
     return made;
   });
   // The rest: waiting for a free connection, and reading the body.
-  const rest = total - known;
+  const rest = whole - from;
   if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'Other', kind: 'rest', ms: rest }, from, total));
   return html`
     <div class="waterfall">
       <ol>${rows}</ol>
-      <p class="waterfall-total"><span>Total</span><span>${spanText(totalMs ?? known)}</span></p>
+      <p class="waterfall-total"><span>Total</span><span>${tookText(whole)}</span></p>
     </div>
   `;
+}
+
+/** A duration that was measured in whole milliseconds. */
+export function tookText(ms: number): string {
+  return ms < 1 ? 'less than 1 ms' : spanText(ms);
 }
 
 function stepsOf(timings: Timings, hasTlsFailed: boolean): Step[] {
@@ -164,7 +171,7 @@ function bar({ name, kind, ms }: Step, from: number, total: number): Html {
         <rect class="waterfall-track" width="1000" height="10"/>
         <rect${rect}/>
       </svg>
-      <span>${spanText(ms)}</span>
+      <span>${ms < 1 ? '< 1 ms' : spanText(ms)}</span>
     </li>
   `;
 }

@@ -6,6 +6,7 @@ import { attempted, ownPath, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
+import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { liveStory, storyView } from './delivery-view.ts';
 
@@ -37,11 +38,11 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
       respond: async (call) => {
         const id = pathId(call);
         const { delivery } = await deliveries.get(id);
-        const done = delivery.state === 'pending' ? 'Trying it now.' : 'Sending again.';
+        const { progress } = await services.webhooks.get(delivery.webhookId);
         // The list goes on with the delivery beside it.
         const back = ownPath(call.form.get('back'));
         const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-        return attempted(next, `${done} This page shows the result.`, () => deliveries.replay(id, call.acting));
+        return attempted(next, resendText(delivery, progress.state), () => deliveries.replay(id, call.acting));
       },
     }),
   ];

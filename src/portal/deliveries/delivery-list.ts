@@ -192,7 +192,10 @@ function hint({ offsets, one }: Searched): Html | null {
   return notice({ tone: 'info', text });
 }
 
-function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next, unsent } }: DeliveryRows): Html {
+function emptyOf(
+  { brand }: PageCall,
+  { asked: { id, terms }, listed: { next, unsent, hasWebhooks } }: DeliveryRows,
+): Html {
   if (next !== null) return GO_ON;
   if (unsent !== null) {
     return emptyState({
@@ -201,7 +204,8 @@ function emptyOf({ brand }: PageCall, { asked: { id, terms }, listed: { next, un
       action: linkButton({ href: `${EVENTS_PATH}/${unsent.id}`, label: 'See why' }),
     });
   }
-  if (terms.length === 0) return brand === null ? NOTHING_YET : NOTHING_YET_FOR_CUSTOMERS;
+  if (terms.length === 0 && brand !== null) return hasWebhooks ? NOTHING_YET_FOR_CUSTOMERS : NO_WEBHOOK_YET;
+  if (terms.length === 0) return NOTHING_YET;
   if (id === null) return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
@@ -222,7 +226,16 @@ const NOTHING_YET = emptyState({
 });
 const NOTHING_YET_FOR_CUSTOMERS = emptyState({
   title: 'No deliveries yet',
-  text: 'Nothing has happened yet that your webhooks subscribe to. Send a test event to see one arrive.',
+  text: html`
+    Nothing has happened yet that your webhooks subscribe to. You can send a test event from the page of a webhook. It
+    is no delivery: its result is shown there and in <a href="/deliveries/watch">Live</a>.
+  `,
+  action: linkButton({ href: '/webhooks', label: 'Choose a webhook', icon: 'webhook' }),
+});
+const NO_WEBHOOK_YET = emptyState({
+  title: 'No webhook yet',
+  text: 'Deliveries are listed here once a webhook sends events to your endpoint.',
+  action: linkButton({ href: '/endpoints/new', label: 'Add an endpoint', icon: 'plus' }),
 });
 const GO_ON = emptyState({
   title: 'Nothing found so far',

@@ -90,9 +90,18 @@ export type FoundDeliveries = DeliveryPage & {
   readonly ownerIn: (customerId: string | null) => Html | null;
   /** Nothing was found, but this event has the value or the id of the search. Null for customers: its page tells about others. */
   readonly unsent: { readonly id: string; readonly type: string } | null;
+  /** Read only if a customer's page is empty. */
+  readonly hasWebhooks: boolean;
 };
 
-const NONE: FoundDeliveries = { items: [], next: null, attempts: [], ownerIn: () => null, unsent: null };
+const NONE: FoundDeliveries = {
+  items: [],
+  next: null,
+  attempts: [],
+  ownerIn: () => null,
+  unsent: null,
+  hasWebhooks: true,
+};
 
 export async function readDeliveries(
   { services, store }: SharedPageDependencies,
@@ -106,12 +115,14 @@ export async function readDeliveries(
       ? { ...(numbers !== null && { webhookNumbers: numbers }) }
       : { webhookId: one.id, ...(offsets !== null && { offsets }) };
   const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
-  const [attempts, ownerIn, unsent] = await Promise.all([
+  const isEmpty = page.items.length === 0 && page.next === null;
+  const [attempts, ownerIn, unsent, first] = await Promise.all([
     store.attempts.lastOf(page.items),
     ownerNames(store, page.items),
-    page.items.length > 0 || page.next !== null || store.customerId !== null ? null : eventOf(store, filter),
+    !isEmpty || store.customerId !== null ? null : eventOf(store, filter),
+    isEmpty && store.customerId !== null ? store.directory.webhooks({}, null, 1) : null,
   ]);
-  return { ...page, attempts, ownerIn, unsent };
+  return { ...page, attempts, ownerIn, unsent, hasWebhooks: first === null || first.length > 0 };
 }
 
 async function eventOf(store: SharedPageDependencies['store'], { text, eventId }: DeliverySearch) {

@@ -62,6 +62,16 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
   }
 }
 
+/** What follows once somebody has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
+export function resendText(
+  { state, webhookMode, webhookName }: Pick<Delivery, 'state' | 'webhookMode' | 'webhookName'>,
+  webhookState: Webhook['progress']['state'],
+): string {
+  if (webhookMode === 'pull') return 'The reader gets it again.';
+  if (!isRunnable(webhookState)) return `Queued. It is sent when ${webhookName} is started.`;
+  return `${state === 'pending' ? 'Trying it now.' : 'Sending again.'} This page shows the result.`;
+}
+
 /** In mode `pull`, a reader decides. */
 function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
   if (state === 'pending')
@@ -89,8 +99,8 @@ function nextStep(
   if (!isRunnable(state)) {
     const { webhookId, webhookName } = delivery;
     return html`
-      It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}. To send it, start
-      <a href="/webhooks/${webhookId}">${webhookName}</a>.
+      It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}. It is sent when
+      <a href="/webhooks/${webhookId}">${webhookName}</a> is started.
     `;
   }
   if (nextAttemptAt === null && ahead !== null) {
@@ -130,7 +140,8 @@ export function momentsOf({ delivery, attempts, resends, erasedAt, curlOf, url }
       text: html`<p>Event ${copyable(delivery.eventId, 'event id')}</p>`,
     },
     ...resends.map(({ at, by, kind }, index): Moment => {
-      const what = kind === 'again' ? 'Sent again' : 'Tried before its time';
+      const isTried = attempts.some(({ startedAt }) => startedAt >= at);
+      const what = kind === 'now' ? 'Tried before its time' : isTried ? 'Sent again' : 'Queued to be sent again';
       return {
         id: `resend-${index}`,
         at,

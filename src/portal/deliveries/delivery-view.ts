@@ -90,16 +90,34 @@ function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   `;
 }
 
-/** *Send again* of a settled delivery, *Try now* of one that waits; null if neither would do anything. */
-function sendButton(call: PageCall, { delivery, webhook }: Story): Html | null {
+/** *Send again* of a settled delivery, *Try now* of one that waits, *Start* if it waits for its webhook; null if nothing would help. */
+function sendButton(call: PageCall, story: Story): Html | null {
+  const { delivery, webhook } = story;
   if (!call.may('operator')) return null;
   const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
   if (isReplayable(delivery)) return actionButton({ ...form, label: 'Send again', icon: 'replay' });
   const { state } = webhook.progress;
+  if (delivery.state === 'pending' && delivery.webhookMode === 'push' && !isRunnable(state))
+    return startButton(call, story);
   if (!isWaiting(delivery, call.now) || !isRunnable(state)) return null;
   // An untried record of a webhook that runs and keeps no order only waits for its turn.
   if (delivery.nextAttemptAt === null && !webhook.ordered && state !== 'failing') return null;
   return actionButton({ ...form, label: 'Try now', icon: 'send' });
+}
+
+/** The receiver's endpoint may be off: then nothing can start. */
+function startButton({ csrf }: PageCall, { delivery, webhook, endpoint }: Story): Html | null {
+  if (endpoint?.enabled !== true) return null;
+  const { id, name } = webhook;
+  return actionButton({
+    action: `/webhooks/${id}/start`,
+    csrf,
+    kind: 'primary',
+    label: `Start ${name}`,
+    longLabel: `Start the webhook ${name}`,
+    icon: 'play',
+    fields: { back: `${PATH}/${delivery.id}` },
+  });
 }
 
 /** The requests of the attempts as commands. */

@@ -51,7 +51,6 @@ function bytesOf(file: string): Buffer | null {
 
 /** The files, and how to start them. A checkout may be without the package. */
 export function downloadList(): Html {
-  const hasPackage = receiverPackage() !== null;
   const link = (file: string): Html => html`<a href="${PATH}/${file}" download>${icon('download')} ${file}</a>`;
   return html`
     <div class="stack">
@@ -60,13 +59,15 @@ export function downloadList(): Html {
         caption: 'Downloads',
         columns: [{ label: 'File', kind: 'main' }, { label: 'For' }, { label: 'Start' }],
         rows: [
-          [
-            hasPackage ? link(RECEIVER_PACKAGE) : html`<code>sallyport-receiver</code>`,
-            'TypeScript and JavaScript',
-            hasPackage
-              ? html`<code>npm install ./${RECEIVER_PACKAGE}</code>`
-              : 'Ask for this package: it is not on this server.',
-          ],
+          ...(receiverPackage() === null
+            ? []
+            : [
+                [
+                  link(RECEIVER_PACKAGE),
+                  'TypeScript and JavaScript',
+                  html`<code>npm install ./${RECEIVER_PACKAGE}</code>`,
+                ],
+              ]),
           ...PROGRAMS.map(({ language, file, start }) => [
             link(file),
             language,

@@ -26,12 +26,12 @@ export function authenticationFields(before: Endpoint | null): FieldTable {
     'authentication.method': select({
       label: 'Authentication',
       choices: [
-        { value: '', label: 'Signature: HMAC-SHA256 in Authorization' },
-        { value: 'basic', label: 'Basic: user name and password in Authorization' },
-        { value: 'bearer', label: 'Bearer: a fixed token in Authorization' },
+        { value: '', label: 'HMAC-SHA256 signature' },
+        { value: 'basic', label: 'Basic: user name and password' },
+        { value: 'bearer', label: 'Bearer: a fixed token' },
         { value: 'header', label: 'A secret in a header of another name' },
       ],
-      hint: 'Basic and Bearer replace the signature. To use a header of another name, the signature stays.',
+      hint: 'The signature is in Authorization. Basic and Bearer replace it. With a header of another name it stays.',
     }),
     'authentication.userName': text({ label: 'User', isRequired: true, isCode: true, autocomplete: 'off' }),
     'authentication.password': secretText({ label: 'Password', isRequired: true, autocomplete: 'off', hint }),

@@ -2,7 +2,7 @@
 
 import { type Endpoint, mustBeVerified, type Verification } from '../../domain/endpoint.ts';
 import { adviceFor, adviceForOwner, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../webhooks/verification.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
@@ -37,8 +37,31 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
             }
           </p>
         `
-        : verificationView(endpoint, lastVerification),
+        : isUnprepared(endpoint)
+          ? html`
+            <div class="stack">
+              <p>Not verified yet. Put the secret into the receiver, then press “Verify now”.</p>
+              <details${attributes({ open: lastVerification.responseStatus !== null })}>
+                <summary>The first challenge, sent when the endpoint was created</summary>
+                ${verificationView(endpoint, lastVerification)}
+              </details>
+            </div>
+          `
+          : verificationView(endpoint, lastVerification),
   });
+}
+
+/** Until then, a challenge is the one of the creation. It is sent within milliseconds. */
+const CREATION_MS = 1000;
+
+/** Whether the last challenge failed before anybody could tell the receiver the secret. A handshake needs none. */
+export function isUnprepared({
+  createdAt,
+  lastVerification,
+  verification,
+}: Pick<Endpoint, 'createdAt' | 'lastVerification' | 'verification'>): boolean {
+  if (lastVerification === null || lastVerification.verified || verification !== null) return false;
+  return lastVerification.at - createdAt < CREATION_MS;
 }
 
 export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrimary: boolean): Html {
@@ -57,12 +80,12 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
   const { at, verified, error } = verification;
   const verdict = verified
     ? html`${badge('positive', 'passed', 'check')} ${time(at)}`
-    : html`${badge('negative', 'failed')} ${time(at)}`;
+    : html`${isUnprepared(endpoint) ? badge('neutral', 'not passed') : badge('negative', 'failed')} ${time(at)}`;
   const why =
     error === null
       ? null
       : notice({
-          tone: 'negative',
+          tone: isUnprepared(endpoint) ? 'info' : 'negative',
           title: sentence(withoutCode(error)),
           text: challengeAdvice(error, endpoint.customerId),
         });

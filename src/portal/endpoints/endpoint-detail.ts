@@ -24,7 +24,7 @@ import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
 import { lengthText, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
-import { challengeSection } from './challenge-section.ts';
+import { challengeSection, isUnprepared } from './challenge-section.ts';
 import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
 import { type EndpointHub, hubSections } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
@@ -47,7 +47,7 @@ export function endpointView(
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
       badges: endpointBadges(endpoint),
-      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint)}</p>`,
+      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity.webhooks)}</p>`,
       actions: [
         call.may('administrator') ? switchButton(call, endpoint) : null,
         call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -264,15 +264,24 @@ export function endpointBadges(endpoint: Endpoint): Html[] {
   return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
 }
 
-export function endpointSentence(endpoint: Endpoint): string {
+/** `webhooks`: the webhooks that send to the endpoint. */
+export function endpointSentence(endpoint: Endpoint, webhooks: readonly Pick<EndpointWebhook, 'state'>[]): string {
   const { enabled, verified, enableWhenVerified } = endpoint;
-  if (enabled) return 'Deliveries are sent here.';
+  if (enabled) return activeSentence(webhooks);
   if (mustBeVerified(endpoint) && !verified) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
       : 'Nothing is sent here. The endpoint is disabled, and ownership is not verified.';
   }
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
+}
+
+function activeSentence(webhooks: readonly Pick<EndpointWebhook, 'state'>[]): string {
+  if (webhooks.some(({ state }) => isRunnable(state))) return 'Deliveries are sent here.';
+  if (webhooks.length === 0) return 'It is enabled. No webhook sends here yet.';
+  return webhooks.length === 1
+    ? 'Nothing is sent here: its webhook has stopped.'
+    : 'Nothing is sent here: its webhooks have stopped.';
 }
 
 export type Warning = {
@@ -287,7 +296,7 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
   const warnings: Warning[] = [];
   const warn = (about: Warning['about'], tone: Tone, text: string | Html): void =>
     void warnings.push({ about, tone, text });
-  if (lastVerification !== null && !lastVerification.verified)
+  if (lastVerification !== null && !lastVerification.verified && !isUnprepared(endpoint))
     warn('challenge', 'caution', 'The last challenge failed.');
   if (!enabled && webhooks.length > 0) {
     const who = webhooks.length === 1 ? 'One webhook sends' : `${webhooks.length} webhooks send`;

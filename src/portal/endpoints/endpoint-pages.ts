@@ -77,19 +77,16 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       start: () => ({ tokenChallenge: true }),
       respond: async (call, input) => {
         const patterns = patternsOf(call.form);
-        const need = encryptionNeed(patterns, await store.eventTypes.all(), store.customerId === null);
+        const eventTypes = await store.eventTypes.all();
+        const need = encryptionNeed(patterns, eventTypes, store.customerId === null);
         if (need !== null)
           throw refuseField('eventTypes', `must be chosen in a webhook with a key: ${need} must be encrypted`);
         return results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
           const webhook = patterns.length === 0 ? null : await webhookOf(dependencies, call, endpoint, patterns);
           const owner = await readOwner(store, endpoint);
-          return createdResult(call, endpoint, {
-            isMade: input.secret === undefined,
-            webhook,
-            owner,
-            egressAddresses,
-          });
+          const isMade = input.secret === undefined;
+          return createdResult(call, endpoint, { isMade, webhook, owner, eventTypes, egressAddresses });
         });
       },
     },

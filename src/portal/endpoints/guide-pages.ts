@@ -1,10 +1,12 @@
 /** `/guide`: what the programs of a customer need, with the values of one of its endpoints filled in. */
-import { currentApiKey, type Endpoint, publicKeys } from '../../domain/endpoint.ts';
+import { currentApiKey, type Endpoint, mustBeVerified, publicKeys } from '../../domain/endpoint.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readAsset } from '../../kernel/assets.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import { contentsOf } from '../documentation/contents.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -14,7 +16,8 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { CHOICES_MAX } from '../parts/limits.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { arrivalSection } from './guide-requests.ts';
-import { GUIDE_PATH, guideText } from './guide-text.ts';
+import { GUIDE_PATH, type GuideVerification, guideText } from './guide-text.ts';
+import { arrivingTypes } from './receiver-code.ts';
 import { addressRows, codeForReceivers } from './receiver-pages.ts';
 
 export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -31,11 +34,16 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
       const tokens = lexer(
         guideText(readAsset('hand-out'), {
-          address: publicUrl(),
+          address: addressFor(call.request, publicUrl()),
           hasSources: endpoint !== null && egressAddresses.length > 0,
+          verification: endpoint === null ? 'required' : verificationOf(endpoint),
         }),
       );
-      const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, query);
+      const [webhooks, types] =
+        endpoint === null
+          ? [[], []]
+          : await Promise.all([store.webhooks.ofEndpoint(endpoint.id), store.eventTypes.all()]);
+      const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, webhooks, query);
       const own = [
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
         ...(arrives === null ? [] : [{ heading: 'What arrives', anchor: 'arrives', depth: 2 }]),
@@ -60,7 +68,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
                   : NONE_CHOSEN
                 : values(call, endpoint, { egressAddresses, isCustomers })
             }
-            ${arrives} ${codeForReceivers({ title: 'Programs', id: 'programs' })}
+            ${arrives} ${codeForReceivers(arrivingTypes(webhooks, types), { title: 'Programs', id: 'programs' })}
             <article class="doc">${markdown(tokens, resolve)}</article>
           </div>
         </div>
@@ -70,12 +78,17 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
   ];
 }
 
+function verificationOf(endpoint: Endpoint): GuideVerification {
+  if (endpoint.verification !== null) return 'handshake';
+  return mustBeVerified(endpoint) ? 'required' : 'optional';
+}
+
 async function arrivalOf(
   dependencies: SharedPageDependencies,
   endpoint: Endpoint,
+  webhooks: readonly Webhook[],
   query: URLSearchParams,
 ): Promise<Html> {
-  const webhooks = await dependencies.store.webhooks.ofEndpoint(endpoint.id);
   const asked = readText(query, 'webhook');
   const shown = webhooks.find(({ id }) => id === asked) ?? webhooks[0] ?? null;
   return arrivalSection(dependencies, endpoint, webhooks, shown);

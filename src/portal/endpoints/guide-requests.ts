@@ -1,6 +1,5 @@
 /** What arrives at an endpoint, in the guide: what the requests of each webhook are like, and one of them as the receiver gets it. */
 import type { Endpoint } from '../../domain/endpoint.ts';
-import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -13,6 +12,7 @@ import { retriesText } from '../webhooks/format-fields.ts';
 import { requestView, sampleOf } from '../webhooks/request-preview.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { GUIDE_PATH } from './guide-text.ts';
+import { arrivingTypes } from './receiver-code.ts';
 
 type Form = Pick<
   Webhook,
@@ -120,16 +120,10 @@ async function requestOf(
     const keyName = webhook.encryptionKeyName;
     const key = keyName === null ? null : await store.keys.getByName(webhook.customerId, keyName);
     const types = await store.eventTypes.all();
-    const sample = sampleOf(webhook.eventTypes, deliverable(webhook, types));
+    const sample = sampleOf(webhook.eventTypes, arrivingTypes([webhook], types));
     return requestView(await services.previewRequest({ webhook, endpoint, key }, sample));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });
   }
-}
-
-/** The types that the webhook gets: only public ones if it belongs to a customer. */
-function deliverable({ customerId, eventTypes }: Webhook, types: readonly EventType[]): readonly EventType[] {
-  const names = new Set(eventTypes.flatMap((pattern) => matchingTypes(pattern, types).map(({ name }) => name)));
-  return types.filter((type) => names.has(type.name) && (customerId === null || type.public));
 }

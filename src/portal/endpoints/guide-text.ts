@@ -27,6 +27,10 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
     'Press *New secret* on the page of your endpoint, and choose when it is used first. Accept both until then: every ' +
       'program above accepts a list. Then remove the old one.',
   ],
+  [
+    /The order of records is kept only if we\s+have agreed on it; `offset`/,
+    'The order of records is kept only if the webhook has an *Order*; `offset`',
+  ],
   [/ask us for the right/, 'give the right to the application, or to the account that it acts as'],
   [
     /If it leaks, tell us immediately: we can revoke it and all tokens within seconds\./,
@@ -34,22 +38,38 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
   ],
   [
     /^## Test it[\s\S]*/m,
-    '## Test it\n\nPress *Send a test event* on the page of a webhook. *Deliveries* shows each request, and what your ' +
-      'program answered.\n',
+    '## Test it\n\nPress *Send a test event* on the page of a webhook. The page shows the request, and what your program ' +
+      'answered. *Live* shows it, too. It is no delivery: *Deliveries* has the events that you subscribe to.\n',
   ],
 ];
 
 /** How a firewall knows us, if the addresses are on the page already. */
 export const ADDRESS_ASKED = /^- If your firewall needs our address, ask us for it\. /m;
 
+/** How the endpoint is verified: before anything is sent, if somebody wants it, or by the handshake of CloudEvents. */
+export type GuideVerification = 'required' | 'optional' | 'handshake';
+
+/** What the hand-out says of a challenge that comes before everything else, and of challenges at all. */
+export const CHALLENGE_FIRST = /Before the first delivery we send a challenge, to make sure that the URL is yours\./;
+export const CHALLENGE_SECTION = /^## Answer the challenge[\s\S]*?(?=^## )/m;
+
+const CHALLENGE_OPTIONAL =
+  'If you press *Verify now* on the page of your endpoint, we send a challenge, to make sure that the URL is yours.';
+const HANDSHAKE =
+  '## Answer the handshake\n\nBefore the first delivery we send an `OPTIONS` request with `WebHook-Request-Origin`, to make ' +
+  'sure that you expect us. Answer with status 200 and the header `WebHook-Allowed-Origin` with the same value, or with ' +
+  '`*`. `WebHook-Allowed-Rate` may say how many requests a minute you allow. When your receiver is ready, press *Verify ' +
+  'now* on the page of your endpoint.\n\n';
+
 type GuideValues = {
   /** The address of the API; null if it is unknown. */
   readonly address: string | null;
   /** The page shows the addresses that requests come from. */
   readonly hasSources: boolean;
+  readonly verification: GuideVerification;
 };
 
-export function guideText(handOut: string, { address, hasSources }: GuideValues): string {
+export function guideText(handOut: string, { address, hasSources, verification }: GuideValues): string {
   let text = handOut;
   for (const [from, to] of LEFT_OUT) {
     const begin = text.indexOf(from);
@@ -57,6 +77,8 @@ export function guideText(handOut: string, { address, hasSources }: GuideValues)
     if (begin >= 0 && end >= 0) text = text.slice(0, begin) + text.slice(end);
   }
   for (const [said, instead] of REWORDED) text = text.replace(said, () => instead);
+  if (verification === 'optional') text = text.replace(CHALLENGE_FIRST, CHALLENGE_OPTIONAL);
+  if (verification === 'handshake') text = text.replace(CHALLENGE_SECTION, HANDSHAKE);
   if (hasSources) text = text.replace(ADDRESS_ASKED, '- ');
   return address === null ? text : text.replaceAll(EXAMPLE_ADDRESS, () => `${address}/services/`);
 }

@@ -1,7 +1,7 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
 import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import type { EventType } from '../../domain/event.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
@@ -14,7 +14,8 @@ import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
-import { GUIDE_PATH, nodeFunctions } from './guide-text.ts';
+import { GUIDE_PATH } from './guide-text.ts';
+import { arrivingTypes, hasReceiverPackage, receiverCode } from './receiver-code.ts';
 
 export const ENDPOINTS = { href: '/endpoints', label: 'Endpoints' };
 
@@ -27,7 +28,11 @@ export function receiverPage({
 }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
-    const owner = await readOwner(store, endpoint);
+    const [owner, webhooks, all] = await Promise.all([
+      readOwner(store, endpoint),
+      store.webhooks.ofEndpoint(endpoint.id),
+      store.eventTypes.all(),
+    ]);
     const title = owner === null ? 'Receiver set-up' : `Receiver set-up of ${ownedName(endpoint.name, owner)}`;
     const crumbs = ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${endpoint.id}`, label: endpoint.name });
     return {
@@ -46,7 +51,7 @@ export function receiverPage({
           secret: null,
           egressAddresses,
         })}
-        ${codeSection(endpoint)}
+        ${codeSection(endpoint, arrivingTypes(webhooks, all))}
       `,
     };
   });
@@ -62,6 +67,7 @@ type Creation = {
   readonly isMade: boolean;
   readonly webhook: MadeWebhook | null;
   readonly owner: OwnerName | null;
+  readonly eventTypes: readonly EventType[];
   readonly egressAddresses: readonly string[];
 };
 
@@ -69,7 +75,7 @@ type Creation = {
 export function createdResult(
   call: PageCall,
   endpoint: Endpoint,
-  { isMade, webhook: made, owner, egressAddresses }: Creation,
+  { isMade, webhook: made, owner, eventTypes, egressAddresses }: Creation,
 ): Result {
   const { id, name } = endpoint;
   const title = `${ownedName(name, owner)} is created`;
@@ -85,6 +91,8 @@ export function createdResult(
   });
   const webhook = made !== null && 'id' in made ? madeSection(made) : webhookSection(endpoint, made);
   const verify = verifyStep(call, endpoint, isMade);
+  const patterns = made !== null && 'id' in made ? made.eventTypes : [];
+  const types = arrivingTypes([{ customerId: endpoint.customerId, eventTypes: patterns }], eventTypes);
   return resultOf(title, (showing) => {
     const values = handOver(call, endpoint, {
       title: isOwn ? '1. Put the secret into your program' : '1. Hand over the secret and the address',
@@ -95,7 +103,7 @@ export function createdResult(
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
       egressAddresses,
     });
-    return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+    return html`${header}${values}${verify}${webhook}${codeSection(endpoint, types)}`;
   });
 }
 
@@ -230,70 +238,34 @@ export function addressRows(egressAddresses: readonly string[]) {
   ];
 }
 
-function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
-  return oauthTokenUrl !== null ? null : codeForReceivers({ title: 'Code for the receiver' });
+function codeSection({ id, oauthTokenUrl }: Endpoint, types: readonly EventType[]): Html | null {
+  const guide = `${GUIDE_PATH}?endpoint=${id}`;
+  return oauthTokenUrl !== null ? null : codeForReceivers(types, { title: 'Code for the receiver', guide });
 }
 
-/** Code that verifies deliveries, in every language, and what can be downloaded. */
-export function codeForReceivers({ title, id }: { readonly title: string; readonly id?: string }): Html {
+/**
+ * Code that verifies deliveries, in every language, and what can be downloaded. `types`: the event types that arrive; none if they are not
+ * known. `guide`: where the downloads are, if they are not here.
+ */
+export function codeForReceivers(
+  types: readonly EventType[],
+  { title, id, guide }: { readonly title: string; readonly id?: string; readonly guide?: string },
+): Html {
+  const programs =
+    guide === undefined ? 'The files below' : html`The files in <a href="${guide}#programs">the guide</a>`;
   return section({
     title,
     id,
-    lead: html`
-      For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
-      needs no package. For other languages this is the verification, and the files below are whole programs.
+    lead: hasReceiverPackage()
+      ? html`
+        For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
+        needs no package. For other languages this is the verification. ${programs} are whole programs.
+      `
+      : html`This verifies a delivery. ${programs} are whole programs.`,
+    content: html`
+      <div class="stack">
+        ${codePanels('Verify a delivery', receiverCode(types))}${guide === undefined ? downloadList() : null}
+      </div>
     `,
-    content: html`<div class="stack">${codePanels('Verify a delivery', receiverCode())}${downloadList()}</div>`,
   });
-}
-
-type CodeExample = { readonly label: string; readonly code: string };
-
-const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
-  ['TypeScript', 'receivers/javascript', firstExample],
-  ['JavaScript', 'receivers/javascript', (text) => withoutTypes(firstExample(text))],
-  ['Node only', 'hand-out', nodeFunctions],
-  ['Python', 'receivers/python', markedPart],
-  ['Go', 'receivers/go', markedPart],
-  ['Java', 'receivers/java', markedPart],
-  ['C#', 'receivers/csharp', markedPart],
-  ['PHP', 'receivers/php', markedPart],
-  ['Ruby', 'receivers/ruby', markedPart],
-];
-
-let made: readonly CodeExample[] | null = null;
-
-/** Read at the first use. */
-export function receiverCode(): readonly CodeExample[] {
-  made ??= PROGRAMS.map(([label, asset, excerpt]) => ({ label, code: excerpt(readAsset(asset)) }));
-  return made;
-}
-
-/** The lines between `verify:begin` and `verify:end`, without their common indent. */
-export function markedPart(text: string): string {
-  const lines = text.split('\n');
-  const begin = lines.findIndex((line) => line.includes('verify:begin'));
-  const end = lines.findIndex((line) => line.includes('verify:end'));
-  const part = lines.slice(begin + 1, end);
-  const indents = part.filter((line) => line.trim() !== '').map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
-  const indent = Math.min(...indents);
-  return part
-    .map((line) => line.slice(indent))
-    .join('\n')
-    .trim();
-}
-
-/** The first example of a documentation page: the one for `node:http`. */
-export function firstExample(markdown: string): string {
-  return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
-}
-
-/** The example in JavaScript. */
-function withoutTypes(code: string): string {
-  return code
-    .replaceAll(/^import type .*\n/gm, '')
-    .replace(/\/\*\* The event types [^\n]*\n/, '')
-    .replaceAll(/^type .*\n\n?/gm, '')
-    .replaceAll(/(createReceiver)<\w+>/g, '$1')
-    .replaceAll(/\((\S+) as \w+\)/g, '$1');
 }

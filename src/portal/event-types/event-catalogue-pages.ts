@@ -9,7 +9,8 @@ import { typeDeclarations } from '../../events/typescript.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
-import { receiverCode } from '../endpoints/receiver-pages.ts';
+import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels } from '../parts/details.ts';
@@ -20,7 +21,11 @@ import { badge } from '../parts/mark.ts';
 
 export const CATALOGUE_PATH = '/event-catalogue';
 
-export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' | 'store'>): PageRoute<'anyone'>[] {
+export function cataloguePages({
+  pages,
+  store,
+  publicUrl,
+}: Pick<PageDependencies, 'pages' | 'store' | 'publicUrl'>): PageRoute<'anyone'>[] {
   const shown = async (): Promise<readonly EventType[]> => eventCatalogue(await store.eventTypes.offered(), 'public');
   return [
     pages.openPage({
@@ -36,10 +41,11 @@ export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' 
       method: 'GET',
       path: `${CATALOGUE_PATH}/{name}`,
       isForCustomers: true,
-      respond: async ({ params: { name = '' } }) => {
+      respond: async ({ request, params: { name = '' } }) => {
+        const address = addressFor(request, publicUrl());
         const eventType = (await shown()).find((one) => one.name === name);
         if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
-        return { title: name, content: html`<div class="catalogue">${entry(eventType)}</div>` };
+        return { title: name, content: html`<div class="catalogue">${entry(eventType, address)}</div>` };
       },
     }),
   ];
@@ -121,16 +127,18 @@ const DOWNLOADS = section({
 function receiving(): Html {
   return section({
     title: 'Receive events',
-    lead: html`
-      Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
-      everything. For other languages this is the verification.
-    `,
+    lead: hasReceiverPackage()
+      ? html`
+        Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
+        everything. For other languages this is the verification.
+      `
+      : 'Every delivery is signed. This is the verification.',
     content: codePanels('Verify a delivery', receiverCode()),
   });
 }
 
 /** The page of one event type. */
-function entry(eventType: EventType): Html {
+function entry(eventType: EventType, address: string | null): Html {
   const { name, description, deprecated, encryptionRequired } = eventType;
   const facts = [
     ...(deprecated ? ['It is deprecated: do not subscribe to it any more. Events of it are still delivered.'] : []),
@@ -146,13 +154,17 @@ function entry(eventType: EventType): Html {
         ${facts.map((fact) => html`<p>${fact}</p>`)}
       `,
     })}
-    ${eventTypeSections(eventType)}
+    ${eventTypeSections(eventType, address)}
   `;
 }
 
-/** What a receiver of an event type needs: sample, type and code. `verification` leads to the code for other languages. */
+/**
+ * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the
+ * code for other languages.
+ */
 export function eventTypeSections(
   eventType: EventType,
+  address: string | null,
   verification: Html = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
 ): Html {
   const { name, sample, dataSchema } = eventType;
@@ -186,10 +198,12 @@ export function eventTypeSections(
     })}
     ${section({
       title: 'Receive it',
-      lead: html`
-        With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
-      `,
-      content: codePanels(`Receive ${name}`, handlers(eventType)),
+      lead: hasReceiverPackage()
+        ? html`
+          With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
+        `
+        : html`${verification} has the verification of the request, in every language.`,
+      content: codePanels(`Receive ${name}`, handlers(eventType, address)),
     })}
   `;
 }
@@ -203,7 +217,10 @@ function recordOf(name: string, sample: Readonly<Record<string, unknown>>): Read
   return { offset: 168, timestamp: '2026-11-21T05:00:00.000Z', lag: 0.012, correlationId, value };
 }
 
-function handlers({ name }: EventType): readonly { readonly label: string; readonly code: string }[] {
+function handlers(
+  { name }: EventType,
+  address: string | null,
+): readonly { readonly label: string; readonly code: string }[] {
   const begin = `const receiver = createReceiver({
   secrets: process.env.WEBHOOK_SECRET ?? '',
   apiKey: process.env.WEBHOOK_API_KEY ?? '',
@@ -221,14 +238,28 @@ createServer(nodeHandler(receiver)).listen(3000);`;
 import { createReceiver, nodeHandler } from 'sallyport-receiver';
 `;
   const typed = begin.replace('createReceiver({', 'createReceiver<Events>({');
-  return [
+  const ofPackage = [
     {
       label: 'TypeScript',
       code:
-        `${imports}// curl -o events.d.ts …/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
+        `${imports}// curl -o events.d.ts ${address ?? '…'}/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
         `'./events.d.ts';\n\n${typed}`,
     },
     { label: 'JavaScript', code: `${imports}\n${begin}` },
+  ];
+  return [
+    ...(hasReceiverPackage()
+      ? ofPackage
+      : [
+          {
+            label: 'JavaScript',
+            code: `// After the verification of the request:
+for (const { value } of JSON.parse(body).records) {
+  const { eventType, messageId } = value.headers;
+  if (eventType === ${JSON.stringify(name)}) console.log(messageId, value[${JSON.stringify(eventTypeKey(name))}]);
+}`,
+          },
+        ]),
     {
       label: 'Python',
       code:

@@ -38,6 +38,15 @@ export function requestOrigin({ socket, headers }: IncomingMessage): string {
   return headers.origin ?? `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host}`;
 }
 
+/**
+ * The address of this service for links and code on a page. A machine has several names for itself, which share neither sessions nor
+ * passkeys: there it is the one that the page was opened with.
+ */
+export function addressFor(request: IncomingMessage, publicUrl: string | null): string | null {
+  const isOwn = publicUrl !== null && isLoopback(new URL(publicUrl).host) && isPlainLoopback(request, publicUrl);
+  return isOwn ? `http://${request.headers.host}` : publicUrl;
+}
+
 export function isLoopback(host: string): boolean {
   const name = host.replace(/:\d+$/, '').toLowerCase();
   return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);

@@ -237,6 +237,15 @@ function expiryCell(expiresAt: number | null, now: number): Html {
     : html`${badge(tone, 'expiring', 'clock')} <span class="cell-hint">${relativeTime(expiresAt, now)}</span>`;
 }
 
+/** A test runs them. */
+export const GNUPG_COMMANDS: readonly { readonly label: string; readonly command: string }[] = [
+  {
+    label: 'Create a key pair that is valid for two years',
+    command: 'gpg --quick-generate-key webhooks@your-company.example future-default default 2y',
+  },
+  { label: 'Show its public key', command: 'gpg --armor --export webhooks@your-company.example' },
+];
+
 function firstKey(call: PageCall): Html {
   const what =
     call.session.customerId === null
@@ -246,13 +255,12 @@ function firstKey(call: PageCall): Html {
     title: 'Import your first key',
     text: html`
       <p>
-        ${what} sent only encrypted. The owner of the receiver creates a PGP key pair. Import its public key here, and
-        choose it in a webhook.
+        ${what} sent only encrypted. Create a PGP key pair where the receiver runs, for example with GnuPG. Import its
+        public key here, and choose it in a webhook.
       </p>
-      <p>
-        The owner creates it with <code>gpg --quick-generate-key</code> and exports it with
-        <code>gpg --armor --export</code>.
-      </p>
+      <div class="stack commands">
+        ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
+      </div>
     `,
     action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
   });

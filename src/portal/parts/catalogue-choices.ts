@@ -25,8 +25,10 @@ function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[],
   const chosen = new Set(form.values(name));
   return groups.map(({ product, choices }, at) => {
     const key = at === 0 ? name : `${name}-${product.id}`;
-    const boxes = checkboxGroup(form, { name, key, label: product.name, choices });
-    if (!product.builtIn) return boxes;
+    // A fold of its own for the only group would say its name twice.
+    const isFolded = product.builtIn && !(isOpen && groups.length === 1);
+    const boxes = checkboxGroup(form, { name, key, label: product.name, choices, isLabelHidden: isFolded });
+    if (!isFolded) return boxes;
     // A problem of the field is in the first group.
     const hasProblem = key === name && form.problem(name) !== null;
     const open = isOpen || hasProblem || choices.some(({ value }) => chosen.has(value));
@@ -97,8 +99,11 @@ function ownFirst(products: readonly ApiProduct[]): ApiProduct[] {
   return products.toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn));
 }
 
-/** Boxes by product, and a field for permissions that no rule requires now, for example those of a deleted product. */
-export function permissionChoices(form: FormState, products: readonly ApiProduct[]): Html[] {
+/**
+ * Boxes by product, and a field for permissions that no rule requires now, for example those of a deleted product. `isOfCustomer`: without
+ * the field for permissions of rules to come, which the operator makes.
+ */
+export function permissionChoices(form: FormState, products: readonly ApiProduct[], isOfCustomer: boolean): Html[] {
   const groups = ownFirst(products)
     .map((product) => ({
       product,
@@ -121,12 +126,16 @@ export function permissionChoices(form: FormState, products: readonly ApiProduct
             choices: others.map((name) => ({ value: name, label: name })),
           }),
         ]),
-    textField(form, {
-      name: 'morePermissions',
-      label: 'Further permissions',
-      isCode: true,
-      hint: 'Names that future rules will require, separated by spaces.',
-    }),
+    ...(isOfCustomer
+      ? []
+      : [
+          textField(form, {
+            name: 'morePermissions',
+            label: 'Further permissions',
+            isCode: true,
+            hint: 'Names that future rules will require, separated by spaces.',
+          }),
+        ]),
   ];
 }
 

@@ -5,16 +5,12 @@ import { tabs } from './header.ts';
 import { table, withQuery } from './list.ts';
 import { spanText, time } from './text.ts';
 
-/**
- * Per minute, on a week per hour. The last interval counts by its elapsed part, or not at all if that is too short: a tenth of the
- * interval, at least 10 seconds.
- */
+/** Per minute, on a week per hour. The last interval has no rate until it is over: one event in its first seconds would be a peak. */
 function rates(series: Series, now: number, read: (point: Point) => number): (number | null)[] {
   const { points, spanSeconds, period } = series;
   const spanMs = spanSeconds * 1000;
   return points.map((point) => {
-    const overMs = Math.min(now - point.at, spanMs);
-    return overMs < Math.max(SHORTEST_MS, spanMs / 10) ? null : rounded((read(point) * UNIT_MS[period]) / overMs);
+    return now - point.at < spanMs ? null : rounded((read(point) * UNIT_MS[period]) / spanMs);
   });
 }
 
@@ -26,8 +22,6 @@ export function rateTitle(what: string, { period }: Pick<Series, 'period'>): str
 const UNIT_MS: Readonly<Record<Period, number>> = { hour: 60_000, day: 60_000, week: 3_600_000 };
 
 type Point = Series['points'][number];
-
-const SHORTEST_MS = 10_000;
 
 function rounded(rate: number): number {
   return rate < 10 ? Math.round(rate * 100) / 100 : Math.round(rate);

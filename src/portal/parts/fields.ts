@@ -50,8 +50,17 @@ export function newForm(values: Values = {}): FormState {
 /** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
   const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
-  const inWords = problems.map(({ field, problem }) => ({ field, problem: IN_WORDS[problem] ?? problem }));
-  return stateOf(form, inWords);
+  return stateOf(
+    form,
+    problems.map(({ field, problem }) => ({ field, problem: problemText(problem) })),
+  );
+}
+
+/** A problem in the API's words as a form says it, after the label of the field. */
+export function problemText(problem: string): string {
+  return (
+    IN_WORDS[problem] ?? (/^is not the id of an? \w+$/.test(problem) ? 'does not exist: choose another one' : problem)
+  );
 }
 
 /** A form with the values as they were typed, to be shown again without a problem. */
@@ -290,6 +299,8 @@ type Group = Field & {
   readonly key?: string | undefined;
   /** Side by side rather than one below the other; for short words. */
   readonly isCompact?: boolean | undefined;
+  /** Its label stands above it already. Screen readers read it. */
+  readonly isLabelHidden?: boolean | undefined;
 };
 
 /** Any number of choices: `form.getAll(name)`. */
@@ -306,7 +317,7 @@ export function radioGroup(form: FormState, options: Group): Html {
 
 function group(
   form: FormState,
-  { name, label, hint, choices, isCompact, key = name }: Group,
+  { name, label, hint, choices, isCompact, isLabelHidden, key = name }: Group,
   type: 'checkbox' | 'radio',
   isChosen: (value: string) => boolean,
 ): Html {
@@ -338,7 +349,7 @@ function group(
   });
   return html`
     <fieldset class="field field-wide"${described}>
-      <legend>${label}</legend>
+      <legend${attributes({ class: isLabelHidden === true ? 'visually-hidden' : null })}>${label}</legend>
       ${hint === undefined ? null : html`<p class="hint">${hint}</p>`}
       <div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>
       ${problemLine(name, label, problem)}

@@ -87,7 +87,7 @@ export function countOf(count: number, noun: string, none?: string, plural = `${
 
 /** A share from 0 to 1: `99.9 %`. Never rounded up to 100 %. */
 export function shareText(share: number): string {
-  return `${(Math.floor(share * 1000) / 10).toFixed(share === 1 ? 0 : 1)} %`;
+  return share === 1 ? '100 %' : `${(Math.min(Math.round(share * 1000), 999) / 10).toFixed(1)} %`;
 }
 
 /** `p50 12 ms, p95 80 ms`: half of the values, and 95 of 100, are at most this. */

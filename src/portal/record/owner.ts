@@ -203,7 +203,7 @@ export async function withOwner(store: Owners, record: Owned, { title, content, 
  * customer may give; null for the operator, who may give more.
  */
 export function productsForCustomers(products: readonly ApiProduct[], offered: readonly string[] | null): ApiProduct[] {
-  return products
+  return (offered === null ? products : products.map(inCustomersWords))
     .map((product) => ({
       ...product,
       scopes: product.scopes.filter(({ name }) =>
@@ -212,6 +212,27 @@ export function productsForCustomers(products: readonly ApiProduct[], offered: r
     }))
     .filter(({ scopes }) => scopes.length > 0);
 }
+
+/** A built-in product as the people of a customer know it: what its portal does. */
+export function inCustomersWords(product: ApiProduct): ApiProduct {
+  if (!product.builtIn) return product;
+  const scopes = product.scopes.map(({ name, description }) => ({
+    name,
+    description: name === 'webhooks:manage' ? 'Create, change and delete webhooks.' : description,
+  }));
+  const place = ({ name }: { readonly name: string }): number => WITHOUT_MANAGE.indexOf(name);
+  return { ...product, name: 'Webhooks and access', scopes: scopes.toSorted((a, b) => place(a) - place(b)) };
+}
+
+/** After the pairs of viewing and managing, so that each pair stays side by side. */
+const WITHOUT_MANAGE: readonly string[] = [
+  'deliveries:view',
+  'deliveries:replay',
+  'events:publish',
+  'records:read',
+  'audit:view',
+  'usage:view',
+];
 
 /** The same with the rules of permissions that users of customers may have. */
 export function permissionsForCustomers(

@@ -134,8 +134,7 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
         const cleared = [clearCookie(SESSION_COOKIE)];
         if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies: cleared };
         if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies: cleared };
-        // A visitor who opens this address again without a link signs in another way.
-        cleared.push(clearedCustomerVisit());
+        // The customer's visit stays: a later page is not the operator's sign-in, but says that the session has ended.
         if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies: cleared };
         const set = cookies.placed(cleared, request, false);
         const headers = { ...PAGE_HEADERS, Location: new URL(returnUrl).href, 'Set-Cookie': set };

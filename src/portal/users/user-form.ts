@@ -1,6 +1,6 @@
 /** The fields of a user. */
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import type { Constraints, User } from '../../domain/user.ts';
+import type { Constraints } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { permissionChoices } from '../parts/catalogue-choices.ts';
@@ -8,7 +8,7 @@ import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fiel
 import { type FieldTable, type FormField, oneOf, text } from '../record/field-table.ts';
 import { ROLE_TEXTS } from './user-views.ts';
 
-export function userFields(_before: User | null, products: readonly ApiProduct[]): FieldTable {
+export function userFields(products: readonly ApiProduct[], isOfCustomer: boolean): FieldTable {
   return {
     userName: text({
       label: 'User name',
@@ -29,7 +29,7 @@ export function userFields(_before: User | null, products: readonly ApiProduct[]
     ),
     permissions: {
       title: 'Permissions',
-      draw: (state) => html`${permissionChoices(state, products)}`,
+      draw: (state) => html`${permissionChoices(state, products, isOfCustomer)}`,
       read: permissionsOf,
       fill: (value, name) => ({ [name]: value as readonly string[] }),
     },

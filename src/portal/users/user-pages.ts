@@ -5,6 +5,7 @@ import type { User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
+import { addressFor } from '../frame/browser.ts';
 import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
@@ -44,6 +45,7 @@ function entityOf({ services, store }: SharedPageDependencies) {
 
 function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, offered } = dependencies;
+  const isOfCustomer = store.customerId !== null;
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: userReader,
@@ -53,25 +55,24 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       return permissionsForCustomers(products, store.customerId === null ? null : offered());
     },
     // Divisions are a matter of the operator's own employees.
-    fields: (before, products) => {
-      const { constraints, ...fields } = userFields(before, products);
-      return store.customerId === null && constraints !== undefined ? { ...fields, constraints } : fields;
+    fields: (_, products) => {
+      const { constraints, ...fields } = userFields(products, isOfCustomer);
+      return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
-    layout: ({ field, group }) =>
-      html`
+    layout: ({ field, group }) => {
+      const permissions = group(
+        'Permissions',
+        'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
+        'permissions',
+      );
+      const divisions = 'The employees API, and other APIs with divisions, show only these.';
+      return html`
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
-        ${group(
-          'Permissions',
-          'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
-          'permissions',
-        )}
-        ${
-          store.customerId === null
-            ? group('Divisions', 'The employees API, and other APIs with divisions, show only these.', 'constraints')
-            : null
-        }
-      `,
+        ${isOfCustomer ? html`<div class="for-service">${permissions}</div>` : permissions}
+        ${isOfCustomer ? null : group('Divisions', divisions, 'constraints')}
+      `;
+    },
     titles: () => ({ morePermissions: 'Further permissions' }),
     refused: refusedUserForm,
     adjust: (body, before, { user }) => {
@@ -160,7 +161,7 @@ function invitationPage({ pages, results, services, store, publicUrl }: SharedPa
     respond: async (call) => {
       const user = await users.get(pathId(call));
       const { id, userName } = user;
-      const url = publicUrl();
+      const url = addressFor(call.request, publicUrl());
       if (url === null) return refused(id, noAddress(call.session.customerId));
       try {
         return await results.once(call, async () => {

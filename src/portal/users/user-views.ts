@@ -123,6 +123,8 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
   // Administrators hold everything that is offered to customers.
   const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
   const isMe = id === call.user.id;
+  // In its portal, the programs of a customer act as its service account, and not as a person.
+  const isBare = call.session.customerId !== null && user.role !== 'service' && applications.length === 0;
   const label = active ? 'Deactivate' : 'Activate';
   const switchButton = actionButton({
     action: `/users/${id}/${active ? 'deactivate' : 'activate'}`,
@@ -143,8 +145,8 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
     ${portalAccess(call, user, sessions, mayChange)}
     ${account(user)}
-    ${permissions(user)}
-    ${applicationSection(call, user, applications)}
+    ${isBare && user.permissions.length === 0 ? null : permissions(user)}
+    ${isBare ? null : applicationSection(call, user, applications)}
     ${mayChange && !isMe ? removal(user) : null}
   `;
   return { title: userName, content };

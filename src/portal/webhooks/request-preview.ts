@@ -5,12 +5,14 @@ import type { PreviewedRequest } from '../../delivery/request-preview.ts';
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { signatureOf } from '../../webhooks/signature-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { configurationOf } from '../../webhooks/webhooks.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyButton } from '../parts/details.ts';
+import { problemText } from '../parts/fields.ts';
 import { previewButton } from '../parts/form.ts';
 import { pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -60,17 +62,22 @@ async function previewOf(
   titles: FormOfWebhook['titles'],
 ): Promise<Html> {
   try {
-    const { mode, endpointId } = body;
-    if (mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
-    if (endpointId === undefined || endpointId === '') return problem('Choose an endpoint first.');
+    if (body.mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
     const types = await store.eventTypes.all();
     const named = { name: 'preview', eventTypes: ['webhook.test'] };
     const isNamed = Array.isArray(body.eventTypes) && body.eventTypes.length > 0;
-    const { mode: _, ...fields } = body;
-    const given = { ...named, ...fields, ...(isNamed ? {} : { eventTypes: named.eventTypes }), name: named.name };
+    const { mode: _, endpointId: asked, ...fields } = body;
+    const endpointId = typeof asked === 'string' && asked !== '' ? asked : null;
+    const given = {
+      ...named,
+      ...fields,
+      endpointId,
+      ...(isNamed ? {} : { eventTypes: named.eventTypes }),
+      name: named.name,
+    };
     const input = webhookReader.create(given);
-    const endpoint = await services.endpoints.get(input.endpointId ?? '');
-    const { customerId } = endpoint;
+    const endpoint = endpointId === null ? null : await services.endpoints.get(endpointId);
+    const customerId = endpoint === null ? store.customerId : endpoint.customerId;
     const keyName = input.encryptionKeyName;
     const key = keyName === null ? null : await store.keys.getByName(customerId, keyName);
     if (keyName !== null && key === null) return problem('There is no such key: choose another one.');
@@ -79,12 +86,20 @@ async function previewOf(
     const signature = input.signature === null ? null : signatureOf(input.signature);
     const webhook: Omit<Webhook, 'progress'> = configurationOf({ ...input, customerId }, signature, stamp);
     const request = await services.previewRequest({ webhook, endpoint, key }, sampleOf(input.eventTypes, types));
-    return requestView(request);
+    if (endpoint !== null) return requestView(request);
+    return html`
+      <div class="stack">
+        <p class="hint">No endpoint is chosen yet: its address and its credentials are examples.</p>
+        ${requestView(request)}
+      </div>
+    `;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const [first] = error.details ?? [];
     return problem(
-      sentence(first === undefined ? error.message : `${titles[first.field] ?? first.field} ${first.problem}`),
+      sentence(
+        first === undefined ? error.message : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`,
+      ),
     );
   }
 }
@@ -104,14 +119,16 @@ export function sampleOf(patterns: readonly string[], types: readonly EventType[
 export function requestView(request: PreviewedRequest): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  const body = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
+  const sent = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
+  const indented = indentedJson(clear);
+  const body = indented === clear ? sent : `${sent} (indented here, sent as one line)`;
   return html`
     <div class="stack">
       ${codeBlock({ label: 'Request', code: [`POST ${url}`, ...head].join('\n'), isWrapped: true })}
       ${
         clear === ''
           ? html`<p class="hint">The body is empty.</p>`
-          : codeBlock({ label: body, code: clear, isWrapped: true })
+          : codeBlock({ label: body, code: indented, isWrapped: true })
       }
       ${
         isEncoded

@@ -1,7 +1,7 @@
 /** The actions on the page of a webhook: start, stop, and send a test event. */
 import { validate } from '../../kernel/validation.ts';
 import { giveUpInput } from '../../webhooks/waiting-keys.ts';
-import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, ownPath, pathId, redirectTo, refusedTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
 import { endpointUrlOf } from './webhook-reading.ts';
@@ -17,7 +17,10 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New records wait.';
-        return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
+        // A delivery that waits for its webhook has the button, too.
+        const back = ownPath(call.form.get('back'));
+        const next = back.startsWith('/deliveries') ? back : `/webhooks/${pathId(call)}`;
+        return attempted(next, done, () => webhooks[verb](pathId(call), call.acting));
       },
     });
   return [

@@ -5,7 +5,7 @@ import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
-import { attemptDetails } from '../deliveries/attempt-details.ts';
+import { attemptDetails, tookText } from '../deliveries/attempt-details.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -14,7 +14,7 @@ import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../par
 import { linkButton, section } from '../parts/header.ts';
 import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf, countText, percentilesText, sentence, shareText, spanText, time } from '../parts/text.ts';
+import { countOf, countText, percentilesText, sentence, shareText, time } from '../parts/text.ts';
 
 type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
 
@@ -113,7 +113,7 @@ export function testRegion(result: Html | null): Html {
 /** `url` is that of the endpoint, `customerId` that of the webhook. */
 export function testSection(attempt: AttemptRecord, url: string, customerId: string | null): Html {
   const { errorClass, errorMessage, responseStatus, timings, startedAt } = attempt;
-  const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;
+  const took = timings.totalMs === null ? '' : ` after ${tookText(timings.totalMs)}`;
   const verdict =
     errorClass === null
       ? notice({

@@ -75,16 +75,24 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[], { title, 
         </div>
       </fieldset>
     `,
-    hasOthers
-      ? textField(form, {
-          name: MORE,
-          label: 'Other categories',
-          isCode: true,
-          placeholder: 'stock.* invoice.*',
-          hint: 'Categories without a type yet, separated by spaces.',
-        })
-      : null,
+    hasOthers ? otherCategories(form) : null,
   ]);
+}
+
+/** Few need it: folded unless something was typed. */
+function otherCategories(form: FormState): Html {
+  return html`
+    <details class="category field-wide"${attributes({ open: form.value(MORE) !== '' })}>
+      <summary>Categories without an event type yet</summary>
+      ${textField(form, {
+        name: MORE,
+        label: 'Other categories',
+        isCode: true,
+        placeholder: 'stock.* invoice.*',
+        hint: 'Separated by spaces.',
+      })}
+    </details>
+  `;
 }
 
 const ALL =

@@ -57,7 +57,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
         },
       },
       change: {
-        lead: 'Waiting records use the new settings. Events published before a subscription are not sent.',
+        lead: 'Which events are sent applies to events published from now on. The other settings also apply to waiting events.',
       },
     }),
     encryptionRulePage(dependencies),

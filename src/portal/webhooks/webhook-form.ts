@@ -228,6 +228,7 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
+  const rule = ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes));
   return html`
     ${fieldGroup('What does your receiver expect?', null, [
       field('format'),
@@ -235,16 +236,22 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
     ])}
     ${fieldGroup('Destination', null, [
       field('name'),
-      field('mode'),
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
     ${more('Only some of these events', 'filter')}
+    ${
+      // Without a key there is nothing to choose.
+      choices.keys.length === 0
+        ? html`<div class="stack">${more('Encryption', 'encryptionKeyName')}${rule}</div>`
+        : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])
+    }
+    <div class="more">
+      <h2 class="more-title">Delivery</h2>
+      <p class="hint">The defaults suit most webhooks.</p>
+    </div>
     ${more('Leave out the data', 'thin')}
-    ${fieldGroup('Encryption', null, [
-      ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes)),
-      field('encryptionKeyName'),
-    ])}
+    ${before === null ? more('Push or pull', 'mode') : null}
     ${isPulled ? null : sendingLayout(state, more, field)}
     ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
   `;
@@ -258,10 +265,6 @@ function sendingLayout(
 ): Html {
   return html`
     <div class="push-only">
-      <div class="more">
-        <h2 class="more-title">Delivery</h2>
-        <p class="hint">The defaults suit most webhooks.</p>
-      </div>
       ${more('Order, batches and rate', 'ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond')}
       ${more(
         'Retries, time-out and heartbeat',

@@ -3,6 +3,7 @@
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -104,7 +105,7 @@ async function readPage(
       ${testRegion(test)}
       ${statusRegion(call, status)}
       ${waitingKeysSection(call, id, waitingKeys)}
-      ${webhook.mode === 'pull' ? readerSection(webhook, publicUrl()) : null}
+      ${webhook.mode === 'pull' ? readerSection(webhook, addressFor(call.request, publicUrl())) : null}
       ${activitySections(call, webhook, activity)}
       ${samples}
       <div class="columns">

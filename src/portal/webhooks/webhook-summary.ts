@@ -80,7 +80,8 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
 
 const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
 
-const LATER = ' That applies to events that are published from now on.';
+const LATER =
+  ' Which events are sent applies to events published from now on. The other settings also apply to waiting events.';
 
 function startText(isStarted: boolean, { enabled }: Destination): string {
   if (!isStarted) return ' Events wait until you start it.';

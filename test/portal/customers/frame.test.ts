@@ -69,9 +69,16 @@ describe('a portal in a frame of the operator’s product', () => {
     await frame.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
     await frame.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
 
+    // All pages stand in one row.
+    const tops = "new Set([...document.querySelectorAll('#navigation a')].map((link) => link.offsetTop)).size";
+    for (const width of [1600, 1280, 1040, 980]) {
+      await page.setViewportSize({ width, height: 844 });
+      assert.equal(await frame.evaluate(tops), 1, `${width}`);
+    }
     // A frame of 760 px has tables, and cuts none.
     await page.setViewportSize({ width: 808, height: 844 });
     const menu = frame.getByRole('navigation', { name: 'Portal' });
+    await frame.getByRole('button', { name: 'Menu: Endpoints' }).click();
     await menu.getByRole('link', { name: 'Endpoints' }).click();
     const table =
       "(({ scrollWidth, clientWidth }) => [clientWidth > 700, scrollWidth - clientWidth])(document.querySelector('.table-box'))";

@@ -126,6 +126,10 @@ describe('a portal link', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
     await isAccessible();
+    // Not to the sign-in of the operator, whose name customers do not know.
+    await page.goto(`${portal.url}/webhooks`);
+    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    assert.doesNotMatch(await page.title(), /Sallyport/);
   });
 });
 

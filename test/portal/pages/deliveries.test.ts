@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AttemptRecord } from '../../../src/domain/batch.ts';
 import { NO_TIMINGS, RESPONSE_KEPT_BYTES, type Timings } from '../../../src/domain/outcome.ts';
-import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
+import type { Delivery, Webhook, WebhookState } from '../../../src/domain/webhook.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import { standing } from '../../../src/portal/deliveries/delivery-story.ts';
+import { momentsOf, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
@@ -159,7 +159,12 @@ describe('the steps of an attempt', () => {
     ],
     ['the sum alone', { totalMs: 7 }, 'Total7 ms'],
     ['no sum', { dnsMs: 5 }, 'DNS5 ms Total5 ms'],
-    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte0 ms Other1 ms Total0 ms'],
+    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte&lt; 1 ms Totalless than 1 ms'],
+    [
+      'steps whose rounded times are longer than the whole',
+      { connectMs: 1, tlsMs: 2, firstByteMs: 1, totalMs: 3 },
+      'Connect1 ms TLS2 ms First byte&lt; 1 ms Total3 ms',
+    ],
   ];
   for (const [what, timings, told] of cases) it(`are drawn: ${what}`, () => assert.equal(timed(timings), told));
 
@@ -223,8 +228,8 @@ describe('the state of a delivery', () => {
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
     [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is due in 1 minute\.$/],
     [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
-    [{}, failed, 'stopped', /It waits because its webhook is stopped\. To send it, start Orders\s?\.$/],
-    [{}, failed, 'failed', /It waits because its webhook has failed\. To send it, start Orders\s?\.$/],
+    [{}, failed, 'stopped', /It waits because its webhook is stopped\. It is sent when Orders is started\.$/],
+    [{}, failed, 'failed', /It waits because its webhook has failed\. It is sent when Orders is started\.$/],
     [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the records before it\.$/],
     [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It is due and is sent next\.$/],
     [{ isLeased: true }, [], 'running', /^Attempt 1 is in progress\.$/],
@@ -260,6 +265,44 @@ describe('the state of a delivery', () => {
       assert.match(said, told);
     });
   }
+});
+
+describe('the message after a delivery is sent again', () => {
+  const cases: readonly (readonly [
+    Delivery['state'],
+    Webhook['progress']['state'],
+    Delivery['webhookMode'],
+    string,
+  ])[] = [
+    ['dead', 'running', 'push', 'Sending again. This page shows the result.'],
+    ['pending', 'failing', 'push', 'Trying it now. This page shows the result.'],
+    ['dead', 'failed', 'push', 'Queued. It is sent when Orders is started.'],
+    ['delivered', 'stopped', 'push', 'Queued. It is sent when Orders is started.'],
+    ['delivered', 'running', 'pull', 'The reader gets it again.'],
+  ];
+  for (const [state, webhookState, webhookMode, told] of cases) {
+    it(`is said of a ${state} one whose ${webhookMode} webhook is ${webhookState}`, () => {
+      assert.equal(resendText({ state, webhookMode, webhookName: 'Orders' }, webhookState), told);
+    });
+  }
+
+  it('is "queued" in the timeline until an attempt follows', () => {
+    const resend = { at: NOW, by: null, kind: 'again' } as const;
+    const titles = (startedAt: number): string[] =>
+      momentsOf(
+        {
+          delivery: { eventId: 'e', state: 'pending', createdAt: NOW - 9, nextAttemptAt: null } as Delivery,
+          attempts: [{ ...attempt({ startedAt }), number: 1 }],
+          resends: [resend],
+          erasedAt: null,
+          curlOf: () => null,
+          url: null,
+        },
+        NOW,
+      ).flatMap(({ title }) => (typeof title === 'string' ? [] : [textOf(title)]));
+    assert.ok(titles(NOW - 5).includes('Queued to be sent again'));
+    assert.ok(titles(NOW + 5).includes('Sent again'));
+  });
 });
 
 describe('a delivery behind another one', () => {

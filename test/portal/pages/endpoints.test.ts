@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import type { Endpoint } from '../../../src/domain/endpoint.ts';
+import type { Endpoint, Verification } from '../../../src/domain/endpoint.ts';
+import type { EventType } from '../../../src/domain/event.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
-import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-pages.ts';
+import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
 
@@ -34,11 +35,26 @@ describe('the advice for a challenge', () => {
   });
 });
 
+const UNVERIFIED: Verification = {
+  at: 0,
+  verified: false,
+  error: 'connect: ECONNREFUSED',
+  responseStatus: null,
+  responseBody: null,
+};
+
 describe('the state of an endpoint', () => {
   it('is said in a sentence for each combination of its switches', async (t) => {
     const made = await makeEndpoint(await openTestServices(t));
-    const sentence = (more: Partial<Endpoint>): string => endpointSentence({ ...made, ...more });
-    assert.match(sentence({ enabled: true }), /^Deliveries are sent here/);
+    const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string =>
+      endpointSentence(
+        { ...made, ...more },
+        states.map((state) => ({ state })),
+      );
+    assert.match(sentence({ enabled: true }, 'failed', 'failing'), /^Deliveries are sent here/);
+    assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
+    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
+    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
     assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
     assert.match(sentence({ ...unproved, enableWhenVerified: false }), /disabled, and ownership is not verified/);
@@ -75,6 +91,12 @@ describe('the state of an endpoint', () => {
       ['webhook', 'negative'],
       ['webhook', 'caution'],
     ]);
+    const challenged = (afterMs: number): Partial<Endpoint> => ({
+      lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
+    });
+    assert.deepEqual(about(challenged(5)), [], 'the receiver cannot know the secret at the creation');
+    assert.deepEqual(about({ ...challenged(5), verification: 'cloudevents' }), [['challenge', 'caution']]);
+    assert.deepEqual(about(challenged(5000)), [['challenge', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 1000 }), [['certificate', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now + 40 * 86_400_000 }), []);
@@ -88,7 +110,7 @@ describe('the state of an endpoint', () => {
 
 describe('the code for receivers', () => {
   it('is the one that the documented programs use', () => {
-    const examples = receiverCode();
+    const examples = receiverCode([], true);
     assert.deepEqual(
       examples.map(({ label }) => label),
       ['TypeScript', 'JavaScript', 'Node only', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
@@ -100,8 +122,38 @@ describe('the code for receivers', () => {
     }
   });
 
+  it('has nothing that needs the package where it is not', () => {
+    assert.equal(receiverCode([], false)[0]?.label, 'Node only');
+  });
+
+  it('has the event types that arrive', () => {
+    const sample = { orderId: 'ord_1', total: 2, lines: [{ 'a-b': true }], note: null, none: [] };
+    const code = (types: readonly { name: string; sample: typeof sample | null }[]): string =>
+      receiverCode(types, true)[0]?.code ?? '';
+    const shipped = { name: 'order.shipped', sample };
+    const members = '{ orderId: string; total: number; lines: { "a-b": boolean }[]; note: unknown; none: unknown[] }';
+    assert.ok(code([shipped]).includes(`type Events = {\n  'order.shipped': ${members};\n};`));
+    assert.match(code([{ name: 'order.shipped', sample: null }]), /'order\.shipped': unknown;/);
+    assert.doesNotMatch(code([shipped]), /order\.created|data\.orderId/);
+    const without = code([]);
+    assert.match(without, /createReceiver\(\{/);
+    assert.doesNotMatch(without, /Events/);
+    assert.match(
+      code(Array.from({ length: 6 }, (_, n) => ({ name: `a.b${n}`, sample: null }))),
+      /Some of the event types/,
+    );
+  });
+
+  it('has only public types for a customer', () => {
+    const types = ['order.created', 'order.margin'].map((name) => ({ name, public: name !== 'order.margin' }));
+    const named = (customerId: string | null): string[] =>
+      arrivingTypes([{ customerId, eventTypes: ['order.*'] }], types as EventType[]).map(({ name }) => name);
+    assert.deepEqual(named('c'), ['order.created']);
+    assert.deepEqual(named(null), ['order.created', 'order.margin']);
+  });
+
   it('has a JavaScript form without types', () => {
-    const code = receiverCode().find(({ label }) => label === 'JavaScript')?.code ?? '';
+    const code = receiverCode([], true).find(({ label }) => label === 'JavaScript')?.code ?? '';
     const { status, stderr } = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: code });
     assert.equal(status, 0, String(stderr));
     assert.match(code, /createReceiver\(\{/);

@@ -1,7 +1,10 @@
-/** The common beginning of the paths of an API product. */
+/** The common beginning of the paths of an API product, and the scopes as customers see them. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { BUILT_IN_PRODUCTS, CUSTOMER_SCOPES } from '../../../src/access/built-in.ts';
+import type { ApiProduct } from '../../../src/domain/catalogue.ts';
 import { basePath } from '../../../src/portal/parts/catalogue-choices.ts';
+import { productsForCustomers } from '../../../src/portal/record/owner.ts';
 
 it('is the longest one that most paths have, without a parameter', () => {
   const cases: readonly (readonly [expected: string | null, ...paths: string[]])[] = [
@@ -16,4 +19,21 @@ it('is the longest one that most paths have, without a parameter', () => {
   for (const [expected, ...paths] of cases) {
     assert.equal(basePath(paths.map((path) => ({ path }))), expected, paths.join(' '));
   }
+});
+
+it('shows a customer what its portal does, with each pair of scopes side by side', () => {
+  const [administration] = BUILT_IN_PRODUCTS;
+  const products = [{ ...administration, builtIn: true }] as unknown as ApiProduct[];
+  const [shown] = productsForCustomers(products, CUSTOMER_SCOPES);
+  assert.equal(shown?.name, 'Webhooks and access');
+  const names = shown.scopes.map(({ name }) => name);
+  for (const [at, name] of names.entries()) {
+    if (name.endsWith(':manage')) assert.equal(names[at - 1], name.replace(':manage', ':view'));
+    if (name.endsWith(':manage')) assert.equal(at % 2, 1, name);
+  }
+  assert.equal(names[names.indexOf('deliveries:replay') - 1], 'deliveries:view');
+  assert.deepEqual(names.toSorted(), [...CUSTOMER_SCOPES].toSorted());
+  const told = shown.scopes.map(({ description }) => description).join(' ');
+  assert.doesNotMatch(told, /delete webhooks and event types/);
+  assert.equal(productsForCustomers(products, null)[0]?.name, 'Administration');
 });

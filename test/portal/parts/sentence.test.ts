@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Refusal } from '../../../src/kernel/refusal.ts';
 import { refusalView } from '../../../src/portal/frame/refusal-page.ts';
-import { refusedForm } from '../../../src/portal/parts/fields.ts';
+import { problemText, refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
-import { sentence } from '../../../src/portal/parts/text.ts';
+import { sentence, shareText } from '../../../src/portal/parts/text.ts';
 import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
 describe('a reason as a sentence', () => {
@@ -23,6 +23,29 @@ describe('a reason as a sentence', () => {
     assert.ok(refusalView(refusal, 'id', true).content.markup.includes(whole));
     assert.ok(errorSummary(refusedForm(new URLSearchParams(), refusal))?.markup.includes(whole));
   });
+});
+
+describe('a problem of a field', () => {
+  for (const [problem, said] of [
+    ['must have at least 1 character', 'is required'],
+    ['is not the id of an endpoint', 'does not exist: choose another one'],
+    ['is not the id of a customer', 'does not exist: choose another one'],
+    ['must be at most 100', 'must be at most 100'],
+  ] as const) {
+    it(`is said in a form's words: ${problem}`, () => assert.equal(problemText(problem), said));
+  }
+});
+
+describe('a share', () => {
+  for (const [share, text] of [
+    [32 / 126, '25.4 %'],
+    [18 / 85, '21.2 %'],
+    [0.9999, '99.9 %'],
+    [1, '100 %'],
+    [0, '0.0 %'],
+  ] as const) {
+    it(`is rounded, never up to the whole: ${text}`, () => assert.equal(shareText(share), text));
+  }
 });
 
 describe('the page of a refused request', () => {

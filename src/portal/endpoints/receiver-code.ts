@@ -1,0 +1,136 @@
+/** Code for receivers that verifies a delivery, in every language, with the event types that arrive. */
+import { type EventType, matchingTypes } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { type AssetName, readAsset, receiverPackage } from '../../kernel/assets.ts';
+import { isObject } from '../../kernel/validation.ts';
+import { nodeFunctions } from './guide-text.ts';
+
+type CodeExample = { readonly label: string; readonly code: string };
+
+type Program = {
+  readonly label: string;
+  readonly asset: AssetName;
+  readonly excerpt: (text: string) => string;
+  /** It imports the package of the receiver. */
+  readonly isOfPackage?: true;
+};
+
+const PROGRAMS: readonly Program[] = [
+  { label: 'TypeScript', asset: 'receivers/javascript', excerpt: firstExample, isOfPackage: true },
+  {
+    label: 'JavaScript',
+    asset: 'receivers/javascript',
+    excerpt: (text) => withoutTypes(firstExample(text)),
+    isOfPackage: true,
+  },
+  { label: 'Node only', asset: 'hand-out', excerpt: nodeFunctions },
+  { label: 'Python', asset: 'receivers/python', excerpt: markedPart },
+  { label: 'Go', asset: 'receivers/go', excerpt: markedPart },
+  { label: 'Java', asset: 'receivers/java', excerpt: markedPart },
+  { label: 'C#', asset: 'receivers/csharp', excerpt: markedPart },
+  { label: 'PHP', asset: 'receivers/php', excerpt: markedPart },
+  { label: 'Ruby', asset: 'receivers/ruby', excerpt: markedPart },
+];
+
+let made: readonly (CodeExample & Pick<Program, 'isOfPackage'>)[] | null = null;
+
+/** A checkout may be without the package: then nothing that needs it is shown. */
+export function hasReceiverPackage(): boolean {
+  return receiverPackage() !== null;
+}
+
+/** `types`: the event types that arrive; none if they are not known. The programs are read at the first use. */
+export function receiverCode(
+  types: readonly Pick<EventType, 'name' | 'sample'>[] = [],
+  hasPackage: boolean = hasReceiverPackage(),
+): readonly CodeExample[] {
+  made ??= PROGRAMS.map(({ asset, excerpt, ...program }) => ({ ...program, code: excerpt(readAsset(asset)) }));
+  return made
+    .filter(({ isOfPackage }) => hasPackage || isOfPackage !== true)
+    .map(({ label, code }) => ({ label, code: withEvents(code, types) }));
+}
+
+/** The types that the webhooks get: only public ones if they belong to a customer. */
+export function arrivingTypes(
+  webhooks: readonly Pick<Webhook, 'customerId' | 'eventTypes'>[],
+  types: readonly EventType[],
+): readonly EventType[] {
+  const got = new Set(
+    webhooks.flatMap(({ customerId, eventTypes }) =>
+      eventTypes
+        .flatMap((pattern) => matchingTypes(pattern, types))
+        .filter((type) => customerId === null || type.public)
+        .map(({ name }) => name),
+    ),
+  );
+  return types.filter(({ name }) => got.has(name));
+}
+
+/** The lines between `verify:begin` and `verify:end`, without their common indent. */
+export function markedPart(text: string): string {
+  const lines = text.split('\n');
+  const begin = lines.findIndex((line) => line.includes('verify:begin'));
+  const end = lines.findIndex((line) => line.includes('verify:end'));
+  const part = lines.slice(begin + 1, end);
+  const indents = part.filter((line) => line.trim() !== '').map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
+  const indent = Math.min(...indents);
+  return part
+    .map((line) => line.slice(indent))
+    .join('\n')
+    .trim();
+}
+
+/** The first example of a documentation page: the one for `node:http`. */
+export function firstExample(markdown: string): string {
+  return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
+}
+
+/** The example in JavaScript. */
+function withoutTypes(code: string): string {
+  return code
+    .replaceAll(/^import type .*\n/gm, '')
+    .replace(EVENTS_COMMENT, '')
+    .replaceAll(/^type .*\n\n?/gm, '')
+    .replaceAll(/(createReceiver)<\w+>/g, '$1')
+    .replaceAll(/\((\S+) as \w+\)/g, '$1');
+}
+
+const EVENTS_COMMENT = /\/\*\* The event types [^\n]*\n/;
+const EVENTS_TYPE = /^type Events = .*\n/m;
+/** What the documentation's example does with an order. */
+const EXAMPLE_USE = /console\.log\(`\$\{messageId\}: order \$\{data\.orderId\}`\)/;
+const TYPES_SHOWN = 5;
+
+/** The example of the documentation with the event types that arrive. Without them it has no types. */
+function withEvents(code: string, types: readonly Pick<EventType, 'name' | 'sample'>[]): string {
+  const used = code.replace(EXAMPLE_USE, 'console.log(messageId, data)');
+  if (types.length === 0)
+    return used
+      .replace(EVENTS_COMMENT, '')
+      .replace(/^type Events = .*\n\n?/m, '')
+      .replace('createReceiver<Events>', 'createReceiver');
+  const members = types
+    .slice(0, TYPES_SHOWN)
+    .map(
+      ({ name, sample }) =>
+        `  ${JSON.stringify(name).replaceAll('"', "'")}: ${sample === null ? 'unknown' : typeOf(sample)};\n`,
+    );
+  const said = types.length > TYPES_SHOWN ? 'Some of the event types that arrive' : 'The event types that arrive';
+  return used
+    .replace(EVENTS_COMMENT, `/** ${said}, and their data. */\n`)
+    .replace(EVENTS_TYPE, () => `type Events = {\n${members.join('')}};\n`);
+}
+
+/** The type of a sample's value. */
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'unknown[]' : `${typeOf(value[0])}[]`;
+  if (isObject(value)) {
+    const members = Object.entries(value).map(
+      ([name, of]) => `${IDENTIFIER.test(name) ? name : JSON.stringify(name)}: ${typeOf(of)}`,
+    );
+    return members.length === 0 ? 'Record<string, unknown>' : `{ ${members.join('; ')} }`;
+  }
+  return value === null ? 'unknown' : typeof value;
+}
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
