@@ -83,7 +83,7 @@ describe('a delivery', () => {
   });
 
   it('says what it waits for, and is tried now', async (t) => {
-    const { openAs, shop, admin, portal } = await sent(t, 1);
+    const { openAs, shop, dock, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
     await services.publish({ type: TYPE, data: {} }, ACTOR);
@@ -107,6 +107,21 @@ describe('a delivery', () => {
     await page.getByText('webhook stopped').first().waitFor();
     const cut = `[...document.querySelectorAll('#results .quiet')].filter((text) => text.scrollWidth > text.clientWidth).length`;
     assert.equal(await page.evaluate(cut), 0);
+    // What is sent again through a webhook that does not run waits, and the portal says so.
+    const again = (webhook: string, rest: string) => open(`/deliveries/replay?webhook=${webhook}&${rest}`);
+    await again(shop.webhook.id, 'state=delivered&since=2020-01-01T00:00');
+    await page.getByText('Shop is stopped. They wait until it is started.').waitFor();
+    await page.getByRole('button', { name: 'Send 2 deliveries again', exact: true }).click();
+    await page.getByText('2 deliveries wait: Shop is stopped.').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Shop #0' }).getByText('webhook stopped').waitFor();
+    assert.equal(await page.getByRole('row').filter({ hasText: 'Shop #' }).count(), 2);
+    await page.getByRole('link', { name: 'Go to Shop to start it' }).click();
+    await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();
+    await stopWebhook(admin, dock.webhook);
+    await again(dock.webhook.id, 'state=dead');
+    await page.getByRole('button', { name: 'Send 2 deliveries again and start the webhook' }).click();
+    await page.getByText('Sending 2 deliveries again.').waitFor();
+    await log.nextAttempt(dock.webhook.id);
   });
 });
 

@@ -2,15 +2,17 @@
  * `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. The script of the list asks
  * for it to show it beside the list.
  */
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { attempted, ownPath, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { liveStory, storyView } from './delivery-view.ts';
+import { toldSentAgain } from './sending-again.ts';
 
 export function deliveryDetailPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, services, feed, clock } = dependencies;
+  const { pages, services, store, feed, clock } = dependencies;
   const { deliveries } = services;
   return [
     pages.view(`${PATH}/{id}`, 'both', async (call) => {
@@ -41,7 +43,11 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
         // The list goes on with the delivery beside it.
         const back = ownPath(call.form.get('back'));
         const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-        return attempted(next, `${done} This page shows the result.`, () => deliveries.replay(id, call.acting));
+        const result = await attempted(next, `${done} This page shows the result.`, () =>
+          deliveries.replay(id, call.acting),
+        );
+        if (isRunnable(delivery.webhookState) || result.flash?.tone !== 'positive') return result;
+        return { ...result, flash: await toldSentAgain(store, [{ ...delivery, count: 1 }]) };
       },
     }),
   ];
