@@ -128,7 +128,8 @@ export async function makeCast(services: Services, receivers: Receivers, now: nu
   const acting: Acting = { actor: `user:${anna.id}`, authority: 'unlimited' };
   await addUser({ userName: 'ben', displayName: 'Ben Okafor', role: 'viewer' }, acting);
   for (const { name, group, description } of EVENT_TYPES) {
-    const body = { name, group, description, sample: dataOf(name, 1042, 129), searchPaths: ['data.orderId'] };
+    const sample = dataOf(name, 1042, 129);
+    const body = { name, group, description, sample, dataSchema: schemaOf(sample), searchPaths: ['data.orderId'] };
     await services.eventTypes.create(eventTypeReader.create(body), acting);
   }
   await addWebhook(services, receivers, null, acting, {
@@ -180,6 +181,15 @@ async function addWebhook(
   };
   const webhook = await services.webhooks.create(webhookReader.create(input), acting);
   if (isStopped !== true) await services.webhooks.start(webhook.id, acting);
+}
+
+/** Every property of the data, with its type. */
+function schemaOf(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const properties = Object.entries(data).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? { type: 'number' } : { type: 'string' },
+  ]);
+  return { type: 'object', required: Object.keys(data), properties: Object.fromEntries(properties) };
 }
 
 /** The data of an event of each type. */

@@ -49,8 +49,8 @@ function bytesOf(file: string): Buffer | null {
   return program === undefined ? null : Buffer.from(readAsset(program.asset));
 }
 
-/** The files, and how to start them. A checkout may be without the package. */
-export function downloadList(): Html {
+/** The files, and how to start them. A checkout may be without the package, which its operator can build. */
+export function downloadList(isCustomers: boolean): Html {
   const hasPackage = receiverPackage() !== null;
   const link = (file: string): Html => html`<a href="${PATH}/${file}" download>${icon('download')} ${file}</a>`;
   return html`
@@ -65,7 +65,9 @@ export function downloadList(): Html {
             'TypeScript and JavaScript',
             hasPackage
               ? html`<code>npm install ./${RECEIVER_PACKAGE}</code>`
-              : 'Ask for this package: it is not on this server.',
+              : isCustomers
+                ? 'Ask for this package, or use “Node only”.'
+                : html`Not built yet: run <code>npm run build:receiver</code>`,
           ],
           ...PROGRAMS.map(({ language, file, start }) => [
             link(file),

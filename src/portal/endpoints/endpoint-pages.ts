@@ -28,7 +28,7 @@ import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warn
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { readHub } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
-import { createdResult, type MadeWebhook, receiverPage } from './receiver-pages.ts';
+import { createdResult, type MadeWebhook, receivedTypes, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -83,7 +83,9 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
         return results.once(call, async () => {
           const endpoint = await services.endpoints.create(input, call.acting);
           const webhook = patterns.length === 0 ? null : await webhookOf(dependencies, call, endpoint, patterns);
-          return createdResult(call, endpoint, { isMade: input.secret === undefined, webhook, egressAddresses });
+          const eventTypes = await receivedTypes(dependencies, endpoint.id);
+          const isMade = input.secret === undefined;
+          return createdResult(call, endpoint, { isMade, webhook, eventTypes, egressAddresses });
         });
       },
     },

@@ -15,7 +15,7 @@ import { CHOICES_MAX } from '../parts/limits.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { arrivalSection } from './guide-requests.ts';
 import { GUIDE_PATH, guideText } from './guide-text.ts';
-import { addressRows, codeForReceivers } from './receiver-pages.ts';
+import { addressRows, codeForReceivers, receivedTypes } from './receiver-pages.ts';
 
 export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, publicUrl, egressAddresses } = dependencies;
@@ -35,6 +35,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
           hasSources: endpoint !== null && egressAddresses.length > 0,
         }),
       );
+      const eventTypes = await receivedTypes(dependencies, endpoint?.id ?? null);
       const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, query);
       const own = [
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
@@ -60,7 +61,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
                   : NONE_CHOSEN
                 : values(call, endpoint, { egressAddresses, isCustomers })
             }
-            ${arrives} ${codeForReceivers({ title: 'Programs', id: 'programs' })}
+            ${arrives} ${codeForReceivers({ title: 'Programs', id: 'programs', isCustomers, eventTypes })}
             <article class="doc">${markdown(tokens, resolve)}</article>
           </div>
         </div>

@@ -1,7 +1,8 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
 import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { type EventType, matchingTypes, typesFor } from '../../domain/event.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type AssetName, readAsset } from '../../kernel/assets.ts';
+import { type AssetName, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -13,15 +14,15 @@ import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 import { GUIDE_PATH, nodeFunctions } from './guide-text.ts';
+import { withTypes } from './receiver-types.ts';
 
 /** `/endpoints/{id}/receiver`: the same values later, without the secret. */
-export function receiverPage({
-  pages,
-  services: { endpoints },
-  egressAddresses,
-}: SharedPageDependencies): PageRoute<'both'> {
+export function receiverPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, services, egressAddresses } = dependencies;
+  const { endpoints } = services;
   return pages.view('/endpoints/{id}/receiver', 'both', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
+    const eventTypes = await receivedTypes(dependencies, endpoint.id);
     const title = 'Receiver set-up';
     const crumbs = [
       { href: '/endpoints', label: 'Endpoints' },
@@ -43,7 +44,7 @@ export function receiverPage({
           secret: null,
           egressAddresses,
         })}
-        ${codeSection(endpoint)}
+        ${codeSection(call, endpoint, eventTypes)}
       `,
     };
   });
@@ -58,6 +59,8 @@ export type MadeWebhook =
 type Creation = {
   readonly isMade: boolean;
   readonly webhook: MadeWebhook | null;
+  /** Those that it gets. */
+  readonly eventTypes: readonly EventType[];
   readonly egressAddresses: readonly string[];
 };
 
@@ -65,7 +68,7 @@ type Creation = {
 export function createdResult(
   call: PageCall,
   endpoint: Endpoint,
-  { isMade, webhook: made, egressAddresses }: Creation,
+  { isMade, webhook: made, eventTypes, egressAddresses }: Creation,
 ): Result {
   const { id, name } = endpoint;
   const title = `${name} is created`;
@@ -91,7 +94,7 @@ export function createdResult(
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
       egressAddresses,
     });
-    return html`${header}${values}${verify}${webhook}${codeSection(endpoint)}`;
+    return html`${header}${values}${verify}${webhook}${codeSection(call, endpoint, eventTypes)}`;
   });
 }
 
@@ -226,12 +229,33 @@ export function addressRows(egressAddresses: readonly string[]) {
   ];
 }
 
-function codeSection({ oauthTokenUrl }: Endpoint): Html | null {
-  return oauthTokenUrl !== null ? null : codeForReceivers({ title: 'Code for the receiver' });
+function codeSection(call: PageCall, { oauthTokenUrl }: Endpoint, eventTypes: readonly EventType[]): Html | null {
+  const isCustomers = call.session.customerId !== null;
+  return oauthTokenUrl !== null ? null : codeForReceivers({ title: 'Code for the receiver', isCustomers, eventTypes });
 }
 
+/** The event types that webhooks to an endpoint subscribe to; without one all that could be. */
+export async function receivedTypes({ store }: Pick<SharedPageDependencies, 'store'>, endpointId: string | null) {
+  const [all, webhooks] = await Promise.all([
+    store.eventTypes.all(),
+    endpointId === null ? [] : store.webhooks.ofEndpoint(endpointId),
+  ]);
+  const patterns = webhooks.flatMap(({ eventTypes }) => eventTypes);
+  const known = typesFor(store.customerId ?? webhooks[0]?.customerId ?? null, all);
+  const subscribed = known.filter((type) => patterns.some((pattern) => matchingTypes(pattern, [type]).length > 0));
+  return subscribed.length === 0 ? known : subscribed;
+}
+
+type ReceiverCode = {
+  readonly title: string;
+  readonly id?: string;
+  readonly isCustomers: boolean;
+  readonly eventTypes: readonly EventType[];
+};
+
 /** Code that verifies deliveries, in every language, and what can be downloaded. */
-export function codeForReceivers({ title, id }: { readonly title: string; readonly id?: string }): Html {
+export function codeForReceivers({ title, id, isCustomers, eventTypes }: ReceiverCode): Html {
+  const code = receiverCode(eventTypes);
   return section({
     title,
     id,
@@ -239,7 +263,7 @@ export function codeForReceivers({ title, id }: { readonly title: string; readon
       For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
       needs no package. For other languages this is the verification, and the files below are whole programs.
     `,
-    content: html`<div class="stack">${codePanels('Verify a delivery', receiverCode())}${downloadList()}</div>`,
+    content: html`<div class="stack">${codePanels('Verify a delivery', code)}${downloadList(isCustomers)}</div>`,
   });
 }
 
@@ -247,7 +271,7 @@ type CodeExample = { readonly label: string; readonly code: string };
 
 const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
   ['TypeScript', 'receivers/javascript', firstExample],
-  ['JavaScript', 'receivers/javascript', (text) => withoutTypes(firstExample(text))],
+  ['JavaScript', 'receivers/javascript', firstExample],
   ['Node only', 'hand-out', nodeFunctions],
   ['Python', 'receivers/python', markedPart],
   ['Go', 'receivers/go', markedPart],
@@ -259,10 +283,18 @@ const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (t
 
 let made: readonly CodeExample[] | null = null;
 
-/** Read at the first use. */
-export function receiverCode(): readonly CodeExample[] {
+/** What needs the package comes first if it can be had here. The example has the data of these event types. */
+export function receiverCode(
+  eventTypes: readonly EventType[],
+  hasPackage = receiverPackage() !== null,
+): readonly CodeExample[] {
+  // Read at the first use.
   made ??= PROGRAMS.map(([label, asset, excerpt]) => ({ label, code: excerpt(readAsset(asset)) }));
-  return made;
+  const all = made.map(({ label, code }) => {
+    if (label === 'TypeScript') return { label, code: withTypes(code, eventTypes) };
+    return label === 'JavaScript' ? { label, code: withoutTypes(withTypes(code, eventTypes)) } : { label, code };
+  });
+  return hasPackage ? all : all.toSorted((a, b) => Number(b.label === 'Node only') - Number(a.label === 'Node only'));
 }
 
 /** The lines between `verify:begin` and `verify:end`, without their common indent. */
@@ -289,6 +321,7 @@ function withoutTypes(code: string): string {
   return code
     .replaceAll(/^import type .*\n/gm, '')
     .replace(/\/\*\* The event types [^\n]*\n/, '')
+    .replace(/^type Events = \{\n[\s\S]*?^\};\n\n/m, '')
     .replaceAll(/^type .*\n\n?/gm, '')
     .replaceAll(/(createReceiver)<\w+>/g, '$1')
     .replaceAll(/\((\S+) as \w+\)/g, '$1');

@@ -28,8 +28,9 @@ export function cataloguePages({ pages, store }: Pick<PageDependencies, 'pages' 
       path: CATALOGUE_PATH,
       isForCustomers: true,
       respond: async ({ query }) => {
-        const view = catalogueView(await shown(), query);
-        return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving()}</div>` };
+        const all = await shown();
+        const view = catalogueView(all, query);
+        return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving(all)}</div>` };
       },
     }),
     pages.openPage({
@@ -117,15 +118,14 @@ const DOWNLOADS = section({
   `,
 });
 
-/** Read at the first use. */
-function receiving(): Html {
+function receiving(eventTypes: readonly EventType[]): Html {
   return section({
     title: 'Receive events',
     lead: html`
       Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
       everything. For other languages this is the verification.
     `,
-    content: codePanels('Verify a delivery', receiverCode()),
+    content: codePanels('Verify a delivery', receiverCode(eventTypes)),
   });
 }
 

@@ -20,7 +20,7 @@ import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER_SUGGESTIONS, customerField, OPERATOR, ownerNamed } from '../record/owner.ts';
-import { EVENTS_PATH, publishedEventPage } from './published-event-page.ts';
+import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
 
@@ -73,7 +73,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
     }),
-    publishedEventPage(dependencies),
+    ...publishedEventPages(dependencies),
   ];
 
   /** The sample, or the data of the latest event. */
@@ -104,13 +104,23 @@ async function readAudience(store: Store, sent: URLSearchParams): Promise<Body> 
 
 const EVERYONE_WANTED = 'everyone';
 
-const FIELDS: FieldTable = {
-  data: jsonObject({
+/** Says which data the type takes. */
+function dataField(type: EventType | null) {
+  return jsonObject({
     label: 'Data',
     isRequired: true,
     rows: 14,
-    hint: 'A JSON object. It must satisfy the schema of the event type.',
-  }),
+    hint:
+      type === null
+        ? 'A JSON object.'
+        : type.dataSchema === null
+          ? `Any JSON object: ${type.name} has no schema.`
+          : html`It must satisfy <a href="/event-types/${type.id}">the schema of ${type.name}</a>.`,
+  });
+}
+
+const FIELDS: FieldTable = {
+  data: dataField(null),
   subject: text({
     label: 'Subject',
     hint: 'Whom the event is about. An erasure finds events by it.',
@@ -146,7 +156,7 @@ function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: C
   const encryption = chosen.encryptionRequired
     ? notice({ tone: 'info', text: 'Events of this type are delivered encrypted. What you enter is not shown again.' })
     : null;
-  const fields = Object.entries(FIELDS).map(([name, field]) => field.draw(state, name));
+  const fields = Object.entries({ ...FIELDS, data: dataField(chosen) }).map(([name, field]) => field.draw(state, name));
   const content = html`
     ${hidden}
     ${encryption}

@@ -2,12 +2,20 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import type { Endpoint } from '../../../src/domain/endpoint.ts';
+import type { EventType } from '../../../src/domain/event.ts';
 import type { WebhookState } from '../../../src/domain/webhook.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-pages.ts';
+import { withTypes } from '../../../src/portal/endpoints/receiver-types.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
+
+const SAMPLE = { orderId: 'ord_1042', total: 129, currency: 'EUR', items: 3 };
+
+function sampled(name: string, sample: EventType['sample']): EventType {
+  return { name, sample, builtIn: false } as EventType;
+}
 
 describe('the advice for a challenge', () => {
   const cases: readonly (readonly [error: string, advice: RegExp])[] = [
@@ -88,11 +96,12 @@ describe('the state of an endpoint', () => {
 
 describe('the code for receivers', () => {
   it('is the one that the documented programs use', () => {
-    const examples = receiverCode();
-    assert.deepEqual(
-      examples.map(({ label }) => label),
-      ['TypeScript', 'JavaScript', 'Node only', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
-    );
+    const examples = receiverCode([], true);
+    const labels = (of: typeof examples) => of.map(({ label }) => label);
+    const others = ['Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'];
+    assert.deepEqual(labels(examples), ['TypeScript', 'JavaScript', 'Node only', ...others]);
+    // What needs a package that is not here does not come first.
+    assert.deepEqual(labels(receiverCode([], false)), ['Node only', 'TypeScript', 'JavaScript', ...others]);
     for (const { label, code } of examples) {
       assert.match(code, label.endsWith('Script') ? /createReceiver/ : /SignedHeaders/, label);
       assert.doesNotMatch(code, /verify:(begin|end)/, label);
@@ -101,11 +110,33 @@ describe('the code for receivers', () => {
   });
 
   it('has a JavaScript form without types', () => {
-    const code = receiverCode().find(({ label }) => label === 'JavaScript')?.code ?? '';
-    const { status, stderr } = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: code });
-    assert.equal(status, 0, String(stderr));
-    assert.match(code, /createReceiver\(\{/);
-    assert.match(code, /server\.address\(\)\.port/);
+    for (const eventTypes of [
+      [],
+      [sampled('order.created', SAMPLE)],
+      [sampled('a.b', SAMPLE), sampled('c.d', SAMPLE)],
+    ]) {
+      const code = receiverCode(eventTypes).find(({ label }) => label === 'JavaScript')?.code ?? '';
+      const { status, stderr } = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: code });
+      assert.equal(status, 0, String(stderr));
+      assert.match(code, /createReceiver\(\{/);
+      assert.match(code, /server\.address\(\)\.port/);
+      assert.doesNotMatch(code, /Events/);
+    }
+  });
+
+  it('has the event types that the receiver gets, as their samples are', () => {
+    const example = "/** The types. */\ntype Events = { 'order.created': { orderId: number } };\n";
+    const types = [
+      { ...sampled('employee.created', { a: 1 }), builtIn: true },
+      sampled('webhook.failed', { b: 1 }),
+      sampled('order.created', { orderId: 'ord_1', total: 9.5, 'odd name': null, tags: ['x'], to: { vip: true } }),
+      sampled('order.shipped', null),
+    ];
+    const line =
+      '\'order.created\': { orderId: string; total: number; "odd name": unknown; tags: string[]; to: { vip: boolean } };';
+    const shown = withTypes(example, types);
+    assert.ok(shown.includes(`type Events = {\n  ${line}\n  'employee.created': { a: number };\n};`), shown);
+    assert.equal(withTypes(example, []), example);
   });
 
   it('is cut out between its marks and moved to the left', () => {
