@@ -154,6 +154,8 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
   };
   const frameAncestors = dependencies.config.portalFrameAncestors;
+  const { retentionDeliveredDays, retentionDeadDays } = dependencies.config;
+  const kept = { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays };
   /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
   const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
@@ -166,7 +168,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
       for (const { method, path } of made) if (method === 'GET') paths.add(path);
       return made;
     };
-    return { pages, cookies, results, hasPage, register };
+    return { pages, cookies, results, hasPage, kept, register };
   };
   const { register, ...around } = surroundingsOf(null);
   const registered = register(allPages({ ...dependencies, ...around }));

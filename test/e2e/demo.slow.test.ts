@@ -146,7 +146,7 @@ test('--keep opens a portal with six days of three customers, signs in by its li
   const [page = ''] = await Promise.all(visits);
   assert.match(page, /Anna Schmidt/);
   assert.match(stdout, /sign in at http:\/\/localhost:\d+ with the user name anna and the password \S{16}$/m);
-  for (const problem of ['The receiver answered 500', 'Every attempt of 24 hours failed', 'used up their attempts'])
+  for (const problem of ['The receiver answered 500', 'Every attempt failed for 24 hours', 'used up their attempts'])
     assert.ok(page.includes(problem), problem);
   assert.equal(
     [...stdout.matchAll(/^ {2}(Acme Stores|Bolt Hardware|Cedar Books) +http:\S+\/portal-links\/\S+$/gm)].length,

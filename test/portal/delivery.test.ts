@@ -10,7 +10,7 @@ describe('the panel beside the list', () => {
     const { openAs, dock, portal } = await sent(t);
     const { page, open, context, isAccessible } = await openAs('operator', '/deliveries?state=dead');
     const panel = page.getByRole('complementary', { name: 'The chosen delivery' });
-    const shows = (offset: number) => panel.getByText(`Event #${offset} of Dock`).waitFor();
+    const shows = (offset: number) => panel.getByText(`Delivery #${offset} of Dock`).waitFor();
     const row = (offset: number) => page.getByRole('row').filter({ hasText: `Dock #${offset}` });
     const hasOpen = (isOpen: boolean) => page.waitForURL((url) => url.searchParams.has('open') === isOpen);
     await row(1).getByText('dead').click();
@@ -138,8 +138,8 @@ describe('the live list of attempts', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(4).waitFor();
     const texts = await rows.allInnerTexts();
-    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
-    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*record #2/);
+    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*#1/);
+    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*#2/);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused').waitFor();
     await services.publish({ type: OTHER, data: {} }, ACTOR);
@@ -148,8 +148,8 @@ describe('the live list of attempts', () => {
     );
     await page.getByRole('button', { name: 'Pause' }).click();
     await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await page.getByText('record #4').waitFor();
-    await page.getByText('record #3').waitFor();
+    await page.getByText('#4').waitFor();
+    await page.getByText('#3').waitFor();
     await log.line(
       ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === dock.webhook.id && firstOffset === 2,
     );
@@ -161,8 +161,8 @@ describe('the live list of attempts', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(before).waitFor();
     assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
-    await rows.first().getByRole('link', { name: 'record #3' }).click();
-    await page.waitForURL(/webhook=.*q=%233/);
+    await rows.first().getByRole('link', { name: '#3' }).click();
+    await page.waitForURL(/\/deliveries\/[0-9a-f-]+$/);
 
     await open('/deliveries/watch');
     await page.getByLabel(/^Outcome/).selectOption('Failed');

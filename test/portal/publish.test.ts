@@ -54,6 +54,7 @@ describe('publishing in the portal', () => {
       .waitFor();
     assert.deepEqual((await succeeded<{ items: unknown[] }>(admin.get('deliveries'))).items, []);
     await data.fill('{"orderId": 18}');
+    await page.getByText('Goes to Orders.').waitFor();
     await page.getByLabel('Subject').fill('person-7');
     await page.getByLabel('Correlation id').fill('by-hand');
     await publish.click();
@@ -77,7 +78,8 @@ describe('publishing in the portal', () => {
     const { openAs, admin } = await start(t);
     const { page, context } = await openAs('operator', '/publish', { isScriptless: true });
     await page.getByLabel('Event type').selectOption('order.placed');
-    await page.getByRole('button', { name: 'Choose' }).click();
+    await page.getByRole('button', { name: 'Load its sample' }).click();
+    await page.getByText('Nobody would get it: no webhook subscribes to its type.').waitFor();
     const fields = await page
       .locator('form[method="post"]')
       .last()
@@ -140,6 +142,15 @@ describe('an event for somebody', () => {
 
     const form = await request(`${service.url}/publish?type=order.shipped`, { token: sessions.operator });
     assert.match(textOf(form), /Any JSON object: order\.shipped has no schema\./);
+    const foretell = async (fields: Readonly<Record<string, string>>) => {
+      const sent = { type: 'order.shipped', data: '{"total": 50}', ...fields };
+      return textOf(await request(`${service.url}/publish/preview`, { token: sessions.operator, form: sent }));
+    };
+    assert.match(await foretell({ for: 'own' }), /Nobody would get it\. \d other subscribed webhooks do not: see why/);
+    const forAcme = { for: 'customer', customer: 'acme', data: '{"of": "acme", "total": 500}' };
+    assert.match(await foretell(forAcme), /Goes to Webhook of acme · Acme; waits at Large orders, until started\./);
+    assert.match(await foretell({ for: 'customer' }), /Choose a customer/);
+    assert.match(await foretell({ data: '{' }), /The data is not JSON yet\./);
     const own = textOf(await send({ for: 'own' }));
     assert.match(own, /For Only you/);
     assert.match(own, /Nobody got it\./);
@@ -190,12 +201,12 @@ describe('a sample', () => {
     const { page, open, isAccessible } = await openAs('operator', `/webhooks/${webhook.id}`);
     await page.getByLabel('Event type').selectOption('order.placed');
     await page.getByRole('button', { name: 'Send the sample' }).click();
-    await page.getByText('The receiver accepted the test record.').waitFor();
+    await page.getByText('The receiver accepted the test event.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
     await page.getByLabel('Webhook').fill('Orders');
     await page.getByRole('button', { name: 'Send the sample' }).click();
-    await page.getByText('The receiver accepted the test record.').waitFor();
+    await page.getByText('The receiver accepted the test event.').waitFor();
     const sent = bodies().slice(before);
     assert.equal(sent.length, 2);
     for (const { test, records } of sent) {

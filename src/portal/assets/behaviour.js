@@ -32,12 +32,13 @@
   const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   // In a narrow column: the time of today, or the day and the minute.
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-  const dayAndClock = new Intl.DateTimeFormat(undefined, {
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
+  const HOURS = { hour: 'numeric', minute: '2-digit' };
+  const dayAndClock = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', ...HOURS });
+  const dayAndMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+  const hourAndMinute = new Intl.DateTimeFormat(undefined, HOURS);
+  // Days of the usage begin and end in UTC.
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+  globalThis.sallyportTimes = { dayAndClock, dayAndMonth, hourAndMinute };
   const short = {
     format: (at) => (new Date(at).toDateString() === new Date().toDateString() ? clock : dayAndClock).format(at),
   };
@@ -61,7 +62,7 @@
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
-      const text = local === 'relative' ? relativeText(at) : (local === 'short' ? short : instant).format(at);
+      const text = local === 'relative' ? relativeText(at) : ({ short, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
   };

@@ -156,7 +156,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     })}
     ${active ? null : SUSPENDED}
     ${health(page)}
-    ${attentionSection({ ...page.attention, now: call.now })}
+    ${attentionSection({ ...page.attention, mayAct: call.may('operator'), now: call.now })}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
       ${account(customer)}

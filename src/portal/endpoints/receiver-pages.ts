@@ -213,7 +213,7 @@ function handOver(
             : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
           ...addressRows(egressAddresses),
-          ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
+          ['Response', 'Any 2xx status, as soon as the events are stored. Any other response is retried.'],
         ])}
       </div>
     `,

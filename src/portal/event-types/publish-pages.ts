@@ -20,6 +20,7 @@ import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER_SUGGESTIONS, customerField, OPERATOR, ownerNamed } from '../record/owner.ts';
+import { previewPage, previewRegion, previewText } from './publish-preview.ts';
 import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
@@ -30,7 +31,17 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
     const hasCustomers = (await store.customers.search({}, null, 1)).length > 0;
-    return publishView(call, { all: publishable, chosen, hasCustomers }, state);
+    const preview = await previewText(
+      store,
+      new URLSearchParams({
+        type,
+        for: state.value('for'),
+        customer: state.value('customer'),
+        subject: state.value('subject'),
+        data: state.value('data'),
+      }),
+    );
+    return publishView(call, { all: publishable, chosen, hasCustomers, preview }, state);
   };
   return [
     pages.page({
@@ -39,7 +50,9 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       path: PUBLISH_PATH,
       role: 'operator',
       respond: async (call) => {
-        const type = call.query.get('type') ?? '';
+        // The form is there at once, with a type of the operator.
+        const type =
+          call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);
         const data = eventType === null ? '{}' : await exampleOf(eventType);
         const customer = await customerNamed(store, readText(call.query, 'customer'));
@@ -73,6 +86,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
     }),
+    previewPage(dependencies),
     ...publishedEventPages(dependencies),
   ];
 
@@ -136,9 +150,15 @@ type Choice = {
   readonly all: readonly EventType[];
   readonly chosen: EventType | null;
   readonly hasCustomers: boolean;
+  /** Who would get it, as the form is. */
+  readonly preview: string;
 };
 
-function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: Choice, state: FormState): View {
+function publishView(
+  { csrf, query }: PageCall,
+  { all, chosen, hasCustomers, preview }: Choice,
+  state: FormState,
+): View {
   const title = 'Publish an event';
   const header = pageHeader({
     title,
@@ -162,6 +182,7 @@ function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: C
     ${encryption}
     ${hasCustomers ? audienceFields(state, chosen) : null}
     ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}
+    ${previewRegion(preview)}
   `;
   return {
     title,

@@ -78,7 +78,7 @@ function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn, data
       ${section({
         title: 'Event',
         content: definitionList([
-          ['Event id', copyable(id), 'messageId in every record of it.'],
+          ['Event id', copyable(id), 'messageId in every request with it.'],
           ['Type', html`<code>${type}</code>`],
           ['For', audienceText(audience, ownerIn)],
           ...(subject === null ? [] : [['Subject', subject] as const]),

@@ -14,7 +14,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
@@ -47,16 +47,16 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
         ${periodTabs(PATH, call.query, period)}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
-          ${overviewContent(overview)}
+          ${overviewContent(overview, call.may('operator'))}
         </div>
       `;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.stream(LIVE, 'both', ({ query, signal }) => {
+    pages.stream(LIVE, 'both', ({ query, signal, may }) => {
       const period = readPeriod(query);
       const readLive = async () => {
         const overview = await read(period);
-        return { version: String(overview.at), content: () => overviewContent(overview) };
+        return { version: String(overview.at), content: () => overviewContent(overview, may('operator')) };
       };
       return liveContent(feed, null, signal, readLive, {
         everyMs: OVERVIEW_KEPT_MS,
@@ -66,32 +66,33 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
   ];
 }
 
-const LEAD = 'Deliveries and tokens, waiting records, and problems.';
+const LEAD = 'Deliveries and tokens, waiting deliveries, and problems.';
 const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
 
-/** Made once for each reading, for all clients. */
-const contents = new WeakMap<Overview, Html>();
+/** Made once for each reading, for all clients that may act, and for all that may not. */
+const contents = { acting: new WeakMap<Overview, Html>(), reading: new WeakMap<Overview, Html>() };
 
-function overviewContent(overview: Overview): Html {
-  const content = contents.get(overview) ?? madeContent(overview);
-  contents.set(overview, content);
+function overviewContent(overview: Overview, mayAct: boolean): Html {
+  const kept = mayAct ? contents.acting : contents.reading;
+  const content = kept.get(overview) ?? madeContent(overview, mayAct);
+  kept.set(overview, content);
   return content;
 }
 
-function madeContent(overview: Overview): Html {
+function madeContent(overview: Overview, mayAct: boolean): Html {
   const { series, at, hasTokens } = overview;
   return html`
     ${headFigures(overview)}
-    ${attentionSection({ ...overview, now: at })}
+    ${attentionSection({ ...overview, mayAct, now: at })}
     ${section({
       title: rateTitle('Deliveries', series),
-      lead: 'Records by the outcome of their attempt.',
+      lead: 'By the outcome of their attempt.',
       content: deliveriesChart(series, at),
     })}
     <div class="${hasTokens ? 'columns' : 'page-part'}">
       ${section({
         title: 'Response time',
-        lead: 'Of attempts with records, including the wait for a connection.',
+        lead: 'Of attempts to deliver, including the wait for a connection.',
         content: latencyChart(series),
       })}
       ${
@@ -129,14 +130,14 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       label: 'Waiting',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
-      hint: backlog.oldestAt === null ? 'No record waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
+      hint: backlog.oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'No record was given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'Nothing was given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
@@ -155,16 +156,25 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
 }
 
-function queues({ backlog, at, owners }: Overview): Html | null {
-  if (backlog.longest.length === 0) return null;
+function queues({ backlog, ailing, at, owners }: Overview): Html | null {
+  // The problems above say how much waits at theirs.
+  const known = new Set(ailing.map(({ id }) => id));
+  const longest = backlog.longest.filter(({ id }) => !known.has(id));
+  if (longest.length === 0) return null;
   return section({
-    title: 'Longest queues',
+    title: known.size === 0 ? 'Longest queues' : 'Other queues',
     isPlain: true,
     content: table({
       caption: 'Longest queues',
-      columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Waiting', kind: 'number' }, { label: 'Oldest' }],
-      rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
+      columns: [
+        { label: 'Webhook', kind: 'main' },
+        { label: 'State' },
+        { label: 'Waiting', kind: 'number' },
+        { label: 'Oldest' },
+      ],
+      rows: longest.map(({ id, name, state, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
+        stateBadge(state),
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
       ]),
@@ -181,6 +191,8 @@ type Attention = {
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
   readonly owners?: ProblemOwners;
+  /** Whether the visitor may start webhooks and send again. */
+  readonly mayAct: boolean;
   readonly now: number;
 };
 
@@ -197,7 +209,14 @@ const OF_ONE_CUSTOMER: ProblemOwners = {
   certificate: NO_OWNERS,
 };
 
-export function attentionSection({ webhooks, ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
+export function attentionSection({
+  webhooks,
+  ailing,
+  expiring,
+  owners = OF_ONE_CUSTOMER,
+  mayAct,
+  now,
+}: Attention): Html {
   const count = ailing.length + expiring.length;
   const content =
     count === 0
@@ -208,7 +227,7 @@ export function attentionSection({ webhooks, ailing, expiring, owners = OF_ONE_C
           })
         : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, now)}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, mayAct })}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
@@ -219,7 +238,11 @@ const NO_WEBHOOKS = {
   none: 'No webhook yet. Problems will be listed here.',
 } as const;
 
-function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: number): Html {
+function ailingTable(
+  ailing: readonly Ailing[],
+  owners: ProblemOwners,
+  { now, mayAct }: Pick<Attention, 'now' | 'mayAct'>,
+): Html {
   return table({
     caption: 'Webhooks with problems',
     columns: [
@@ -228,6 +251,7 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
       { label: 'Problem' },
       { label: 'Since' },
       { label: 'Waiting', kind: 'number' },
+      ...(mayAct ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -241,8 +265,26 @@ function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: numb
       webhook.waiting === 0
         ? '0'
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
+      ...(mayAct ? [problemAction(webhook)] : []),
     ]),
     empty: html``,
+  });
+}
+
+/** Where somebody helps: the page is the same for all, so it leads to the button. */
+function problemAction({ id, name, state }: Ailing): Html {
+  if (isRunnable(state)) {
+    return linkButton({
+      href: `/deliveries/failures?webhook=${id}`,
+      label: 'See failures',
+      longLabel: `See the failures of ${name}`,
+    });
+  }
+  return linkButton({
+    href: `/webhooks/${id}#start-button`,
+    label: 'Start',
+    longLabel: `Start the webhook ${name}`,
+    icon: 'play',
   });
 }
 
@@ -290,11 +332,11 @@ function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: 
 
 const KINDS: Readonly<Record<Expiry['kind'], string>> = { key: 'PGP key', certificate: 'Client certificate' };
 const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
-  key: 'Webhooks that use it stop, and their records wait.',
+  key: 'Webhooks that use it stop, and their deliveries wait.',
   certificate: 'Receivers that require it reject the requests.',
 };
 
-type Overview = Omit<Attention, 'now'> & {
+type Overview = Omit<Attention, 'now' | 'mayAct'> & {
   readonly at: number;
   readonly series: Series;
   readonly backlog: Backlog;
@@ -308,7 +350,7 @@ type Overview = Omit<Attention, 'now'> & {
 export async function readAttention(
   { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
   now: number,
-): Promise<Omit<Attention, 'now'>> {
+): Promise<Omit<Attention, 'now' | 'mayAct'>> {
   const [states, ailing, expiries] = await Promise.all([
     directory.states(customerId),
     overview.ailing(customerId, AILING_SHOWN),

@@ -16,7 +16,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
       respond: async (call) => {
-        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New records wait.';
+        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries wait.';
         return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
       },
     });
@@ -30,7 +30,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
-        const done = `The waiting records of the key ${input.orderingKey} are given up.`;
+        const done = `The waiting deliveries of the key ${input.orderingKey} are given up.`;
         return attempted(`/webhooks/${pathId(call)}`, done, () =>
           webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
         );

@@ -57,7 +57,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
         },
       },
       change: {
-        lead: 'Waiting records use the new settings. Events published before a subscription are not sent.',
+        lead: 'Waiting deliveries use the new settings. Events published before a subscription are not sent.',
       },
     }),
     encryptionRulePage(dependencies),

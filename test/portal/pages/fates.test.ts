@@ -1,8 +1,26 @@
 /** What the page of a published event says of its deliveries, case by case. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { Delivery } from '../../../src/domain/webhook.ts';
+import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
+import { foretoldText } from '../../../src/portal/event-types/publish-preview.ts';
 import { fateText } from '../../../src/portal/event-types/published-event-page.ts';
+
+it('the form of an event foretells who gets it, and where it waits', () => {
+  const at = (name: string, state: WebhookState = 'running') => ({ name, state });
+  const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => at(name));
+  const cases: readonly (readonly [Parameters<typeof foretoldText>, string])[] = [
+    [[[at('Orders')], 0, 0], 'Goes to Orders.'],
+    [[[at('Orders'), at('Crm')], 0, 0], 'Goes to Orders and Crm.'],
+    [[[at('Orders'), at('Old', 'stopped')], 0, 0], 'Goes to Orders; waits at Old, until started.'],
+    [[[at('Old', 'failed')], 0, 0], 'Waits at Old, until started.'],
+    [[many, 0, 0], 'Goes to a, b, c, d and 2 more.'],
+    [[[], 0, 0], 'Nobody would get it: no webhook subscribes to its type.'],
+    [[[], 1, 0], 'Nobody would get it. 1 other subscribed webhook does not: see why after publishing.'],
+    [[[at('Orders')], 2, 0], 'Goes to Orders. 2 other subscribed webhooks do not: see why after publishing.'],
+    [[[at('Orders')], 2, 40], 'Goes to Orders. 40 more webhooks were not examined.'],
+  ];
+  for (const [given, text] of cases) assert.equal(foretoldText(...given), text);
+});
 
 type Fate = Pick<Delivery, 'state' | 'webhookState'>;
 
