@@ -13,6 +13,7 @@ import { runModes } from './demo/modes.ts';
 import { createStage, type Stage } from './demo/processes.ts';
 import { jsonStory, reasonOf, type Story, terminalStory } from './demo/story.ts';
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const USAGE = 'usage: npm run demo -- [--all-modes] [--json] | --keep\n';
 
 const options = readOptions();
@@ -52,8 +53,6 @@ async function main({ json, allModes }: Options): Promise<void> {
     process.exitCode = end.reason === null ? 0 : 1;
   }
 }
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The first signal. Later ones do nothing until `release`. */
 function firstSignal(): { readonly signalled: Promise<{ readonly signal: NodeJS.Signals }>; release(): void } {

@@ -136,7 +136,7 @@ export type Route<For extends ServedTo = ServedTo> = {
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
 
-/** Shows a refusal where there is no route. */
+/** Shows a refusal of a request without a route. */
 export type RefuseElsewhere = {
   refuse(refusal: Refusal, request: IncomingMessage, errorId: string): Promise<Reply | Refusal>;
 };

@@ -3,7 +3,7 @@
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
-import type { Route, ServedTo } from '../http/route.ts';
+import type { RefuseElsewhere, Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
 import { applicationPages } from './applications/application-pages.ts';
@@ -38,7 +38,6 @@ import {
   createPages,
   type PageDependencies,
   type PageRoute,
-  type Pages,
   type PortalDependencies,
   type SharedPageDependencies,
 } from './frame/page.ts';
@@ -68,7 +67,7 @@ export type Portal = {
   readonly assets: readonly Route[];
   /** The look of the customers' portal, for pages outside it. */
   readonly customersLook: () => Promise<PageLook>;
-  readonly elsewhere: Pages['elsewhere'];
+  readonly elsewhere: RefuseElsewhere;
   /** Signs in a browser that has just set a password with an invitation. */
   readonly signInInvited: SignInInvited;
 };
@@ -194,7 +193,15 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     stylesheet: assets.urls.style,
     assets: [...assets.routes, accentRoute(), embedRoute()],
     customersLook,
-    elsewhere: around.pages.elsewhere,
+    elsewhere: {
+      refuse: async (refusal, request, errorId) => {
+        // Without the database, nobody is known.
+        const current = await sessionOf.readFor(request, true).catch(() => null);
+        const customerId = current?.session.customerId ?? null;
+        const { pages } = customerId === null ? around : surroundingsOf(customerId);
+        return pages.elsewhere.refuse(refusal, request, errorId);
+      },
+    },
     signInInvited,
   };
 }

@@ -119,7 +119,7 @@ describe('a delivery', () => {
     await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();
     await stopWebhook(admin, dock.webhook);
     await again(dock.webhook.id, 'state=dead');
-    await page.getByRole('button', { name: 'Send 2 deliveries again and start the webhook' }).click();
+    await page.getByRole('button', { name: 'Send again and start the webhook: 2 deliveries' }).click();
     await page.getByText('Sending 2 deliveries again.').waitFor();
     await log.nextAttempt(dock.webhook.id);
   });

@@ -260,7 +260,9 @@ function bars(
       <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
         ${drawn}
       </svg>
-      <p class="usage-days" aria-hidden="true"><span>${dayText(items[0]?.day ?? '')}</span><span>${dayText(items.at(-1)?.day ?? '')}</span></p>
+      <p class="usage-days" aria-hidden="true">
+        <span>${dayText(items[0]?.day ?? '')}</span><span>${dayText(items.at(-1)?.day ?? '')}</span>
+      </p>
     </figure>
   `;
 }

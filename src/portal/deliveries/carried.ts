@@ -4,13 +4,13 @@ import type { Delivery } from '../../domain/webhook.ts';
 import type { Store } from '../../store/port/store.ts';
 
 /** The delivery of an attempt with one; null for others, and for one that is not kept any more. */
-export type Carried = (attempt: AttemptRecord) => Pick<Delivery, 'id' | 'eventType' | 'subject'> | null;
+export type CarriedBy = (attempt: AttemptRecord) => Pick<Delivery, 'id' | 'eventType' | 'subject'> | null;
 
 /** One look-up for each delivery. */
 export async function readCarried(
   { deliveries }: Pick<Store, 'deliveries'>,
   attempts: readonly AttemptRecord[],
-): Promise<Carried> {
+): Promise<CarriedBy> {
   const single = attempts.filter(({ firstOffset, lastOffset }) => firstOffset !== null && firstOffset === lastOffset);
   const places = new Map(single.map((attempt) => [placeOf(attempt), attempt]));
   const found = await Promise.all(

@@ -136,7 +136,7 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] 
 }
 
 function waitText(state: WebhookState): string {
-  return isRunnable(state) ? 'retried' : state === 'failed' ? 'webhook failed' : 'webhook stopped';
+  return isRunnable(state) ? 'retried' : 'on hold';
 }
 
 /** What helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */

@@ -15,7 +15,7 @@ import { countOf, shortTime, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import { type Carried, readCarried } from './carried.ts';
+import { type CarriedBy, readCarried } from './carried.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
@@ -101,7 +101,7 @@ export type Tail = {
   /** Newest first. */
   readonly attempts: readonly AttemptRecord[];
   readonly webhookOf: WebhookOf;
-  readonly carried: Carried;
+  readonly carried: CarriedBy;
   /** The path of the stream of new attempts (`tailEvents`). */
   readonly stream: string;
 };
@@ -144,7 +144,7 @@ export type TailFilter = { readonly webhookId: string | null; readonly outcome: 
 /** Reads what a live list tells of new attempts. */
 type Reading = {
   webhookOf(webhookId: string): Promise<TailWebhook | null>;
-  carriedBy(attempts: readonly AttemptRecord[]): Promise<Carried>;
+  carriedBy(attempts: readonly AttemptRecord[]): Promise<CarriedBy>;
 };
 
 /** The stream of a live list: groups of rows, newest first, a few a second at most. */
@@ -216,7 +216,7 @@ function isTold({ errorClass, responseStatus }: AttemptRecord): boolean {
 }
 
 /** The deliveries that it carried, with a link. */
-function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: Carried): Html {
+function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: CarriedBy): Html {
   const { kind, firstOffset, lastOffset, attemptNumber } = attempt;
   if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
   const isOne = firstOffset === lastOffset;

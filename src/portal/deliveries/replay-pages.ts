@@ -61,7 +61,7 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
     `;
     return { title: 'Send many again', content };
   };
-  /** The list of what is about to be sent again: its offsets, if it is not more than a page of deliveries. */
+  /** The list of the deliveries that are about to be sent again: their offsets, if they are not more than a page. */
   const placeOfSent = async ({ webhookId, input }: AskedReplay): Promise<string> => {
     const { cause, orderingKey, since, until, states } = input;
     const wanted = states?.length === 1 ? states[0] : undefined;
@@ -216,7 +216,8 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
               : submitButton({
                   name: 'start',
                   value: 'yes',
-                  label: `Send ${found} again and start the webhook`,
+                  label: 'Send again and start',
+                  longLabel: `Send again and start the webhook: ${found}`,
                   kind: 'primary',
                   icon: 'play',
                 })

@@ -5,7 +5,7 @@ import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { EndpointWebhook } from '../../store/port/directory.ts';
-import { type Carried, readCarried } from '../deliveries/carried.ts';
+import { type CarriedBy, readCarried } from '../deliveries/carried.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -24,7 +24,7 @@ export type EndpointHub = {
   readonly series: Series;
   readonly attempts: readonly AttemptRecord[];
   readonly deliveries: readonly Delivery[];
-  readonly carried: Carried;
+  readonly carried: CarriedBy;
 };
 
 /** Null if no webhook sends to the endpoint. */

@@ -59,7 +59,7 @@ export type MadeWebhook =
 type Creation = {
   readonly isMade: boolean;
   readonly webhook: MadeWebhook | null;
-  /** Those that it gets. */
+  /** The event types that it gets. */
   readonly eventTypes: readonly EventType[];
   readonly egressAddresses: readonly string[];
 };

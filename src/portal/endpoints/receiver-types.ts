@@ -1,4 +1,4 @@
-/** The event types in the example for receivers: those that the receiver gets, as their samples have them. Pure. */
+/** Puts the event types that a receiver gets into the example, with the types of their samples. Pure. */
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
 import { isObject } from '../../kernel/validation.ts';
 

@@ -50,7 +50,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       path: PUBLISH_PATH,
       role: 'operator',
       respond: async (call) => {
-        // The form is there at once, with a type of the operator.
+        // The form is shown without a choice first, with a type of the operator.
         const type =
           call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);

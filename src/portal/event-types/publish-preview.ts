@@ -45,7 +45,7 @@ export function previewPage({ pages, store }: PageDependencies): PageRoute<'oper
   });
 }
 
-/** For what is in the form of *Publish an event*. Changes nothing. */
+/** For the values in the form of *Publish an event*. Changes nothing. */
 export async function previewText(store: Store, sent: URLSearchParams): Promise<string> {
   const audience = await audienceOf(store, sent);
   if (audience === null) return 'Choose a customer, and this line says which webhooks get the event.';
@@ -80,7 +80,7 @@ function parsed(text: string): unknown {
 
 type Named = { readonly name: string; readonly state: WebhookState };
 
-/** `stopped`: subscribed webhooks that would not get it; `more`: those that were not examined. */
+/** `stopped`: subscribed webhooks that would not get it; `more`: webhooks that were not examined. */
 export function foretoldText(gets: readonly Named[], stopped: number, more: number): string {
   const running = gets.filter(({ state }) => isRunnable(state)).map(({ name }) => name);
   const waiting = gets.filter(({ state }) => !isRunnable(state)).map(({ name }) => name);

@@ -6,7 +6,7 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import { attemptDetails } from '../deliveries/attempt-details.ts';
-import { type Carried, readCarried } from '../deliveries/carried.ts';
+import { type CarriedBy, readCarried } from '../deliveries/carried.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -20,7 +20,7 @@ import { countOf, countText, percentilesText, sentence, shareText, spanText, tim
 export type Activity = {
   readonly series: Series;
   readonly attempts: readonly AttemptRecord[];
-  readonly carried: Carried;
+  readonly carried: CarriedBy;
 };
 
 export async function readActivity(

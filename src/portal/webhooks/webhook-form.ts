@@ -144,7 +144,7 @@ function delivery(): FieldTable {
           label: 'Exponential',
           hint:
             '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no ' +
-            'attempt succeeds for 24 hours, the webhook stops and keeps what waits until you start it again.',
+            'attempt succeeds for 24 hours, the webhook stops and keeps its deliveries until you start it again.',
         },
         { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
         {

@@ -11,7 +11,7 @@ import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-f
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
 import { standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
-import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
+import { attentionSection } from '../../../src/portal/overview/attention.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
 import type { Ailing } from '../../../src/store/port/overview.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
@@ -383,7 +383,7 @@ describe('what needs attention', () => {
     [
       'an error',
       said([{}]),
-      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause.*1 minute ago 0 See failures ?$/,
+      /failing No answer within 15 s\. ?Have the receiver answer first.*1 minute ago 0 See failures ?$/,
     ],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [

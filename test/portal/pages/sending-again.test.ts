@@ -8,7 +8,7 @@ function sent(count: number, webhookState: WebhookState, name = 'Orders') {
   return { count, webhookState, webhookId: name.toLowerCase(), webhookName: name };
 }
 
-it('says that deliveries are sent only if their webhook runs, and leads to one that has to be started', () => {
+it('says that deliveries wait for a webhook that does not run, and leads to it', () => {
   const cases = [
     [[sent(10, 'running')], 'Sending 10 deliveries again.', undefined],
     [[sent(1, 'failing')], 'Sending 1 delivery again.', undefined],

@@ -77,11 +77,11 @@ const AMONG = 'AND w.number IN (SELECT n.value FROM numbers(@webhookNumbers) AS 
 
 // Few rows: the attempts of the oldest batch of each group. Index: attempt_record.
 const FIRST_FAILURES = `
-  SELECT CAST(place.value ->> 3 AS BIGINT) AS position, min(a.started_at) AS first_at
-  FROM tuples(@places) AS place CROSS JOIN attempt AS a INDEXED BY attempt_record
-  WHERE a.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND a.first_offset = CAST(place.value ->> 1 AS BIGINT)
-    AND ${causeOf('a')} = place.value ->> 2
-  GROUP BY 1`;
+  SELECT CAST(place.value ->> 3 AS BIGINT) AS position, (
+    SELECT min(a.started_at) FROM attempt AS a INDEXED BY attempt_record
+    WHERE a.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND a.first_offset = CAST(place.value ->> 1 AS BIGINT)
+      AND ${causeOf('a')} = place.value ->> 2) AS first_at
+  FROM tuples(@places) AS place`;
 
 /** Failures go back further than to the last attempts of records. */
 async function beganAt(db: Database, groups: readonly Group[]): Promise<Group[]> {
@@ -89,7 +89,7 @@ async function beganAt(db: Database, groups: readonly Group[]): Promise<Group[]>
     groups.map(({ oldest: { webhookNumber, offset }, cause }, at) => [webhookNumber, offset, cause, at]),
   );
   const rows = groups.length === 0 ? [] : await db.all(FIRST_FAILURES, { places });
-  const first = new Map(rows.map((row) => [Number(row.position), Number(row.first_at)]));
+  const first = new Map(rows.map((row) => [Number(row.position), Number(row.first_at ?? Number.MAX_SAFE_INTEGER)]));
   return groups.map((group, at) => ({ ...group, firstAt: Math.min(group.firstAt, first.get(at) ?? group.firstAt) }));
 }
 
