@@ -57,7 +57,7 @@ function* explaining(
 }
 
 /** An event that would be published: of a type that exists, with its data. */
-export type Draft = Judged & { readonly audience: Audience };
+type Draft = Judged & { readonly audience: Audience };
 
 /** Who would get an event: the webhooks that subscribe to its type, among the first ones, and how many of them it would not reach. */
 export async function foretold(

@@ -76,7 +76,7 @@ function goneView({ deliveredDays, deadDays }: SharedPageDependencies['kept']): 
 }
 
 /** `Delivered ones are kept for 30 days, dead ones for 90 days.` */
-export function keptText(deliveredDays: number, deadDays: number): string {
+function keptText(deliveredDays: number, deadDays: number): string {
   const time = (days: number): string => (days === 0 ? 'forever' : `for ${countOf(days, 'day')}`);
   return `Delivered ones are kept ${time(deliveredDays)}, dead ones ${time(deadDays)}.`;
 }

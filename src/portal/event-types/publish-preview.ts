@@ -11,7 +11,7 @@ import { pageHeader } from '../parts/header.ts';
 import { countOf } from '../parts/text.ts';
 import { OPERATOR, ownerNamed } from '../record/owner.ts';
 
-export const PREVIEW_PATH = '/publish/preview';
+const PREVIEW_PATH = '/publish/preview';
 const NAMED = 5;
 
 /** The script asks for it again after each change. */
