@@ -92,7 +92,7 @@ function readOutcome(query: URLSearchParams): AttemptOutcome | null {
 }
 
 /** In the operator's portal the name ends with that of the customer. */
-export type TailWebhook = { readonly id: string; readonly name: string };
+type TailWebhook = { readonly id: string; readonly name: string };
 
 /** The webhook of the attempt; null if it was deleted. */
 type WebhookOf = (attempt: AttemptRecord) => TailWebhook | null;
