@@ -13,6 +13,7 @@ import { runModes } from './demo/modes.ts';
 import { createStage, type Stage } from './demo/processes.ts';
 import { jsonStory, reasonOf, type Story, terminalStory } from './demo/story.ts';
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const USAGE = 'usage: npm run demo -- [--all-modes] [--json] | --keep\n';
 
 const options = readOptions();
@@ -22,7 +23,8 @@ else if (options !== null) await main(options);
 type Options = { readonly json: boolean; readonly allModes: boolean; readonly keep: boolean };
 
 async function keep(): Promise<void> {
-  const signalled = firstSignal();
+  // Listens until the end of the process: the signal may come twice, from a process group and from the parent, and ends nothing half-way.
+  const { signalled } = firstSignal();
   const { keepDemo } = await import('./demo/kept.ts');
   await keepDemo((text) => process.stdout.write(text), signalled);
   process.exit(0);
@@ -38,11 +40,13 @@ async function main({ json, allModes }: Options): Promise<void> {
     () => ({ reason: null }),
     (error: unknown) => ({ reason: reasonOf(error) }),
   );
-  const end = await Promise.race([played, firstSignal()]);
+  const { signalled, release } = firstSignal();
+  const end = await Promise.race([played, signalled]);
   interrupted = 'signal' in end;
   await stage.clear();
   if ('signal' in end) {
-    // The listener is removed now, so the signal ends this process as usual.
+    // Without the listener, the signal ends this process as usual.
+    release();
     process.kill(process.pid, end.signal);
   } else {
     story.end(end.reason);
@@ -50,12 +54,17 @@ async function main({ json, allModes }: Options): Promise<void> {
   }
 }
 
-function firstSignal(): Promise<{ readonly signal: NodeJS.Signals }> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.once(signal, () => resolve({ signal }));
-    }
-  });
+/** The first signal. Later ones do nothing until `release`. */
+function firstSignal(): { readonly signalled: Promise<{ readonly signal: NodeJS.Signals }>; release(): void } {
+  const { promise: signalled, resolve } = Promise.withResolvers<{ readonly signal: NodeJS.Signals }>();
+  const listen = (signal: NodeJS.Signals): void => resolve({ signal });
+  for (const signal of SIGNALS) process.on(signal, listen);
+  return {
+    signalled,
+    release: () => {
+      for (const signal of SIGNALS) process.off(signal, listen);
+    },
+  };
 }
 
 async function play(story: Story, stage: Stage, allModes: boolean): Promise<void> {

@@ -2,8 +2,9 @@
  * `npm run demo -- --keep`: a portal to look around in, with three customers, receivers that fail, and six days of life. New orders keep
  * coming until it is stopped; then nothing is left of it.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCertificate } from '../../src/cli/listen/self-signed.ts';
@@ -58,17 +59,19 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     });
     if (isStopped) return;
     // Asked only now: the history takes some seconds, in which another program may take the port.
-    const port = (await isFree(USUAL_PORT)) ? USUAL_PORT : 0;
-    const config = readConfig({ ...settings, SALLYPORT_PORT: String(port) });
+    const port = (await freePort(USUAL_PORT)) ?? (await freePort(0)) ?? 0;
+    const portal = `http://localhost:${port}`;
+    // Links of the portal lead to the host that its sessions are at.
+    const config = readConfig({ ...settings, SALLYPORT_PORT: String(port), SALLYPORT_PUBLIC_URL: portal });
     const { sallyport, services } = await openSallyport(config, { log: createLog('silent') });
     closing.push(() => sallyport.stop());
-    const { url } = await sallyport.start();
-    const portal = url.replace('127.0.0.1', 'localhost');
+    await sallyport.start();
+    const password = await choosePassword(services, cast);
     const door = await openFrontDoor(services, cast.administratorId, `${portal}/`);
     closing.push(door.close);
     const orders = keepPublishing(services, cast, chance, published);
     closing.push(orders.stop);
-    write(await welcome(services, cast, { door: door.url, portal, dataDir: config.dataDir }));
+    write(await welcome(services, cast, { door: door.url, portal, password, dataDir: config.dataDir }));
     await stopped;
   } finally {
     for (const close of closing.toReversed()) await close();
@@ -117,7 +120,7 @@ function keepPublishing(services: Services, cast: Cast, chance: Chance, publishe
 async function welcome(
   services: Services,
   { customers }: Cast,
-  { door, portal, dataDir }: { readonly door: string; readonly portal: string; readonly dataDir: string },
+  { door, portal, password, dataDir }: Record<'door' | 'portal' | 'password' | 'dataDir', string>,
 ): Promise<string> {
   const links: string[] = [];
   for (const { id, name } of customers) {
@@ -130,6 +133,8 @@ Open the portal as Anna, its administrator:
 
   ${door}
 
+She can also sign in at ${portal} with the user name anna and the password ${password}
+
 Or see what a customer sees. Each link works once, best in a private window:
 
 ${links.join('')}
@@ -141,10 +146,22 @@ Ctrl-C ends the demo and removes its data.
 `;
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Anna's, as if she had followed an invitation. */
+async function choosePassword({ invitations }: Services, { administratorId }: Cast): Promise<string> {
+  const { token } = await invitations.invite(administratorId, COMMAND_LINE);
+  const password = randomBytes(12).toString('base64url');
+  await invitations.accept(token, { password, passwordAgain: password });
+  return password;
+}
+
+/** This port, or with 0 any; null if another program listens there. */
+function freePort(port: number): Promise<number | null> {
   return new Promise((resolve) => {
     const server = createServer()
-      .once('error', () => resolve(false))
-      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+      .once('error', () => resolve(null))
+      .listen(port, '127.0.0.1', () => {
+        const { port: found } = server.address() as AddressInfo;
+        server.close(() => resolve(found));
+      });
   });
 }

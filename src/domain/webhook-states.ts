@@ -35,14 +35,14 @@ export function isRunnable(state: WebhookState): boolean {
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
-  endpoint_gone: 'The endpoint answered 410 Gone. Its records are kept; start it again when the endpoint is back.',
+  endpoint_gone: 'The endpoint answered 410 Gone. Its deliveries are kept; start it again when the endpoint is back.',
   customer_inactive: 'Its customer is inactive. It starts again automatically when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
-  failing_too_long: 'Every attempt of 24 hours failed. Fix the endpoint, then start it again; nothing is lost.',
+  failing_too_long: 'Every attempt failed for 24 hours. Fix the endpoint, then start it again; nothing is lost.',
   too_many_dead:
-    'Ten batches in a row used up their attempts. Fix the endpoint, start it again, and send its dead records again.',
+    'Ten batches in a row used up their attempts. Fix the endpoint, start it again, and send its dead deliveries again.',
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;

@@ -136,6 +136,11 @@ export type Route<For extends ServedTo = ServedTo> = {
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
 
+/** Shows a refusal of a request without a route. */
+export type RefuseElsewhere = {
+  refuse(refusal: Refusal, request: IncomingMessage, errorId: string): Promise<Reply | Refusal>;
+};
+
 /** A JSON body of the administration API. */
 export function jsonBody(schema: z.ZodType, more: Partial<BodyRule> = {}): BodyRule {
   return { maxBytes: ADMIN_REQUEST_BYTES, types: ['application/json'], schema, ...more };

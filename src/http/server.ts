@@ -31,7 +31,7 @@ import {
   versionNotSupported,
 } from './request.ts';
 import { RequestContext } from './request-context.ts';
-import type { Call, Reply, Route } from './route.ts';
+import type { Call, RefuseElsewhere, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
 /** The head of a request (contract §1). */
@@ -62,7 +62,7 @@ type Dependencies = {
   readonly bodies?: FairQueue;
   readonly observe?: readonly ObserveRequest[];
   /** Words the refusals of requests without a route. */
-  readonly elsewhere?: Pick<Route, 'refuse'>;
+  readonly elsewhere?: RefuseElsewhere;
   /** Aborted when the server stops, to end streams: they would last until their clients disconnect. */
   readonly stopping?: AbortSignal;
 };
@@ -126,12 +126,15 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   };
 
-  const refuse = (error: unknown, context: RequestContext): Reply => {
+  const refuse = async (error: unknown, context: RequestContext): Promise<Reply> => {
     const errorId = newErrorId(clock());
     const refusal = asRefusal(error, errorId, log);
     context.errorId = errorId;
     context.refusal = refusal.code;
-    const worded = (context.route ?? elsewhere)?.refuse?.(refusal, context.request, errorId) ?? refusal;
+    const { route, request } = context;
+    const asked =
+      route === null ? elsewhere?.refuse(refusal, request, errorId) : route.refuse?.(refusal, request, errorId);
+    const worded = (await asked) ?? refusal;
     return worded instanceof Refusal ? errorReply(worded, errorId, clock()) : worded;
   };
 
@@ -145,7 +148,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     try {
       reply = await answer(context);
     } catch (error) {
-      reply = refuse(error, context);
+      reply = await refuse(error, context);
     }
     const { method, route, caller, refusal, errorId } = context;
     sendLater(response, () => {

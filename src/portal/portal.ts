@@ -3,7 +3,7 @@
 import { createSessionWatch } from '../access/session-watch.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { PageLook } from '../http/page.ts';
-import type { Route, ServedTo } from '../http/route.ts';
+import type { RefuseElsewhere, Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
 import { applicationPages } from './applications/application-pages.ts';
@@ -38,7 +38,6 @@ import {
   createPages,
   type PageDependencies,
   type PageRoute,
-  type Pages,
   type PortalDependencies,
   type SharedPageDependencies,
 } from './frame/page.ts';
@@ -68,7 +67,7 @@ export type Portal = {
   readonly assets: readonly Route[];
   /** The look of the customers' portal, for pages outside it. */
   readonly customersLook: () => Promise<PageLook>;
-  readonly elsewhere: Pages['elsewhere'];
+  readonly elsewhere: RefuseElsewhere;
   /** Signs in a browser that has just set a password with an invitation. */
   readonly signInInvited: SignInInvited;
 };
@@ -154,6 +153,8 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
   };
   const frameAncestors = dependencies.config.portalFrameAncestors;
+  const { retentionDeliveredDays, retentionDeadDays } = dependencies.config;
+  const kept = { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays };
   /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
   const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
@@ -166,7 +167,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
       for (const { method, path } of made) if (method === 'GET') paths.add(path);
       return made;
     };
-    return { pages, cookies, results, hasPage, register };
+    return { pages, cookies, results, hasPage, kept, register };
   };
   const { register, ...around } = surroundingsOf(null);
   const registered = register(allPages({ ...dependencies, ...around }));
@@ -192,7 +193,15 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     stylesheet: assets.urls.style,
     assets: [...assets.routes, accentRoute(), embedRoute()],
     customersLook,
-    elsewhere: around.pages.elsewhere,
+    elsewhere: {
+      refuse: async (refusal, request, errorId) => {
+        // Without the database, nobody is known.
+        const current = await sessionOf.readFor(request, true).catch(() => null);
+        const customerId = current?.session.customerId ?? null;
+        const { pages } = customerId === null ? around : surroundingsOf(customerId);
+        return pages.elsewhere.refuse(refusal, request, errorId);
+      },
+    },
     signInInvited,
   };
 }

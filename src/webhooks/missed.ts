@@ -1,5 +1,5 @@
 /** Why the webhooks that subscribe to the type of an event did not get it. Changes nothing. */
-import { EVERYONE, type EventType, OPERATOR_ONLY } from '../domain/event.ts';
+import { type Audience, EVERYONE, type EventType, OPERATOR_ONLY } from '../domain/event.ts';
 import type { Judged } from '../domain/filter.ts';
 import { whyNot } from '../domain/filter-text.ts';
 import { parsing } from '../kernel/json-parts.ts';
@@ -56,19 +56,63 @@ function* explaining(
   return missed;
 }
 
-/** The first rule that stopped the event (contract §8). Filters are judged as they are now. */
+/** An event that would be published: of a type that exists, with its data. */
+type Draft = Judged & { readonly audience: Audience };
+
+/** Who would get an event: the webhooks that subscribe to its type, among the first ones, and how many of them it would not reach. */
+export async function foretold(
+  store: Pick<Store, 'uses' | 'eventTypes'>,
+  draft: Draft,
+): Promise<{ readonly gets: readonly Subscriber[]; readonly stopped: number; readonly more: number }> {
+  const { type, audience } = draft;
+  const [{ first, total }, eventType] = await Promise.all([
+    store.uses.subscribers(type, audience, SUBSCRIBERS_EXAMINED),
+    store.eventTypes.getByName(type),
+  ]);
+  const gets = await slices(null, passing(draft, eventType, first), 0);
+  return { gets, stopped: first.length - gets.length, more: total - first.length };
+}
+
+function* passing(draft: Draft, eventType: EventType | null, subscribers: readonly Subscriber[]): Work<Subscriber[]> {
+  const gets: Subscriber[] = [];
+  for (const subscriber of subscribers) {
+    if (whyStopped(draft, eventType, subscriber, draft) === null) gets.push(subscriber);
+    yield;
+  }
+  return gets;
+}
+
+/** Why a webhook did not get the event. */
 function whyMissed(
-  { audience, createdAt }: PublishedEvent,
+  event: PublishedEvent,
   eventType: EventType | null,
   subscriber: Subscriber,
   judged: Judged | null,
 ): string {
+  const { createdAt } = event;
+  // What stops an event for others comes before the times, and a filter after them.
+  const stopped = whyStopped(event, eventType, { ...subscriber, filter: null }, judged);
+  if (stopped !== null) return stopped;
+  if (subscriber.createdAt > createdAt) return 'The webhook was created after the event.';
+  const filtered = whyStopped(event, eventType, subscriber, judged);
+  if (filtered !== null) return filtered;
+  return subscriber.updatedAt > createdAt
+    ? 'The webhook was changed after the event.'
+    : 'Its delivery is not kept any more.';
+}
+
+/** The first rule that stops the event (contract §8). Filters are judged as they are now. Null: none does. */
+function whyStopped(
+  { audience }: Pick<PublishedEvent, 'audience'>,
+  eventType: EventType | null,
+  subscriber: Pick<Subscriber, 'customerId' | 'filter'>,
+  judged: Judged | null,
+): string | null {
   const { customerId, filter } = subscriber;
   if (customerId !== null && eventType?.public === false) return 'The type is internal, so no customer gets it.';
   if (customerId !== null && audience === OPERATOR_ONLY) return 'The event names no customer.';
   if (customerId !== null && audience !== EVERYONE && audience !== customerId)
     return 'The event is for another customer.';
-  if (subscriber.createdAt > createdAt) return 'The webhook was created after the event.';
   const reasons: string[] = [];
   if (filter !== null && judged !== null) {
     for (const reason of whyNot(filter)(judged, eventType?.encryptionRequired !== false)) {
@@ -76,8 +120,5 @@ function whyMissed(
       if (reasons.length > REASONS_MAX) break;
     }
   }
-  if (reasons.length > 0) return `Its filter stops the event: ${reasons.join('; ')}.`;
-  return subscriber.updatedAt > createdAt
-    ? 'The webhook was changed after the event.'
-    : 'Its delivery is not kept any more.';
+  return reasons.length === 0 ? null : `Its filter stops the event: ${reasons.join('; ')}.`;
 }

@@ -221,7 +221,7 @@ for (const isScriptless of [false, true]) {
       await page.getByText('Given up after one attempt.').waitFor();
       await page.getByText('Compare the payload with what the receiver expects').first().waitFor();
       const text = await page.locator('#story').innerText();
-      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /One record/, /Total/, /422/]) {
+      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /One event/, /Total/, /422/]) {
         assert.match(text, shown);
       }
       assert.ok(text.includes(MARKUP), 'headers and body are shown as the text that they are');

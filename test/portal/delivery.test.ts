@@ -20,7 +20,7 @@ describe('the panel beside the list', () => {
     const { openAs, dock, portal } = await sent(t);
     const { page, open, context, isAccessible } = await openAs('operator', '/deliveries?state=dead');
     const panel = page.getByRole('complementary', { name: 'The chosen delivery' });
-    const shows = (offset: number) => panel.getByText(`Event #${offset} of Dock`).waitFor();
+    const shows = (offset: number) => panel.getByText(`Delivery #${offset} of Dock`).waitFor();
     const row = (offset: number) => page.getByRole('row').filter({ hasText: `Dock #${offset}` });
     const hasOpen = (isOpen: boolean) => page.waitForURL((url) => url.searchParams.has('open') === isOpen);
     const placeOf = async (offset: number) => {
@@ -102,7 +102,7 @@ describe('a delivery', () => {
   });
 
   it('says what it waits for, and is tried now', async (t) => {
-    const { openAs, shop, admin, portal } = await sent(t, 1);
+    const { openAs, shop, dock, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
     await services.publish({ type: TYPE, data: {} }, ACTOR);
@@ -126,6 +126,21 @@ describe('a delivery', () => {
     await page.getByText('webhook stopped').first().waitFor();
     const cut = `[...document.querySelectorAll('#results .quiet')].filter((text) => text.scrollWidth > text.clientWidth).length`;
     assert.equal(await page.evaluate(cut), 0);
+    // What is sent again through a webhook that does not run waits, and the portal says so.
+    const again = (webhook: string, rest: string) => open(`/deliveries/replay?webhook=${webhook}&${rest}`);
+    await again(shop.webhook.id, 'state=delivered&since=2020-01-01T00:00');
+    await page.getByText('Shop is stopped. They wait until it is started.').waitFor();
+    await page.getByRole('button', { name: 'Send 2 deliveries again', exact: true }).click();
+    await page.getByText('2 deliveries wait: Shop is stopped.').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Shop #0' }).getByText('webhook stopped').waitFor();
+    assert.equal(await page.getByRole('row').filter({ hasText: 'Shop #' }).count(), 2);
+    await page.getByRole('link', { name: 'Go to Shop to start it' }).click();
+    await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();
+    await stopWebhook(admin, dock.webhook);
+    await again(dock.webhook.id, 'state=dead');
+    await page.getByRole('button', { name: 'Send again and start the webhook: 2 deliveries' }).click();
+    await page.getByText('Sending 2 deliveries again.').waitFor();
+    await log.nextAttempt(dock.webhook.id);
   });
 });
 
@@ -142,8 +157,8 @@ describe('the live list of attempts', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(4).waitFor();
     const texts = await rows.allInnerTexts();
-    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
-    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*record #2/);
+    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*#1/);
+    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*#2/);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused').waitFor();
     await services.publish({ type: OTHER, data: {} }, ACTOR);
@@ -152,8 +167,8 @@ describe('the live list of attempts', () => {
     );
     await page.getByRole('button', { name: 'Pause' }).click();
     await services.publish({ type: TYPE, data: {} }, ACTOR);
-    await page.getByText('record #4').waitFor();
-    await page.getByText('record #3').waitFor();
+    await page.getByText('#4').waitFor();
+    await page.getByText('#3').waitFor();
     await log.line(
       ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === dock.webhook.id && firstOffset === 2,
     );
@@ -165,8 +180,8 @@ describe('the live list of attempts', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(before).waitFor();
     assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
-    await rows.first().getByRole('link', { name: 'record #3' }).click();
-    await page.waitForURL(/webhook=.*q=%233/);
+    await rows.first().getByRole('link', { name: '#3' }).click();
+    await page.waitForURL(/\/deliveries\/[0-9a-f-]+$/);
 
     await open('/deliveries/watch');
     await page.getByLabel(/^Outcome/).selectOption('Failed');

@@ -50,14 +50,14 @@ describe('the list of endpoints', () => {
       (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
     assert.match(
       await textOf('Shop'),
-      /A new secret signs from .* enabled verified no event sent none lately none one two three and 1 more/,
+      /A new secret signs from .* enabled verified no event sent none in 24 hours none one two three and 1 more/,
     );
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
       /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no event sent/,
     );
-    assert.match(await textOf('ERP'), /unverified no event sent none lately none five/);
+    assert.match(await textOf('ERP'), /unverified no event sent none in 24 hours none five/);
     assert.match(await textOf('ERP'), /The client certificate expires in 20 days\./);
     await page.getByLabel('Name or address').fill('/ERP');
     await page.getByRole('link', { name: 'Shop', exact: true }).waitFor({ state: 'detached' });
@@ -168,7 +168,7 @@ describe('the events of a new endpoint', () => {
     await until('an attempt', async () => (await allWebhooks(admin))[0]?.state === 'failing');
     await open(`/endpoints/${webhook?.endpointId}`);
     await page.locator('#throughput canvas').first().waitFor();
-    await page.locator('#attempts').getByText('record #0').first().waitFor();
+    await page.locator('#attempts').getByText('#0').first().waitFor();
     await page
       .locator('#deliveries')
       .getByRole('row', { name: /order\.created pending/ })

@@ -224,7 +224,7 @@ describe('the live list of attempts', () => {
     assert.equal(await tail.count(), 1);
     await pill.click();
     await tail.nth(1).waitFor();
-    assert.match(await tail.first().innerText(), /record #1/);
+    assert.match(await tail.first().innerText(), /#1/);
     await page.mouse.move(1, 1);
     await sendOne();
     await tail.nth(2).waitFor();
@@ -262,14 +262,14 @@ describe('the page of a webhook', () => {
     const button = page.getByRole('button', { name: 'Stop the webhook Dock' });
     await button.focus();
     await sendOne();
-    await page.locator('.tail-row').filter({ hasText: 'record #0' }).getByText('204').waitFor();
+    await page.locator('.tail-row').filter({ hasText: '#0' }).getByText('204').waitFor();
     await page.locator('#state').getByText('running').waitFor();
     await page.getByText('Deliveries per minute as a table').waitFor();
     assert.equal(await button.evaluate((element) => element === element.ownerDocument.activeElement), true);
     at.answer(() => ({ status: 422 }));
     await sendOne();
     await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
-    await page.getByRole('heading', { name: '1 record is dead' }).waitFor();
+    await page.getByRole('heading', { name: '1 delivery is dead' }).waitFor();
     // Somebody else stops it.
     await stopWebhook(admin, webhook);
     await page.locator('#state').getByText('stopped').waitFor();

@@ -71,7 +71,7 @@ describe('the live list of attempts', () => {
     const { page } = await openAs('viewer', WATCH);
     await state(page, 'Live');
     await sendOne(0);
-    await page.getByText('record #0').waitFor();
+    await page.getByText('#0').waitFor();
     const pause = page.getByRole('button', { name: 'Pause' });
     const dropped = page.evaluate(`new Promise((resolve) =>
       document.addEventListener('htmx:sse:before:message', () => setTimeout(resolve), { once: true }))`);
@@ -79,16 +79,16 @@ describe('the live list of attempts', () => {
     await state(page, 'Paused');
     await sendOne(1);
     await dropped;
-    assert.equal(await page.getByText('record #1').count(), 0, 'a paused list changed');
+    assert.equal(await page.getByText('#1').count(), 0, 'a paused list changed');
     await pause.click();
     await state(page, 'Live');
-    await page.getByText('record #1').waitFor();
+    await page.getByText('#1').waitFor();
     await sendOne(2);
-    await page.getByText('record #2').waitFor();
+    await page.getByText('#2').waitFor();
     const rows = await page.locator('.tail-row').allInnerTexts();
     assert.deepEqual(
-      rows.map((row) => /record #\d/.exec(row)?.[0]),
-      ['record #2', 'record #1', 'record #0'],
+      rows.map((row) => /#\d/.exec(row)?.[0]),
+      ['#2', '#1', '#0'],
     );
     assert.equal(await page.locator('.tail-note').count(), 0);
   });
@@ -120,7 +120,7 @@ describe('the live list of attempts', () => {
     const { page } = await openAs('viewer', WATCH, { expecting: [503, 'SSE reconnect failed with status 503'] });
     await state(page, 'Live');
     await sendOne(0);
-    await page.getByText('record #0').waitFor();
+    await page.getByText('#0').waitFor();
     const pause = page.getByRole('button', { name: 'Pause' });
     await pause.click();
     await state(page, 'Paused');
@@ -138,11 +138,11 @@ describe('the live list of attempts', () => {
     await sendOne(2);
     await pause.click();
     await state(page, 'Live');
-    await page.getByText('record #2').waitFor();
+    await page.getByText('#2').waitFor();
     const rows = await page.locator('.tail > li:not(.tail-empty)').allInnerTexts();
     assert.deepEqual(
-      rows.map((row) => /record #\d|The connection was lost/.exec(row)?.[0]),
-      ['record #2', 'The connection was lost', 'record #0'],
+      rows.map((row) => /#\d|The connection was lost/.exec(row)?.[0]),
+      ['#2', 'The connection was lost', '#0'],
     );
     assert.equal(await page.locator('#failure .notice').isHidden(), true, 'it is said twice');
   });

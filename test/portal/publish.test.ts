@@ -40,6 +40,7 @@ describe('publishing in the portal', () => {
     await page.getByRole('link', { name: 'Publish an event' }).click();
     const data = page.locator('textarea[name="data"]');
     assert.deepEqual(JSON.parse(await data.inputValue()), SAMPLE);
+    await page.getByText('It must satisfy the schema of order.placed.').waitFor();
     await isAccessible();
     const publish = page.getByRole('button', { name: 'Publish the event' });
     await data.fill('{"orderId": "17"}');
@@ -53,6 +54,7 @@ describe('publishing in the portal', () => {
       .waitFor();
     assert.deepEqual((await succeeded<{ items: unknown[] }>(admin.get('deliveries'))).items, []);
     await data.fill('{"orderId": 18}');
+    await page.getByText('Goes to Orders.').waitFor();
     await page.getByLabel('Subject').fill('person-7');
     await page.getByLabel('Correlation id').fill('by-hand');
     await publish.click();
@@ -64,6 +66,8 @@ describe('publishing in the portal', () => {
       [record?.eventType, record?.data, record?.correlationId],
       ['order.placed', { orderId: 18 }, 'by-hand'],
     );
+    // The page follows the deliveries.
+    await page.getByRole('heading', { name: '1 delivered' }).waitFor();
     await page.getByRole('link', { name: 'Orders', exact: true }).click();
     await page.waitForURL('**/deliveries/*');
     const { items } = await succeeded<{ items: DeliveryView[] }>(admin.get('deliveries'));
@@ -74,7 +78,8 @@ describe('publishing in the portal', () => {
     const { openAs, admin } = await start(t);
     const { page, context } = await openAs('operator', '/publish', { isScriptless: true });
     await page.getByLabel('Event type').selectOption('order.placed');
-    await page.getByRole('button', { name: 'Choose' }).click();
+    await page.getByRole('button', { name: 'Load its sample' }).click();
+    await page.getByText('Nobody would get it: no webhook subscribes to its type.').waitFor();
     const fields = await page
       .locator('form[method="post"]')
       .last()
@@ -135,6 +140,17 @@ describe('an event for somebody', () => {
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ');
 
+    const form = await request(`${service.url}/publish?type=order.shipped`, { token: sessions.operator });
+    assert.match(textOf(form), /Any JSON object: order\.shipped has no schema\./);
+    const foretell = async (fields: Readonly<Record<string, string>>) => {
+      const sent = { type: 'order.shipped', data: '{"total": 50}', ...fields };
+      return textOf(await request(`${service.url}/publish/preview`, { token: sessions.operator, form: sent }));
+    };
+    assert.match(await foretell({ for: 'own' }), /Nobody would get it\. \d other subscribed webhooks do not: see why/);
+    const forAcme = { for: 'customer', customer: 'acme', data: '{"of": "acme", "total": 500}' };
+    assert.match(await foretell(forAcme), /Goes to Webhook of acme · Acme; waits at Large orders, until started\./);
+    assert.match(await foretell({ for: 'customer' }), /Choose a customer/);
+    assert.match(await foretell({ data: '{' }), /The data is not JSON yet\./);
     const own = textOf(await send({ for: 'own' }));
     assert.match(own, /For Only your own/);
     assert.match(own, /Nobody got it\./);
@@ -143,12 +159,15 @@ describe('an event for somebody', () => {
 
     for (const name of ['acme', 'acme-1', acme]) {
       const theirs = textOf(await send({ for: 'customer', customer: name, data: '{"of": "acme", "total": 500}' }));
-      assert.match(theirs, /For Acme .*2 webhooks got it/, name);
+      assert.match(theirs, /For Acme .*Queued for 2 webhooks, 1 of them is not running.*total&quot;: 500/, name);
       assert.match(theirs, /Large orders pending It waits until the webhook is started: it is stopped\./);
       assert.match(theirs, /Of Bolt Bolt The event is for another customer\./);
       assert.doesNotMatch(theirs, /Type –|Published –/);
     }
-    assert.match(textOf(await send({ for: 'everyone', data: '{"of": "acme"}' })), /For Everyone.*2 webhooks got it/);
+    assert.match(
+      textOf(await send({ for: 'everyone', data: '{"of": "acme"}' })),
+      /For Everyone.*Queued for 2 webhooks/,
+    );
 
     service.advance(1000);
     await webhook('Later', bolt.id);
@@ -182,12 +201,12 @@ describe('a sample', () => {
     const { page, open, isAccessible } = await openAs('operator', `/webhooks/${webhook.id}`);
     await page.getByLabel('Event type').selectOption('order.placed');
     await page.getByRole('button', { name: 'Send the sample' }).click();
-    await page.getByText('The receiver accepted the test record.').waitFor();
+    await page.getByText('The receiver accepted the test event.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
     await page.getByLabel('Webhook').fill('Orders');
     await page.getByRole('button', { name: 'Send the sample' }).click();
-    await page.getByText('The receiver accepted the test record.').waitFor();
+    await page.getByText('The receiver accepted the test event.').waitFor();
     const sent = bodies().slice(before);
     assert.equal(sent.length, 2);
     for (const { test, records } of sent) {

@@ -89,10 +89,7 @@ describe('the preview of a request', () => {
     assert.match(example, /x-api-key: \[secret\]/);
     assert.match(await preview({ endpointId: plain.id, mode: 'pull' }), /nothing is sent/);
     assert.match(await preview({ endpointId: plain.id, encryptionKeyName: 'none' }), /There is no such key/);
-    assert.match(
-      await preview({ endpointId: plain.id, maxBatchRecords: 'many' }),
-      /Records per batch must be a number/,
-    );
+    assert.match(await preview({ endpointId: plain.id, maxBatchRecords: 'many' }), /Events per batch must be a number/);
     const event = await preview({ endpointId: plain.id, format: 'cloudevents', heartbeatSeconds: '300' });
     assert.match(event, /content-type: application\/cloudevents\+json/);
     assert.match(event, /x-api-key: \[secret\]/);

@@ -90,7 +90,7 @@ describe('a webhook', () => {
       figures,
       /Succeeded, 24 h 0\.0 % 2 attempts, 2 failed Waiting 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* in total 3/,
     );
-    await page.getByRole('heading', { name: '2 records are dead' }).waitFor();
+    await page.getByRole('heading', { name: '2 deliveries are dead' }).waitFor();
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
     assert.match(
       story,
@@ -100,7 +100,7 @@ describe('a webhook', () => {
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
     await open(`/webhooks/${webhook.id}`);
-    await page.getByText(/No attempt has succeeded since .* the webhook stops in 1 day/).waitFor();
+    await page.getByText(/(The last success was|No attempt has succeeded for) .* the webhook stops in 1 day/).waitFor();
   });
 
   it('is changed, with each problem beside its field', async (t) => {
@@ -126,14 +126,14 @@ describe('a webhook', () => {
 
     await page.getByRole('link', { name: 'Change' }).click();
     // What is set is open; the rest is collapsed.
-    assert.equal(await page.getByLabel('Records per second').isVisible(), true);
+    assert.equal(await page.getByLabel('Events per second').isVisible(), true);
     assert.equal(await page.getByLabel('Also sign with Standard Webhooks').isVisible(), true);
     assert.equal(await page.locator('#field-filter').isVisible(), false);
-    await page.getByLabel('Records per batch').fill('5000');
+    await page.getByLabel('Events per batch').fill('5000');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-maxBatchRecords-problem').getByText('must be at most 1000').waitFor();
-    await page.getByLabel('Records per batch').fill('');
-    await page.getByLabel('Records per second').fill('');
+    await page.getByLabel('Events per batch').fill('');
+    await page.getByLabel('Events per second').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Orders is saved.').waitFor();
     const { maxBatchRecords, maxRecordsPerSecond } = await readWebhook(deliver.admin, webhook);
@@ -164,7 +164,7 @@ describe('a webhook', () => {
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
     const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
-    await page.getByText('2 waiting records, which will not be sent').waitFor();
+    await page.getByText('2 waiting deliveries, which will not be sent').waitFor();
     await page.getByText('Its endpoint, its key, the event types').waitFor();
     await page.getByRole('button', { name: 'Delete the webhook' }).click();
     await page.getByText('The webhook Orders is deleted.').waitFor();

@@ -6,7 +6,7 @@ import { NO_THEME } from '../../src/domain/portal-theme.ts';
 import type { Session } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
-import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
+import { attemptOf, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import {
@@ -272,6 +272,25 @@ describe('deliveries', () => {
     const replay = { ...range, cause: '500', now: s.clock(), newId: s.ids.uuid };
     assert.equal(await replays.replay(replay, s.entry()), 1);
     assert.equal(await replays.count({ ...range, cause: '500' }), 0);
+  });
+
+  it('fail since the first attempt of the oldest one that failed for this cause', async (t) => {
+    const s = await openTestStore(t);
+    const webhookNumber = await subscribe(s, [TYPE]);
+    await run(s, webhookNumber);
+    await publishMany(s, TYPE, 3);
+    const failed = (status: number, startedAt: number) =>
+      ({ responseStatus: status, errorClass: 'http_status', errorMessage: '', startedAt }) as const;
+    const first = await claimNext(s, webhookNumber, 1);
+    for (const [status, at] of [[404, 1] as const, [500, 2] as const, [500, 3] as const])
+      await s.store.attempts.insert(attemptOf(s, first, failed(status, NOW + at)));
+    await settleBatch(s, first, { kind: 'dead', at: s.clock() }, failed(500, NOW + 4));
+    await settleBatch(s, await claimNext(s, webhookNumber, 1), { kind: 'dead', at: s.clock() }, failed(500, NOW + 9));
+    const { groups } = await s.store.deliveries.failures(null);
+    const [{ cause, dead, retrying, firstAt, lastAt, oldest, webhookState } = assert.fail()] = groups;
+    assert.deepEqual([groups.length, cause, dead, retrying], [1, '500', 2, 0]);
+    assert.deepEqual([firstAt, lastAt], [NOW + 2, NOW + 9]);
+    assert.deepEqual([oldest, webhookState], [{ webhookNumber, offset: 0 }, 'running']);
   });
 
   it('are counted for the webhooks that a list of queues leaves out', async (t) => {

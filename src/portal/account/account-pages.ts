@@ -35,6 +35,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       {
         sessions: await sessions.ofUser(accountOf(call).id),
         passkeys: await passkeys.ofUser(accountOf(call).id),
+        hasPassword: (await services.users.get(accountOf(call).id)).passwordHash !== null,
         takesPasskeys: passkeys.isPossible(placeOf(call).origin),
       },
     );
@@ -202,6 +203,7 @@ type AccountForms = { readonly password: FormState; readonly passkey: FormState 
 type AccountState = {
   readonly sessions: readonly Session[];
   readonly passkeys: readonly Passkey[];
+  readonly hasPassword: boolean;
   /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
 };
@@ -220,8 +222,8 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
     })}
     ${section({
       title: 'Password',
-      lead: 'Changing it signs you out everywhere else.',
-      content: passwordForm(csrf, forms.password),
+      ...(state.hasPassword && { lead: 'Changing it signs you out everywhere else.' }),
+      content: state.hasPassword ? passwordForm(csrf, forms.password) : noPassword(call),
     })}
     ${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
     ${section({
@@ -257,7 +259,11 @@ function passwordForm(csrf: Html, state: FormState): Html {
   return form({ action: '/account/password', csrf, form: state, content, submit: 'Change password', labels, title });
 }
 
-function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, takesPasskeys }: AccountState): Html {
+function passkeySection(
+  { csrf, now }: PageCall,
+  state: FormState,
+  { passkeys, takesPasskeys, hasPassword }: AccountState,
+): Html {
   const list = table({
     caption: 'Your passkeys',
     columns: [
@@ -276,7 +282,23 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
     ]),
     empty: html`<p class="quiet">You have none yet.</p>`,
   });
-  return html`${list}${takesPasskeys ? passkeyForm(csrf, state) : NEEDS_HOST_NAME}`;
+  const adding = !takesPasskeys
+    ? NEEDS_HOST_NAME
+    : hasPassword
+      ? passkeyForm(csrf, state)
+      : html`<p class="quiet">To add one, set a password first.</p>`;
+  return html`${list}${adding}`;
+}
+
+/** Who has none has nothing to confirm a new one with, so an invitation sets it. */
+function noPassword({ may, user }: PageCall): Html {
+  const text = 'You have no password yet. An invitation is a link that sets one.';
+  return may('administrator')
+    ? html`
+      <p>${text}</p>
+      <div class="buttons">${linkButton({ href: `/users/${user.id}`, label: 'Invite yourself', icon: 'key' })}</div>
+    `
+    : html`<p>${text} Ask an administrator for it.</p>`;
 }
 
 /** Shown by the script, since passkeys need JavaScript. */

@@ -32,22 +32,18 @@
   const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   // In a narrow column: the time of today, or the day and the minute.
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-  const dayAndClock = new Intl.DateTimeFormat(undefined, {
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
+  const HOURS = { hour: 'numeric', minute: '2-digit' };
+  const DAY = { day: 'numeric', month: 'short' };
+  const dayAndClock = new Intl.DateTimeFormat(undefined, { ...DAY, ...HOURS });
+  const dayAndMonth = new Intl.DateTimeFormat(undefined, DAY);
+  const hourAndMinute = new Intl.DateTimeFormat(undefined, HOURS);
+  // Days of the usage begin and end in UTC.
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+  globalThis.sallyportTimes = { dayAndClock, dayAndMonth, hourAndMinute };
   const isToday = (at) => new Date(at).toDateString() === new Date().toDateString();
   const short = { format: (at) => (isToday(at) ? clock : dayAndClock).format(at) };
   // The same with the second, for the audit log.
-  const dayAndSecond = new Intl.DateTimeFormat(undefined, {
-    day: 'numeric',
-    month: 'short',
-    hour: 'numeric',
-    minute: '2-digit',
-    second: '2-digit',
-  });
+  const dayAndSecond = new Intl.DateTimeFormat(undefined, { ...DAY, ...HOURS, second: '2-digit' });
   const exact = { format: (at) => (isToday(at) ? clock : dayAndSecond).format(at) };
   const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
   const UNITS = [
@@ -69,7 +65,7 @@
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
-      const text = local === 'relative' ? relativeText(at) : ({ short, exact }[local] ?? instant).format(at);
+      const text = local === 'relative' ? relativeText(at) : ({ short, exact, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
   };

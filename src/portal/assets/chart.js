@@ -33,16 +33,25 @@
   const milliseconds = (ms) => (ms < 1000 ? `${number.format(ms)} ms` : `${number.format(ms / 1000)} s`);
   const textOf = (unit) => (unit === 'ms' ? milliseconds : (value) => number.format(value));
 
-  const moment = uPlot.fmtDate('{D} {MMM} {HH}:{mm}');
-  const momentText = (_, seconds) => (seconds === null ? '' : moment(new Date(seconds * 1000)));
+  // Times as everywhere on the page.
+  const { dayAndClock, dayAndMonth, hourAndMinute } = globalThis.sallyportTimes;
+  const momentText = (_, seconds) => (seconds === null ? '' : dayAndClock.format(seconds * 1000));
 
-  // Marks of the time axis, with 24 hours.
-  const DAY = '\n{D} {MMM}';
-  const TIME_MARKS = [
-    [86400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-    [60, '{HH}:{mm}', `${DAY} {YYYY}`, null, DAY, null, null, null, 1],
-    [1, '{HH}:{mm}:{ss}', DAY, null, DAY, null, null, null, 1],
-  ];
+  // Marks of the time axis: the day, or the time with the day where it begins.
+  const timeMarks = (_, marks, __, ___, step) => {
+    let shown = '';
+    return marks.map((seconds) => {
+      const day = dayAndMonth.format(seconds * 1000);
+      if (step >= 86400) return day;
+      const isNew = day !== shown;
+      shown = day;
+      const time = hourAndMinute.format(seconds * 1000);
+      return isNew ? `${time}\n${day}` : time;
+    });
+  };
+  // A delivery is not divided.
+  const WHOLE = [1, 2, 5].flatMap((digit) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((power) => digit * 10 ** power));
+  WHOLE.sort((a, b) => a - b);
 
   // A value without neighbours is drawn as a dot.
   const isolated = ({ data }, which) => {
@@ -81,8 +90,8 @@
         height: HEIGHT,
         series: [{ label: 'Time', value: momentText }, ...(stacked ? lines.toReversed() : lines)],
         axes: [
-          { ...axis, values: TIME_MARKS, space: 70 },
-          { ...axis, size: 60, values: (_, marks) => marks.map((mark) => text(mark)) },
+          { ...axis, values: timeMarks, space: 70 },
+          { ...axis, size: 60, incrs: WHOLE, values: (_, marks) => marks.map((mark) => text(mark)) },
         ],
         scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.08] } },
         legend: { live: true },

@@ -12,7 +12,7 @@ import type { Store } from '../../store/port/store.ts';
 import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection, readAttention } from '../overview/overview-pages.ts';
+import { attentionSection, readAttention } from '../overview/attention.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
@@ -156,7 +156,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     })}
     ${active ? null : SUSPENDED}
     ${health(page)}
-    ${attentionSection({ ...page.attention, now: call.now })}
+    ${attentionSection({ ...page.attention, mayAct: call.may('operator'), now: call.now })}
     ${deliverySection(call, id, page.deliveries)}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}

@@ -17,7 +17,7 @@ import { definitionList, figures } from '../parts/details.ts';
 import { linkButton, pageHeader, section, tabs } from '../parts/header.ts';
 import { emptyState, listResults, table, withQuery } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
-import { countText, sizeText } from '../parts/text.ts';
+import { countText, dayText, sizeText } from '../parts/text.ts';
 import { YOUR_OWN } from '../record/owner.ts';
 
 const PATH = '/usage';
@@ -130,7 +130,7 @@ function csvButton(path: string, { since, until }: UsagePeriod): Html {
 export function usageSection(used: CustomerUsageView, path: string): Html {
   return section({
     title: 'Usage',
-    lead: `From ${used.since} to ${used.until}`,
+    lead: html`From ${dayText(used.since)} to ${dayText(used.until)}`,
     actions: [linkButton({ href: path, label: 'All usage' })],
     content: html`${bars(used, 'events')}${definitionList(limitEntries(used))}`,
   });
@@ -140,7 +140,7 @@ function usageFigures(total: Usage): Html {
   const { events, deliveries, attempts, failures, bytes, tokens } = total;
   return figures([
     { label: 'Events', value: countText(events), hint: 'published' },
-    { label: 'Deliveries', value: countText(deliveries), hint: 'records delivered' },
+    { label: 'Deliveries', value: countText(deliveries), hint: 'accepted by receivers' },
     {
       label: 'Failures',
       value: countText(failures),
@@ -213,7 +213,7 @@ function daysSection(used: CustomerUsageView): Html {
         caption: 'Usage by day',
         columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
         rows: [
-          ...rows.map((item) => [html`<time datetime="${item.day}">${item.day}</time>`, ...counts(item)]),
+          ...rows.map((item) => [dayText(item.day), ...counts(item)]),
           ...(rows.length < 2 ? [] : [[html`<strong>Total</strong>`, ...counts(used.total).map(strong)]]),
         ],
         empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
@@ -260,14 +260,16 @@ function bars(
       </rect>
     `;
   });
-  const label = `${LABELS[name]} by day, at most ${countText(most)}`;
+  const busiest = items.find((item) => item[name] === most)?.day ?? '';
   return html`
     <figure class="usage-bars">
-      <figcaption>${label}</figcaption>
+      <figcaption>${LABELS[name]}, busiest day: ${countText(most)} (${dayText(busiest)})</figcaption>
       <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
         ${drawn}
       </svg>
-      <p class="usage-days" aria-hidden="true"><span>${items[0]?.day ?? null}</span><span>${items.at(-1)?.day ?? null}</span></p>
+      <p class="usage-days" aria-hidden="true">
+        <span>${dayText(items[0]?.day ?? '')}</span><span>${dayText(items.at(-1)?.day ?? '')}</span>
+      </p>
     </figure>
   `;
 }

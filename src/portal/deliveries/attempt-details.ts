@@ -14,12 +14,14 @@ type Telling = {
   readonly url: string | null;
   /** The request as a command; null: it is not offered. */
   readonly curl: string | null;
+  /** The headline or another attempt says the same of the failure. */
+  readonly isSaid: boolean;
   /** The last attempt is expanded. */
   readonly isUnfolded: boolean;
 };
 
 /** An attempt in the timeline. */
-export function attemptMoment(attempt: NumberedAttempt, { url, curl, isUnfolded }: Telling): Moment {
+export function attemptMoment(attempt: NumberedAttempt, { url, curl, isSaid, isUnfolded }: Telling): Moment {
   const { startedAt, number, errorClass } = attempt;
   return {
     id: `attempt-${attempt.id}`,
@@ -27,7 +29,7 @@ export function attemptMoment(attempt: NumberedAttempt, { url, curl, isUnfolded 
     tone: errorClass === null ? 'positive' : 'negative',
     title: html`Attempt ${number} ${outcomeBadge(attempt)}`,
     text: html`
-      ${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}
+      ${errorClass === null || isSaid ? null : failure(attempt, errorClass as ErrorClass)}
       <details class="attempt"${isUnfolded ? html` open` : null}>
         <summary>${summaryOf(attempt)}</summary>
         ${attemptDetails(attempt, url)}
@@ -64,13 +66,13 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
 function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
   const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
   const sent =
-    records > 1 ? `${countText(records)} records (#${firstOffset}–#${lastOffset}) in one request` : 'One record';
+    records > 1 ? `${countText(records)} events (#${firstOffset}–#${lastOffset}) in one request` : 'One event';
   return html`${sent}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
 }
 
 /** The request, the response and the timings. */
 export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
-  const { timings, errorClass, responseProblem } = attempt;
+  const { timings, errorClass, responseStatus, responseProblem } = attempt;
   const drawn = waterfall(timings, errorClass);
   const problem =
     responseProblem === null
@@ -80,7 +82,11 @@ export function attemptDetails(attempt: AttemptRecord, url: string | null): Html
     <div class="stack">
       ${drawn}
       ${problem}
-      ${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}
+      ${
+        errorClass === null || responseStatus !== null
+          ? null
+          : html`<p class="quiet">To find others like it: <code>response:${errorClass}</code></p>`
+      }
       <div class="columns">
         ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
         ${responseBlock(attempt)}

@@ -2,9 +2,13 @@
  * `/deliveries/{id}`: one delivery with its state, its attempts and its payload. It follows the delivery live. The script of the list asks
  * for it to show it beside the list.
  */
-import { attempted, ownPath, pathId } from '../frame/call.ts';
+import { html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { attempted, ownPath, pathId, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { linkButton } from '../parts/header.ts';
+import { countOf } from '../parts/text.ts';
 import { readStory, storyVersion } from './delivery-reading.ts';
 import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
@@ -15,7 +19,11 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
   const { deliveries } = services;
   return [
     pages.view(`${PATH}/{id}`, 'both', async (call) => {
-      const story = await readStory(dependencies, call, pathId(call));
+      const story = await readStory(dependencies, call, pathId(call)).catch((error: unknown) => {
+        if (error instanceof Refusal && error.code === 'not_found') return null;
+        throw error;
+      });
+      if (story === null) return goneView(dependencies.kept);
       const { eventType, offset } = story.delivery;
       const [content, partial] = [liveStory(call, story, 'page'), liveStory(call, story, 'panel')];
       return { title: `${eventType} #${offset}`, content, partial };
@@ -46,4 +54,24 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
       },
     }),
   ];
+}
+
+/** In place of a delivery that is not kept any more, or never was there. */
+function goneView({ deliveredDays, deadDays }: SharedPageDependencies['kept']): View {
+  const title = 'This delivery is not here';
+  const content = html`
+    <div class="refusal">
+      <p class="refusal-status">404</p>
+      <h1>${title}</h1>
+      <p>The address is wrong, or the delivery has been deleted. ${keptText(deliveredDays, deadDays)}</p>
+      <p>${linkButton({ href: PATH, label: 'Deliveries' })}</p>
+    </div>
+  `;
+  return { title, content, partial: content, status: 404 };
+}
+
+/** `Delivered ones are kept for 30 days, dead ones for 90 days.` */
+function keptText(deliveredDays: number, deadDays: number): string {
+  const time = (days: number): string => (days === 0 ? 'forever' : `for ${countOf(days, 'day')}`);
+  return `Delivered ones are kept ${time(deliveredDays)}, dead ones ${time(deadDays)}.`;
 }

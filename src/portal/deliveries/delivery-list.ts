@@ -4,6 +4,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
+import { isReplayable } from '../../webhooks/deliveries.ts';
 import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
@@ -11,7 +12,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
-import { countOf, countText } from '../parts/text.ts';
+import { countText } from '../parts/text.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
@@ -20,6 +21,7 @@ import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
 import { withTerms } from './search-text.ts';
+import { type SentAgain, toldSentAgain } from './sending-again.ts';
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
@@ -58,12 +60,23 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
         const back = ownPath(form.get('back'));
         const ids = form.getAll('chosen').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
+        const sent = await replayableOf(dependencies, ids);
         const { replayed } = await services.deliveries.replaySelected(ids, acting);
         if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
-        return redirectTo(back, `Sending ${countOf(replayed, 'delivery', undefined, 'deliveries')} again.`);
+        return { redirect: back, flash: await toldSentAgain(store, sent) };
       },
     }),
   ];
+}
+
+/** The chosen deliveries that can be sent again, by webhook. */
+async function replayableOf({ store }: SharedPageDependencies, ids: readonly string[]): Promise<SentAgain[]> {
+  const addresses = [...new Set(ids)].flatMap((id) => deliveryAddress(id) ?? []);
+  const found = await Promise.all(addresses.map((address) => store.deliveries.get(address)));
+  const again = found.flatMap((delivery) => (delivery !== null && isReplayable(delivery) ? [delivery] : []));
+  return [...Map.groupBy(again, ({ webhookId }) => webhookId).values()].flatMap(([first, ...more]) =>
+    first === undefined ? [] : [{ ...first, count: more.length + 1 }],
+  );
 }
 
 const STREAM = `${DELIVERIES_PATH}/changes`;

@@ -1,13 +1,13 @@
 /** Reads a delivery for its page and for the panel beside the list. */
 import type { Endpoint } from '../../domain/endpoint.ts';
-import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerNames } from '../record/owner.ts';
-import type { NamedResend, Standing } from './delivery-story.ts';
+import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from './sent-again.ts';
 
 /** A delivery with all that its page tells. */
@@ -15,6 +15,8 @@ export type Story = Pick<Standing, 'base' | 'ahead'> & {
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
   readonly resends: readonly NamedResend[];
+  /** The state of the webhook at the publication, if the delivery waited long for its first attempt. */
+  readonly stateThen: WebhookState | null;
   readonly content: DeliveryContent;
   readonly webhook: Webhook;
   /** Null in mode `pull`. */
@@ -42,6 +44,7 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     delivery,
     attempts,
     base,
+    stateThen: await stateWhenPublished(dependencies, delivery, attempts[0]),
     content,
     webhook,
     resends: await named(dependencies, call, resends),
@@ -49,6 +52,19 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
     owner: (await ownerNames(store, [delivery]))(delivery.customerId),
   };
+}
+
+/** States that are read for one delivery. */
+const STATES_READ = 200;
+
+async function stateWhenPublished(
+  { store }: SharedPageDependencies,
+  { webhookId, createdAt }: Delivery,
+  first: NumberedAttempt | undefined,
+): Promise<WebhookState | null> {
+  if (first === undefined || first.startedAt - createdAt < WAIT_TOLD_MS) return null;
+  const history = await store.stateHistory.ofWebhook(webhookId, STATES_READ);
+  return history.find(({ at }) => at <= createdAt)?.state ?? null;
 }
 
 /** With the names of the actors, as the reader may know them. */

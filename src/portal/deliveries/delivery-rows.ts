@@ -138,6 +138,6 @@ function progressOf(delivery: Delivery, now: number): Html {
   if (isLeased) return html`in progress${attempts}`;
   if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
   if (webhookMode === 'pull') return html`not acknowledged`;
-  if (nextAttemptAt === null) return html`not tried yet`;
+  if (nextAttemptAt === null) return html`${webhookState === 'failing' ? 'webhook failing' : 'not tried yet'}`;
   return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
 }

@@ -1,7 +1,7 @@
 /** The story of a delivery: its state with the reason and the next step, and its timeline. */
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
-import type { Delivery, Webhook } from '../../domain/webhook.ts';
+import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { copyable, type Moment } from '../parts/details.ts';
@@ -80,7 +80,7 @@ function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
   return notice({ tone: 'positive', text });
 }
 
-/** The error and the advice. */
+/** The error and the advice. Attempts with the same failed for the same reason. */
 function problemOf(attempt: AttemptRecord | undefined): string | null {
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
@@ -113,7 +113,7 @@ function nextStep(
   if (nextAttemptAt === null && state === 'failing')
     return html`It waits because its webhook is failing: only one request at a time is sent until one succeeds.`;
   if (nextAttemptAt === null)
-    return html`It waits for the records before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
+    return html`It waits for the deliveries before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
   return html`The next attempt is due ${relativeTime(nextAttemptAt, now)}.`;
 }
@@ -127,11 +127,35 @@ export type Timeline = {
   readonly curlOf: (attempt: AttemptRecord) => string | null;
   /** The present URL of the endpoint. */
   readonly url: string | null;
+  /** The state of the webhook when the event was published; null: it is not known. */
+  readonly stateThen: WebhookState | null;
 };
 
+/** A wait for the first attempt that is told. */
+export const WAIT_TOLD_MS = 60_000;
+
+/** Why the first attempt came late. */
+function waitReason(state: WebhookState | null): string {
+  if (state === 'failing') return 'The webhook was failing: it sent one request at a time.';
+  if (state === 'failed') return 'The webhook had failed, and sent nothing until it was started.';
+  if (state === 'stopped') return 'The webhook was stopped, and sent nothing until it was started.';
+  return 'Those before it were sent first.';
+}
+
+/** The advice is with the last attempt that failed in this way. */
+function saidLater(attempt: AttemptRecord, later: readonly AttemptRecord[]): boolean {
+  const problem = problemOf(attempt);
+  return problem !== null && later.some((other) => problemOf(other) === problem);
+}
+
 /** Oldest first. */
-export function momentsOf({ delivery, attempts, resends, erasedAt, curlOf, url }: Timeline, now: number): Moment[] {
+export function momentsOf(
+  { delivery, attempts, resends, erasedAt, curlOf, url, stateThen }: Timeline,
+  now: number,
+): Moment[] {
   const { state, createdAt, settledAt, nextAttemptAt } = delivery;
+  // The headline has the problem of the last attempt, unless the delivery arrived.
+  const said = new Set(state === 'delivered' ? [] : [problemOf(attempts.at(-1)) ?? '']);
   const moments: Moment[] = [
     {
       at: createdAt,
@@ -151,9 +175,26 @@ export function momentsOf({ delivery, attempts, resends, erasedAt, curlOf, url }
       };
     }),
     ...attempts.map((attempt, at) =>
-      attemptMoment(attempt, { url, curl: curlOf(attempt), isUnfolded: at === attempts.length - 1 }),
+      attemptMoment(attempt, {
+        url,
+        curl: curlOf(attempt),
+        isSaid: said.has(problemOf(attempt) ?? '') || saidLater(attempt, attempts.slice(at + 1)),
+        isUnfolded: at === attempts.length - 1,
+      }),
     ),
   ];
+  const [first] = attempts;
+  const waited = first?.number === 1 ? first.startedAt - createdAt : 0;
+  if (waited >= WAIT_TOLD_MS) {
+    moments.push({
+      id: 'wait',
+      at: createdAt + 1,
+      title: `Waited ${spanText(waited)}`,
+      tone: 'neutral',
+      icon: 'clock',
+      text: html`<p>${waitReason(stateThen)}</p>`,
+    });
+  }
   if (erasedAt !== null) moments.push({ at: erasedAt, title: 'Data erased', tone: 'neutral' });
   if (state === 'delivered')
     moments.push({

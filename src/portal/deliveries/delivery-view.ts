@@ -83,7 +83,7 @@ function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   const { offset, webhookId, webhookName, createdAt } = delivery;
   return html`
     <p>
-      Event #${offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
+      Delivery #${offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
         owner === null ? null : html` ${owner}`
       }, published ${relativeTime(createdAt, now)}.
     </p>
@@ -100,7 +100,7 @@ function sendButton(call: PageCall, story: Story): Html | null {
   if (delivery.state === 'pending' && delivery.webhookMode === 'push' && !isRunnable(state))
     return startButton(call, story);
   if (!isWaiting(delivery, call.now) || !isRunnable(state)) return null;
-  // An untried record of a webhook that runs and keeps no order only waits for its turn.
+  // An untried delivery of a webhook that runs and keeps no order only waits for its turn.
   if (delivery.nextAttemptAt === null && !webhook.ordered && state !== 'failing') return null;
   return actionButton({ ...form, label: 'Try now', icon: 'send' });
 }

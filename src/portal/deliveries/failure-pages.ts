@@ -1,16 +1,19 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { http } from '../../kernel/node-http.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
-import type { PageCall } from '../frame/call.ts';
+import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { linkButton } from '../parts/header.ts';
+import { actionButton, linkButton } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
@@ -22,9 +25,10 @@ import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 const FAILURES_EVERY_MS = 2000;
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
+const TRY = `${PATH}/try`;
 
 export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, store, feed, clock } = dependencies;
+  const { pages, services, store, feed, clock } = dependencies;
   const read = async (numbers: readonly number[] | null): Promise<OwnedFailures> => {
     const failures = await store.deliveries.failures(numbers);
     const ids = failures.groups.map(({ webhookId }) => webhookId);
@@ -57,10 +61,29 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       };
       return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
     }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: TRY,
+      role: 'operator',
+      respond: async ({ form, acting }) => {
+        const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
+        const offset = Number(form.get('offset'));
+        const delivery = Number.isSafeInteger(offset)
+          ? await store.deliveries.at(webhook.progress.webhookNumber, offset)
+          : null;
+        if (delivery === null) throw new Refusal('not_found', 'there is no such delivery');
+        const done = 'Trying it now. This page shows the result.';
+        return attempted(`${DELIVERIES_PATH}/${delivery.id}`, done, () =>
+          services.deliveries.replay(delivery.id, acting),
+        );
+      },
+    }),
   ];
 }
 
-const LEAD = 'Deliveries that failed, by webhook and by the outcome of their last attempt.';
+const LEAD =
+  'Deliveries that failed, by webhook and by the outcome of their last attempt. Waiting ones that were not tried yet are not among them.';
 
 type OwnedFailures = Failures & { readonly owners: RecordOwners };
 
@@ -71,7 +94,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
       { label: 'Cause', kind: 'main' },
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
-      { label: 'Retrying', kind: 'number', phone: 'named' },
+      { label: 'Waiting', kind: 'number', phone: 'named' },
       { label: 'First and last', phone: 'plain' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
@@ -92,7 +115,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
 }
 
 function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] {
-  const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
+  const { webhookId, webhookName, webhookState, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
   const listed = (state: 'dead' | 'pending', count: number): Html => {
     if (count === 0) return html`0`;
@@ -103,15 +126,43 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] 
     html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
     listed('dead', dead),
-    listed('pending', retrying),
+    html`${listed('pending', retrying)}${retrying === 0 ? null : html`<span class="cell-hint">${waitText(webhookState)}</span>`}`,
     html`
       ${relativeTime(firstAt, now)}
       ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}
     `,
-    ...(call.may('operator')
-      ? [dead === 0 ? html`` : replayLink(webhookId, owners.named({ id: webhookId, name: webhookName }), cause)]
-      : []),
+    ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
+}
+
+function waitText(state: WebhookState): string {
+  return isRunnable(state) ? 'retried' : 'on hold';
+}
+
+/** What helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
+function action(
+  { webhookId, webhookState, dead, cause, oldest }: FailureGroup,
+  name: string,
+  { csrf }: PageCall,
+): Html {
+  if (dead > 0) return replayLink(webhookId, name, cause);
+  if (!isRunnable(webhookState)) {
+    return actionButton({
+      action: `/webhooks/${webhookId}/start`,
+      csrf,
+      label: 'Start the webhook',
+      longLabel: `Start the webhook ${name}`,
+      icon: 'play',
+    });
+  }
+  return actionButton({
+    action: TRY,
+    csrf,
+    fields: { webhook: webhookId, offset: String(oldest.offset) },
+    label: 'Try the first now',
+    longLabel: `Try the first now: ${name}, ${causeText(cause)}`,
+    icon: 'send',
+  });
 }
 
 /** Leads to the page that counts the deliveries and asks first. */

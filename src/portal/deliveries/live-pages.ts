@@ -15,6 +15,7 @@ import { countOf, shortTime, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
+import { type CarriedBy, readCarried } from './carried.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
@@ -41,9 +42,10 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
       const scope = await readScope(dependencies, query);
       const [webhookField, ...ownerField] = await scopeFields(store, scope);
       const attempts = await store.attempts.latest(TAIL_BEGINS_WITH, outcome, scope.numbers);
-      const webhooks = await webhooksOf(attempts);
+      const [webhooks, carried] = await Promise.all([webhooksOf(attempts), readCarried(store, attempts)]);
       const results = tail({
         attempts,
+        carried,
         webhookOf: ({ webhookNumber }) => webhooks.get(webhookNumber) ?? null,
         stream: withQuery(STREAM, query, {}),
       });
@@ -70,7 +72,7 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
       return tailEvents(
         ownFeed(dependencies, query),
         { webhookId: id, outcome: readOutcome(query) },
-        webhookOf,
+        { webhookOf, carriedBy: (attempts) => readCarried(store, attempts) },
         signal,
       );
     }),
@@ -99,12 +101,13 @@ type Tail = {
   /** Newest first. */
   readonly attempts: readonly AttemptRecord[];
   readonly webhookOf: WebhookOf;
+  readonly carried: CarriedBy;
   /** The path of the stream of new attempts (`tailEvents`). */
   readonly stream: string;
 };
 
 /** A live list that can be paused. Without the script it stays as it was when the page was loaded. */
-export function tail({ attempts, webhookOf, stream }: Tail): Html {
+export function tail({ attempts, webhookOf, carried, stream }: Tail): Html {
   const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'afterbegin' });
   return html`
     <div class="tail-box" data-tail="${TAIL_SHOWN}">
@@ -113,19 +116,17 @@ export function tail({ attempts, webhookOf, stream }: Tail): Html {
         <button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button>
         <span class="quiet" data-tail-still>Reload the page to see newer attempts.</span>
       </div>
-      ${attemptList(attempts, webhookOf, true, live)}
+      ${attemptList(attempts, { webhookOf, carried, isOfAll: true }, live)}
     </div>
   `;
 }
 
-/** Attempts, newest first. `isOfAll` shows the webhook of each. */
-export function attemptList(
-  attempts: readonly AttemptRecord[],
-  webhookOf: WebhookOf,
-  isOfAll: boolean,
-  live: Html | null = null,
-): Html {
-  const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
+/** What a list tells of its attempts. `isOfAll` shows the webhook of each. */
+type Telling = Pick<Tail, 'webhookOf' | 'carried'> & { readonly isOfAll: boolean };
+
+/** Attempts, newest first. */
+export function attemptList(attempts: readonly AttemptRecord[], telling: Telling, live: Html | null = null): Html {
+  const rows = attempts.map((attempt) => row(attempt, telling));
   return liveList(
     ['attempt', 'attempts'],
     html`
@@ -140,17 +141,23 @@ export function attemptList(
 /** The attempts that a live list shows. */
 type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
 
+/** Reads what a live list tells of new attempts. */
+type Reading = {
+  webhookOf(webhookId: string): Promise<TailWebhook | null>;
+  carriedBy(attempts: readonly AttemptRecord[]): Promise<CarriedBy>;
+};
+
 /** The stream of a live list: groups of rows, newest first, a few a second at most. */
 export async function* tailEvents(
   feed: AttemptFeed,
   { webhookId, outcome }: TailFilter,
-  webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
+  reading: Reading,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
   for await (const { items, dropped } of feed.subscribe(webhookId, signal)) {
     const fitting = items.filter(({ attempt }) => outcome === null || outcomeOf(attempt) === outcome);
     if (fitting.length === 0) continue;
-    yield { html: await inLiveTurn(feed.owner, () => pieceRows({ items: fitting, dropped }, webhookOf)) };
+    yield { html: await inLiveTurn(feed.owner, () => pieceRows({ items: fitting, dropped }, reading)) };
     await pause(TAIL_EVERY_MS, signal);
   }
 }
@@ -159,16 +166,19 @@ function outcomeOf({ errorClass }: AttemptRecord): AttemptOutcome {
   return errorClass === null ? 'delivered' : 'failed';
 }
 
-async function pieceRows(
-  { items, dropped }: FeedPiece,
-  webhookOf: (webhookId: string) => Promise<TailWebhook | null>,
-): Promise<Html> {
+async function pieceRows({ items, dropped }: FeedPiece, { webhookOf, carriedBy }: Reading): Promise<Html> {
   const shown = items.slice(-TAIL_SHOWN);
   const left = dropped + items.length - shown.length;
   const ids = [...new Set(shown.map(({ webhookId }) => webhookId))];
-  const webhooks = new Map(await Promise.all(ids.map(async (id) => [id, await webhookOf(id)] as const)));
+  const [carried, ...named] = await Promise.all([
+    carriedBy(shown.map(({ attempt }) => attempt)),
+    ...ids.map(async (id) => [id, await webhookOf(id)] as const),
+  ]);
+  const webhooks = new Map(named);
   const rows = shown
-    .map(({ webhookId, attempt }) => row(attempt, webhooks.get(webhookId) ?? null, true, true))
+    .map(({ webhookId, attempt }) =>
+      row(attempt, { webhookOf: () => webhooks.get(webhookId) ?? null, carried, isOfAll: true }, true),
+    )
     .reverse();
   const note =
     left === 0
@@ -181,8 +191,9 @@ async function pieceRows(
   return html`${rows}${note}`;
 }
 
-function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boolean, isNew = false): Html {
+function row(attempt: AttemptRecord, { webhookOf, carried, isOfAll }: Telling, isNew = false): Html {
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
+  const webhook = webhookOf(attempt);
   const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
   return html`
@@ -191,21 +202,34 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
       <span>${outcomeBadge(attempt)}</span>
       <span class="tail-what">
         ${isOfAll ? html`<strong>${name}</strong> ` : null}
-        ${what(attempt, webhook)}
-        ${errorClass === null ? null : html` <span class="cell-hint">${errorMessage}</span>`}
+        ${what(attempt, webhook, carried)}
+        ${isTold(attempt) ? null : html` <span class="cell-hint">${errorMessage ?? errorClass}</span>`}
       </span>
       <span class="tail-took">${took}</span>
     </li>
   `;
 }
 
-/** The records that it carried, with a link. */
-function what({ kind, firstOffset, lastOffset, attemptNumber }: AttemptRecord, webhook: TailWebhook | null): Html {
+/** Whether the badge says all of the outcome: a status says that the receiver answered with it. */
+function isTold({ errorClass, responseStatus }: AttemptRecord): boolean {
+  return errorClass === null || (errorClass === 'http_status' && responseStatus !== null);
+}
+
+/** The deliveries that it carried, with a link. */
+function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: CarriedBy): Html {
+  const { kind, firstOffset, lastOffset, attemptNumber } = attempt;
   if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
   const isOne = firstOffset === lastOffset;
   const offsets = isOne ? `#${firstOffset}` : `#${firstOffset}-${lastOffset}`;
+  const delivery = carried(attempt);
+  if (delivery !== null) {
+    const { id, eventType, subject } = delivery;
+    const about = subject === null ? null : html` · ${subject}`;
+    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about} · attempt ${attemptNumber}`;
+  }
+  const label = isOne
+    ? offsets
+    : `${countOf(lastOffset - firstOffset + 1, 'delivery', undefined, 'deliveries')} ${offsets}`;
   const found = webhook === null ? null : `/deliveries?${new URLSearchParams({ webhook: webhook.id, q: offsets })}`;
-  const label = isOne ? `record ${offsets}` : `${countOf(lastOffset - firstOffset + 1, 'record')} ${offsets}`;
-  const records = found === null ? html`${label}` : html`<a href="${found}">${label}</a>`;
-  return html`${records}${attemptNumber === 1 ? null : html`, attempt ${attemptNumber}`}`;
+  return html`${found === null ? label : html`<a href="${found}">${label}</a>`} · attempt ${attemptNumber}`;
 }

@@ -1,5 +1,7 @@
 /** `/deliveries/replay`: sends many deliveries of a webhook again. The page first shows how many. */
 
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
@@ -17,8 +19,12 @@ import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
 import { withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText } from './failure-pages.ts';
+import { responseOf } from './search-text.ts';
+import { notRunning, toldSentAgain } from './sending-again.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
+/** At most a page of the list. */
+const SENT_LISTED = 100;
 const NAMES = ['webhook', 'state', 'cause', 'orderingKey', 'since', 'until'] as const;
 const LABELS = {
   webhook: 'Webhook',
@@ -39,6 +45,7 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
     const fields = await withWebhookId(store, sent);
     const asked = refusal === null ? readReplay(fields) : null;
     const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
+    const webhook = asked === null ? null : await store.webhooks.get(asked.webhookId);
     const name = await nameOf(readText(fields, 'webhook'));
     const typed = new URLSearchParams(Object.fromEntries(NAMES.map((field) => [field, fields.get(field) ?? ''])));
     typed.set('webhook', name);
@@ -50,9 +57,30 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
       ${whichSection(state)}
-      ${count === null ? null : countSection(call, fields, count, name)}
+      ${count === null ? null : countSection(call, fields, { count, name, state: webhook?.progress.state ?? 'stopped' })}
     `;
     return { title: 'Send many again', content };
+  };
+  /** The list of the deliveries that are about to be sent again: their offsets, if they are not more than a page. */
+  const placeOfSent = async ({ webhookId, input }: AskedReplay): Promise<string> => {
+    const { cause, orderingKey, since, until, states } = input;
+    const wanted = states?.length === 1 ? states[0] : undefined;
+    const { items, next } = await services.deliveries.list(
+      {
+        webhookId,
+        ...(wanted !== undefined && { state: wanted }),
+        ...(cause !== undefined && { response: responseOf(cause) ?? { errorClasses: [cause] } }),
+        ...(orderingKey !== undefined && { orderingKey }),
+        ...(since !== undefined && { since: Date.parse(since) }),
+        ...(until !== undefined && { until: Date.parse(until) }),
+      },
+      null,
+      SENT_LISTED,
+    );
+    const offsets = items.map(({ offset }) => offset);
+    const isWhole = next === null && offsets.length > 0;
+    const q = isWhole ? { q: `#${Math.min(...offsets)}-${Math.max(...offsets)}` } : {};
+    return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: webhookId, ...q })}`;
   };
   /** Shown for the webhook with this id; another text as it was typed. */
   const nameOf = async (text: string | null): Promise<string> => {
@@ -76,9 +104,13 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
       respond: async ({ form, acting }): Promise<PageResult> => {
         const asked = readReplay(form);
         if (asked === null) throw refuseField('webhook', 'is required');
+        const there = await placeOfSent(asked);
+        if (form.get('start') !== null) await services.webhooks.start(asked.webhookId, acting);
         const { replayed } = await services.webhooks.replay(asked.webhookId, asked.input, acting);
-        const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
-        return redirectTo(there, `Sending ${countOf(replayed, 'delivery', 'no delivery', 'deliveries')} again.`);
+        if (replayed === 0) return redirectTo(there, 'There was nothing to send again.');
+        const { id, name, progress } = await services.webhooks.get(asked.webhookId);
+        const sent = { webhookId: id, webhookName: name, webhookState: progress.state, count: replayed };
+        return { redirect: there, flash: await toldSentAgain(store, [sent]) };
       },
       invalid: (call, refusal) => view(call, call.form, refusal),
     }),
@@ -151,23 +183,46 @@ const WHICH = [
   { value: 'both', label: 'Dead and delivered' },
 ];
 
-function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number, name: string): Html {
+type Counted = { readonly count: number; readonly name: string; readonly state: WebhookState };
+
+function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name, state }: Counted): Html {
   if (count === 0) {
     return notice({ tone: 'info', title: `No delivery of ${name} matches.`, text: 'There is nothing to send again.' });
   }
   const cause = readText(fields, 'cause');
   const found = countOf(count, 'delivery', undefined, 'deliveries');
+  const runs = isRunnable(state);
   const hidden = NAMES.map((field) => html`<input type="hidden" name="${field}" value="${fields.get(field) ?? ''}">`);
   return section({
     title: `${found} of ${name}${cause === null ? '' : ` failed with ${causeText(cause)}`}`,
-    lead: "They are sent immediately, subject to the webhook's order and rate limit, and only while it is running.",
+    ...(runs && { lead: "They are sent immediately, subject to the webhook's order and rate limit." }),
     id: 'count',
     content: html`
       <form method="post" action="${PATH}" class="form" data-once>
         ${csrf}
         ${hidden}
+        ${
+          runs
+            ? null
+            : notice({
+                tone: 'caution',
+                text: `${name} ${notRunning({ webhookState: state })}. They wait until it is started.`,
+              })
+        }
         <div class="buttons form-buttons">
-          ${submitButton({ label: `Send ${found} again`, kind: 'primary', icon: 'replay' })}
+          ${
+            runs
+              ? null
+              : submitButton({
+                  name: 'start',
+                  value: 'yes',
+                  label: 'Send again and start',
+                  longLabel: `Send again and start the webhook: ${found}`,
+                  kind: 'primary',
+                  icon: 'play',
+                })
+          }
+          ${submitButton({ label: `Send ${found} again`, kind: runs ? 'primary' : 'plain', icon: 'replay' })}
           ${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}
         </div>
       </form>

@@ -9,7 +9,7 @@ import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { section } from '../parts/header.ts';
 import { attemptsText, rateTone } from '../parts/health.ts';
-import { relativeTime, sentence, shareText } from '../parts/text.ts';
+import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
 import { failsBriefly } from '../webhooks/webhook-history.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
@@ -62,13 +62,16 @@ export function lastError({ failure }: EndpointActivity, now: number): Html | nu
   `;
 }
 
-/** The recent attempts may all have failed although some of the day succeeded. */
+/** The recent attempts may all have failed although some of the day succeeded: then the hour is known. */
 export function lastDelivery({ deliveredAt, day }: Pick<EndpointActivity, 'deliveredAt' | 'day'>, now: number): Html {
   if (deliveredAt !== null) return relativeTime(deliveredAt, now);
-  return day.attempts > day.failedAttempts
-    ? html`<span>within a day</span>`
-    : html`<span class="quiet">none lately</span>`;
+  const ago = day.hours.toReversed().findIndex(({ attempts, failedAttempts }) => attempts > failedAttempts);
+  if (ago < 0) return html`<span class="quiet">none in 24 hours</span>`;
+  const hours = Math.max(ago, 1);
+  return html`<span>about ${lengthText(hours * HOUR_MS)} ago</span>`;
 }
+
+const HOUR_MS = 3_600_000;
 
 /** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
 export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {

@@ -5,6 +5,7 @@ import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { EndpointWebhook } from '../../store/port/directory.ts';
+import { type CarriedBy, readCarried } from '../deliveries/carried.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -23,6 +24,7 @@ export type EndpointHub = {
   readonly series: Series;
   readonly attempts: readonly AttemptRecord[];
   readonly deliveries: readonly Delivery[];
+  readonly carried: CarriedBy;
 };
 
 /** Null if no webhook sends to the endpoint. */
@@ -39,7 +41,7 @@ export async function readHub(
     store.attempts.latest(SHOWN, null, some),
     store.deliveries.list({ webhookNumbers: some }, null, SHOWN),
   ]);
-  return { series, attempts, deliveries: deliveries.items };
+  return { series, attempts, deliveries: deliveries.items, carried: await readCarried(store, attempts) };
 }
 
 /** The page must set `hasCharts: true` and have `period` in its URL. */
@@ -47,7 +49,7 @@ export function hubSections(
   { query, now }: PageCall,
   endpointId: string,
   webhooks: readonly EndpointWebhook[],
-  { series, attempts, deliveries }: EndpointHub,
+  { series, attempts, deliveries, carried }: EndpointHub,
 ): Html {
   const byNumber = new Map(webhooks.map((one) => [one.webhookNumber, one]));
   return html`
@@ -62,7 +64,11 @@ export function hubSections(
     ${section({
       title: 'Last attempts',
       id: 'attempts',
-      content: attemptList(attempts, ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null, webhooks.length > 1),
+      content: attemptList(attempts, {
+        webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
+        carried,
+        isOfAll: webhooks.length > 1,
+      }),
     })}
     ${deliverySection(webhooks, deliveries, now)}
   `;

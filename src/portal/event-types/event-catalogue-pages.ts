@@ -33,8 +33,9 @@ export function cataloguePages({
       path: CATALOGUE_PATH,
       isForCustomers: true,
       respond: async ({ query }) => {
-        const view = catalogueView(await shown(), query);
-        return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving()}</div>` };
+        const all = await shown();
+        const view = catalogueView(all, query);
+        return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving(all)}</div>` };
       },
     }),
     pages.openPage({
@@ -123,8 +124,7 @@ const DOWNLOADS = section({
   `,
 });
 
-/** Read at the first use. */
-function receiving(): Html {
+function receiving(eventTypes: readonly EventType[]): Html {
   return section({
     title: 'Receive events',
     lead: hasReceiverPackage()
@@ -133,7 +133,7 @@ function receiving(): Html {
         everything. For other languages this is the verification.
       `
       : 'Every delivery is signed. This is the verification.',
-    content: codePanels('Verify a delivery', receiverCode()),
+    content: codePanels('Verify a delivery', receiverCode(eventTypes)),
   });
 }
 

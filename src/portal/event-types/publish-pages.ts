@@ -20,7 +20,8 @@ import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER_SUGGESTIONS, customerField, OPERATOR, ownerNamed } from '../record/owner.ts';
-import { EVENTS_PATH, publishedEventPage } from './published-event-page.ts';
+import { previewPage, previewRegion, previewText } from './publish-preview.ts';
+import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
 
@@ -30,7 +31,17 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
     const hasCustomers = (await store.customers.search({}, null, 1)).length > 0;
-    return publishView(call, { all: publishable, chosen, hasCustomers }, state);
+    const preview = await previewText(
+      store,
+      new URLSearchParams({
+        type,
+        for: state.value('for'),
+        customer: state.value('customer'),
+        subject: state.value('subject'),
+        data: state.value('data'),
+      }),
+    );
+    return publishView(call, { all: publishable, chosen, hasCustomers, preview }, state);
   };
   return [
     pages.page({
@@ -39,7 +50,9 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       path: PUBLISH_PATH,
       role: 'operator',
       respond: async (call) => {
-        const type = call.query.get('type') ?? '';
+        // The form is shown without a choice first, with a type of the operator.
+        const type =
+          call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);
         const data = eventType === null ? '{}' : await exampleOf(eventType);
         const customer = await customerNamed(store, readText(call.query, 'customer'));
@@ -74,7 +87,8 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       },
       invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
     }),
-    publishedEventPage(dependencies),
+    previewPage(dependencies),
+    ...publishedEventPages(dependencies),
   ];
 
   /** The sample, or the data of the latest event. */
@@ -110,13 +124,23 @@ function isOwn({ audience, customerId }: Body): boolean {
   return audience === undefined && customerId === undefined;
 }
 
-const FIELDS: FieldTable = {
-  data: jsonObject({
+/** Says which data the type takes. */
+function dataField(type: EventType | null) {
+  return jsonObject({
     label: 'Data',
     isRequired: true,
     rows: 14,
-    hint: 'A JSON object. It must satisfy the schema of the event type.',
-  }),
+    hint:
+      type === null
+        ? 'A JSON object.'
+        : type.dataSchema === null
+          ? `Any JSON object: ${type.name} has no schema.`
+          : html`It must satisfy <a href="/event-types/${type.id}">the schema of ${type.name}</a>.`,
+  });
+}
+
+const FIELDS: FieldTable = {
+  data: dataField(null),
   subject: text({
     label: 'Subject',
     hint: 'Whom the event is about. An erasure finds events by it.',
@@ -132,9 +156,15 @@ type Choice = {
   readonly all: readonly EventType[];
   readonly chosen: EventType | null;
   readonly hasCustomers: boolean;
+  /** Who would get it, as the form is. */
+  readonly preview: string;
 };
 
-function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: Choice, state: FormState): View {
+function publishView(
+  { csrf, query }: PageCall,
+  { all, chosen, hasCustomers, preview }: Choice,
+  state: FormState,
+): View {
   const title = 'Publish an event';
   const header = pageHeader({
     title,
@@ -152,12 +182,13 @@ function publishView({ csrf, query }: PageCall, { all, chosen, hasCustomers }: C
   const encryption = chosen.encryptionRequired
     ? notice({ tone: 'info', text: 'Events of this type are delivered encrypted. What you enter is not shown again.' })
     : null;
-  const fields = Object.entries(FIELDS).map(([name, field]) => field.draw(state, name));
+  const fields = Object.entries({ ...FIELDS, data: dataField(chosen) }).map(([name, field]) => field.draw(state, name));
   const content = html`
     ${hidden}
     ${encryption}
     ${hasCustomers ? audienceFields(state, chosen) : null}
     ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}
+    ${previewRegion(preview)}
   `;
   return {
     title,

@@ -2,13 +2,15 @@
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import { indentedJson } from '../../kernel/json-text.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { PublishedEvent } from '../../store/port/events.ts';
 import { type MissedBy, missedBy } from '../../webhooks/missed.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
+import { liveContent } from '../frame/live-content.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { copyable, definitionList } from '../parts/details.ts';
+import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
@@ -26,26 +28,41 @@ type Shown = {
   readonly deliveries: readonly Delivery[];
   readonly missed: MissedBy;
   readonly ownerIn: OwnerIn;
+  /** Null: it is not shown. */
+  readonly dataJson: string | null;
 };
 
-export function publishedEventPage({ pages, services, store }: PageDependencies): PageRoute<'operator'> {
-  return pages.view(`${EVENTS_PATH}/{id}`, 'operator', async (call) => {
-    const id = pathId(call);
-    const [event, { items }] = await Promise.all([
-      store.events.find(id),
-      services.deliveries.list({ eventId: id }, null, DELIVERIES_SHOWN + 1),
-    ]);
-    if (event === null) throw new Refusal('not_found', 'there is no such event, or it is not kept any more');
-    const missed = await missedBy(store, event, new Set(items.map(({ webhookId }) => webhookId)));
-    const { audience } = event;
-    const addressee = audience === EVERYONE || audience === OPERATOR_ONLY ? [] : [{ customerId: audience }];
-    const ownerIn = await ownerNames(store, [...items, ...missed.missed, ...addressee]);
-    return eventView(call, { event, deliveries: items, missed, ownerIn });
-  });
+export function publishedEventPages({ pages, services, store, feed }: PageDependencies): PageRoute<'operator'>[] {
+  const deliveriesOf = async (id: string): Promise<readonly Delivery[]> =>
+    (await services.deliveries.list({ eventId: id }, null, DELIVERIES_SHOWN + 1)).items;
+  return [
+    pages.view(`${EVENTS_PATH}/{id}`, 'operator', async (call) => {
+      const id = pathId(call);
+      const [event, deliveries] = await Promise.all([store.events.find(id), deliveriesOf(id)]);
+      if (event === null) throw new Refusal('not_found', 'there is no such event, or it is not kept any more');
+      const missed = await missedBy(store, event, new Set(deliveries.map(({ webhookId }) => webhookId)));
+      const { audience } = event;
+      const addressee = audience === EVERYONE || audience === OPERATOR_ONLY ? [] : [{ customerId: audience }];
+      const ownerIn = await ownerNames(store, [...deliveries, ...missed.missed, ...addressee]);
+      // Data that is only sent encrypted is not shown; that of an unknown type may be such.
+      const isShown = (await store.eventTypes.getByName(event.type))?.encryptionRequired === false;
+      return eventView(call, { event, deliveries, missed, ownerIn, dataJson: isShown ? event.dataJson : null });
+    }),
+    pages.stream(`${EVENTS_PATH}/{id}/live`, 'operator', async (call) => {
+      const id = pathId(call);
+      if ((await store.events.find(id)) === null) throw new Refusal('not_found', 'there is no such event');
+      return liveContent(feed, null, call.signal, async () => {
+        const deliveries = await deliveriesOf(id);
+        const ownerIn = await ownerNames(store, deliveries);
+        return { version: JSON.stringify(deliveries), content: () => gotIt(id, deliveries, ownerIn) };
+      });
+    }),
+  ];
 }
 
-function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn }: Shown): View {
+function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn, dataJson }: Shown): View {
   const { id, type, audience, subject, createdAt } = event;
+  const live = attributes({ 'data-hx-sse:connect': `${EVENTS_PATH}/${id}/live`, 'data-hx-swap': 'innerMorph' });
   const title = `Event ${type}`;
   const another = new URLSearchParams({ type, ...(ownerIn(audience) !== null && { customer: audience }) });
   return {
@@ -61,15 +78,24 @@ function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn }: Sh
       ${section({
         title: 'Event',
         content: definitionList([
-          ['Event id', copyable(id), 'messageId in every record of it.'],
+          ['Event id', copyable(id), 'messageId in every request with it.'],
           ['Type', html`<code>${type}</code>`],
           ['For', audienceText(audience, ownerIn)],
           ...(subject === null ? [] : [['Subject', subject] as const]),
           ['Published', time(createdAt)],
         ]),
       })}
-      ${deliveries.length === 0 ? nobody(type, audience, missed) : gotIt(id, deliveries, ownerIn)}
+      ${
+        deliveries.length === 0
+          ? nobody(type, audience, missed)
+          : html`<div id="got-it" class="page-part"${live}>${gotIt(id, deliveries, ownerIn)}</div>`
+      }
       ${missed.missed.length === 0 ? null : missedIt(missed, ownerIn)}
+      ${
+        dataJson === null
+          ? null
+          : section({ title: 'Data', content: codeBlock({ code: indentedJson(dataJson), label: 'Event data' }) })
+      }
     `,
   };
 }
@@ -81,10 +107,8 @@ function audienceText(audience: string, ownerIn: OwnerIn): Html | string {
 }
 
 function gotIt(id: string, deliveries: readonly Delivery[], ownerIn: OwnerIn): Html {
-  const isMore = deliveries.length > DELIVERIES_SHOWN;
-  const count = countOf(Math.min(deliveries.length, DELIVERIES_SHOWN), 'webhook');
   return section({
-    title: isMore ? `More than ${count} got it` : `${count} got it`,
+    title: fateText(deliveries),
     isPlain: true,
     actions: [linkButton({ href: `/deliveries?q=${id}`, label: 'Follow them live', icon: 'play', kind: 'quiet' })],
     content: table({
@@ -101,9 +125,36 @@ function gotIt(id: string, deliveries: readonly Delivery[], ownerIn: OwnerIn): H
           html`${stateBadge(delivery.state)}${waits(delivery)}`,
           delivery.attemptCount,
         ]),
+      rowIds: deliveries.slice(0, DELIVERIES_SHOWN).map(({ id }) => `delivery-${id}`),
       empty: html``,
     }),
   });
+}
+
+type Fate = Pick<Delivery, 'state' | 'webhookState'>;
+
+/** `Queued for 4 webhooks, 2 of them are not running`, and later `2 delivered, 2 wait`. Of the first hundred, if there are more. */
+export function fateText(deliveries: readonly Fate[]): string {
+  const shown = deliveries.slice(0, DELIVERIES_SHOWN);
+  const isMore = deliveries.length > shown.length;
+  const count = (is: (fate: Fate) => boolean): number => shown.filter(is).length;
+  const pending = count(({ state }) => state === 'pending');
+  const waiting = count(({ state, webhookState }) => state === 'pending' && !isRunnable(webhookState));
+  if (pending === shown.length) {
+    const queued = `Queued for ${isMore ? 'more than ' : ''}${countOf(shown.length, 'webhook')}`;
+    if (waiting === 0) return queued;
+    if (waiting === shown.length) return `${queued}, ${waiting === 1 ? 'which is not' : 'none of which is'} running`;
+    return `${queued}, ${waiting} of them ${waiting === 1 ? 'is' : 'are'} not running`;
+  }
+  const parts = [
+    [count(({ state }) => state === 'delivered'), 'delivered'],
+    [pending - waiting, 'queued'],
+    [waiting, waiting === 1 ? 'waits' : 'wait'],
+    [count(({ state }) => state === 'dead'), 'dead'],
+    [count(({ state }) => state === 'discarded'), 'discarded'],
+  ] as const;
+  const told = parts.filter(([many]) => many > 0).map(([many, what]) => `${many} ${what}`);
+  return `${isMore ? `Of the first ${shown.length}: ` : ''}${told.join(', ')}`;
 }
 
 function waits({ state, webhookState }: Delivery): Html | null {

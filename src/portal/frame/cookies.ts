@@ -132,8 +132,12 @@ const SECURE = 'Secure;';
 const ATTRIBUTES = `Path=/; ${SECURE} HttpOnly; ${LAX}`;
 
 /** Keeps the message of a redirect until the next page shows it. It is sealed, so that nobody else can write one. */
-export function writeFlash(cookie: string, { tone, text }: Flash): string {
-  const sealed = seal(cookie, `${tone} ${text.slice(0, FLASH_MAX_LENGTH)}`);
+export function writeFlash(cookie: string, { tone, text, link }: Flash): string {
+  const short = text.slice(0, FLASH_MAX_LENGTH);
+  const sealed = seal(
+    cookie,
+    JSON.stringify(link === undefined ? [tone, short] : [tone, short, link.href, link.label]),
+  );
   return `${PREFIX}${FLASH_COOKIE}=${sealed}; Max-Age=${FLASH_SECONDS}; ${ATTRIBUTES}`;
 }
 
@@ -141,8 +145,9 @@ export function writeFlash(cookie: string, { tone, text }: Flash): string {
 export function readFlash(sealed: string | null, secret: string): Flash | null {
   const text = sealed === null ? null : unseal(secret, sealed);
   if (text === null) return null;
-  const [tone, ...words] = text.split(' ');
-  return { tone: tone === 'negative' ? 'negative' : 'positive', text: words.join(' ') };
+  // It is sealed, so it is as `writeFlash` wrote it.
+  const [tone, words, href, label] = JSON.parse(text) as [Flash['tone'], string, string?, string?];
+  return { tone, text: words, ...(href !== undefined && label !== undefined && { link: { href, label } }) };
 }
 
 export function clearedFlash(): string {

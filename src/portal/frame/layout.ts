@@ -44,6 +44,10 @@ export type Frame = {
 };
 export type FrameOf = (session: SignedIn, around: Surroundings, groups: readonly NavigationGroup[]) => Frame;
 
+function flashText({ text, link }: Flash): string | Html {
+  return link === undefined ? text : html`${text} <a href="${link.href}">${link.label}</a>`;
+}
+
 export function createLayout(
   assets: AssetUrls,
   navigation: () => readonly NavigationGroup[],
@@ -55,7 +59,7 @@ export function createLayout(
   };
   return (view, around) => {
     const { session, theme, flash, brand, frameAncestors } = around;
-    const message = flash === null ? null : notice({ tone: flash.tone, text: flash.text, isFlash: true });
+    const message = flash === null ? null : notice({ tone: flash.tone, text: flashText(flash), isFlash: true });
     const main = html`<main id="main" tabindex="-1"><div class="page">${message}${view.content}</div></main>`;
     return html`
       <!doctype html>

@@ -15,7 +15,7 @@ import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { answerable } from '../../http/error-body.ts';
-import type { Method, Reply, Route, ServedTo } from '../../http/route.ts';
+import type { Method, RefuseElsewhere, Reply, Route, ServedTo } from '../../http/route.ts';
 import type { Clock, Ids, Random } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import { originOf } from '../../kernel/origin.ts';
@@ -104,8 +104,8 @@ export type Pages<Whom extends ServedTo = ServedTo> = {
   readonly form: <For extends Whom>(path: string, whom: For, definition: FormDefinition) => PageRoute<For>[];
   /** A public page, for anyone. */
   readonly openPage: (definition: PageDefinition<OpenCall>) => PageRoute<'anyone'>;
-  /** Shows refusals of unknown paths as pages to browsers. */
-  readonly elsewhere: Pick<Route, 'refuse'>;
+  /** Shows refusals of unknown paths as pages to browsers, in the layout of their session. */
+  readonly elsewhere: RefuseElsewhere;
 };
 
 /** The role of a page, and whether the script requests it; tests read both. */
@@ -199,7 +199,7 @@ type Routes = {
     role: PortalRole | null,
     enter: Enter<C>,
   ): PageRoute<For>;
-  readonly refuse: NonNullable<Route['refuse']>;
+  readonly elsewhere: RefuseElsewhere;
 };
 
 function createRoutes(dependencies: Dependencies): Routes {
@@ -207,7 +207,7 @@ function createRoutes(dependencies: Dependencies): Routes {
   const { recognise, recognised } = createRecognition(dependencies);
   const { answer, redirect, show } = createReplies(dependencies);
 
-  const refuse: Routes['refuse'] = (refusal, request, errorId) => {
+  const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
     const context =
       recognised(request) ?? requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
     const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
@@ -272,7 +272,17 @@ function createRoutes(dependencies: Dependencies): Routes {
     };
   };
 
-  return { route, refuse };
+  return {
+    route,
+    elsewhere: {
+      refuse: async (refusal, request, errorId) => {
+        if (!wantsPage(request)) return refusal;
+        // Without the session, for example while the database is away, it is shown as to a visitor.
+        await recognise(request, { isBackground: true }).catch(() => undefined);
+        return refuse(refusal, request, errorId) ?? refusal;
+      },
+    },
+  };
 }
 
 const refuseStream: NonNullable<Route['refuse']> = ({ status, code, headers }) => ({
@@ -290,7 +300,7 @@ function checkForm({ request, form }: OpenCall, { isNew, cookie }: PageContext, 
 
 export function createPages(dependencies: Dependencies): Pages {
   const { customerId, offered, sessionWatch } = dependencies;
-  const { route, refuse } = createRoutes(dependencies);
+  const { route, elsewhere } = createRoutes(dependencies);
 
   const page: Pages['page'] = ({ role, ...definition }) =>
     route(definition, role, (session) => {
@@ -323,9 +333,7 @@ export function createPages(dependencies: Dependencies): Pages {
       page({ for: whom, method: 'POST', path, role: 'administrator', ...sent }),
     ],
     openPage: (definition) => route({ for: 'anyone', ...definition }, null, () => (call) => call),
-    elsewhere: {
-      refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
-    },
+    elsewhere,
   };
 }
 
@@ -376,6 +384,8 @@ type Surroundings<Whom extends ServedTo> = {
   readonly results: Results;
   /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
   hasPage(path: string): boolean;
+  /** How long deliveries are kept; 0: forever. */
+  readonly kept: { readonly deliveredDays: number; readonly deadDays: number };
 };
 
 /** The dependencies of files with pages of the operator. */

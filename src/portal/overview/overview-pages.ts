@@ -1,26 +1,23 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
 
-import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
-import { adviceForMessage } from '../../domain/outcome.ts';
-import type { WebhookState } from '../../domain/webhook.ts';
-import { isRunnable, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
-import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
-import type { Store } from '../../store/port/store.ts';
+import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { pageHeader, section } from '../parts/header.ts';
-import { AILING_SHOWN, EXPIRIES_SHOWN, QUEUES_SHOWN } from '../parts/limits.ts';
+import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
-import { badge, notice, stateBadge } from '../parts/mark.ts';
-import { countOf, countText, relativeTime, sentence, shareText, spanText } from '../parts/text.ts';
-import { NO_OWNERS, type RecordOwners, readOwners } from '../record/owner.ts';
+import { stateBadge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
+import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+
+import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
 
 // The overview.
 /** How often the overview is sent, by period, and how long one reading is shared. */
@@ -47,16 +44,16 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
         ${periodTabs(PATH, call.query, period)}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
-          ${overviewContent(overview)}
+          ${overviewContent(overview, call.may('operator'))}
         </div>
       `;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.stream(LIVE, 'both', ({ query, signal }) => {
+    pages.stream(LIVE, 'both', ({ query, signal, may }) => {
       const period = readPeriod(query);
       const readLive = async () => {
         const overview = await read(period);
-        return { version: String(overview.at), content: () => overviewContent(overview) };
+        return { version: String(overview.at), content: () => overviewContent(overview, may('operator')) };
       };
       return liveContent(feed, null, signal, readLive, {
         everyMs: OVERVIEW_KEPT_MS,
@@ -66,32 +63,33 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
   ];
 }
 
-const LEAD = 'Deliveries and tokens, waiting records, and problems.';
+const LEAD = 'Deliveries and tokens, waiting deliveries, and problems.';
 const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
 
-/** Made once for each reading, for all clients. */
-const contents = new WeakMap<Overview, Html>();
+/** Made once for each reading, for all clients that may act, and for all that may not. */
+const contents = { acting: new WeakMap<Overview, Html>(), reading: new WeakMap<Overview, Html>() };
 
-function overviewContent(overview: Overview): Html {
-  const content = contents.get(overview) ?? madeContent(overview);
-  contents.set(overview, content);
+function overviewContent(overview: Overview, mayAct: boolean): Html {
+  const kept = mayAct ? contents.acting : contents.reading;
+  const content = kept.get(overview) ?? madeContent(overview, mayAct);
+  kept.set(overview, content);
   return content;
 }
 
-function madeContent(overview: Overview): Html {
+function madeContent(overview: Overview, mayAct: boolean): Html {
   const { series, at, hasTokens } = overview;
   return html`
     ${headFigures(overview)}
-    ${attentionSection({ ...overview, now: at })}
+    ${attentionSection({ ...overview, mayAct, now: at })}
     ${section({
       title: rateTitle('Deliveries', series),
-      lead: 'Records by the outcome of their attempt.',
+      lead: 'By the outcome of their attempt.',
       content: deliveriesChart(series, at),
     })}
     <div class="${hasTokens ? 'columns' : 'page-part'}">
       ${section({
         title: 'Response time',
-        lead: 'Of attempts with records, including the wait for a connection.',
+        lead: 'Of attempts to deliver, including the wait for a connection.',
         content: latencyChart(series),
       })}
       ${
@@ -129,14 +127,14 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       label: 'Waiting',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
-      hint: backlog.oldestAt === null ? 'No record waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
+      hint: backlog.oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'No record was given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'Nothing was given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
@@ -155,20 +153,25 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
 }
 
-function queues({ backlog, at, owners }: Overview): Html | null {
-  if (backlog.longest.length === 0) return null;
+function queues({ backlog, ailing, at, owners }: Overview): Html | null {
+  // The problems above say how much waits at theirs.
+  const known = new Set(ailing.map(({ id }) => id));
+  const longest = backlog.longest.filter(({ id }) => !known.has(id));
+  if (longest.length === 0) return null;
   return section({
-    title: 'Longest queues',
+    title: known.size === 0 ? 'Longest queues' : 'Other queues',
     isPlain: true,
     content: table({
       caption: 'Longest queues',
       columns: [
         { label: 'Webhook', kind: 'main' },
+        { label: 'State', phone: 'state' },
         { label: 'Waiting', kind: 'number', phone: 'named' },
         { label: 'Oldest', phone: 'end' },
       ],
-      rows: backlog.longest.map(({ id, name, records, oldestAt }) => [
+      rows: longest.map(({ id, name, state, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
+        stateBadge(state),
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
       ]),
@@ -177,128 +180,7 @@ function queues({ backlog, at, owners }: Overview): Html | null {
   });
 }
 
-type Attention = {
-  /** Whether a webhook is started, and whether there is one. */
-  readonly webhooks: 'started' | 'none started' | 'none';
-  readonly ailing: readonly Ailing[];
-  /** Expired, or expires within 30 days. */
-  readonly expiring: readonly Expiry[];
-  /** Absent on the page of one customer. */
-  readonly owners?: ProblemOwners;
-  readonly now: number;
-};
-
-/** Whose the webhooks, keys and endpoints with problems are. */
-type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners } & {
-  /** The customer whose portal it is. */
-  readonly customerId: string | null;
-};
-
-const OF_ONE_CUSTOMER: ProblemOwners = {
-  customerId: null,
-  webhooks: NO_OWNERS,
-  key: NO_OWNERS,
-  certificate: NO_OWNERS,
-};
-
-export function attentionSection({ webhooks, ailing, expiring, owners = OF_ONE_CUSTOMER, now }: Attention): Html {
-  const count = ailing.length + expiring.length;
-  const content =
-    count === 0
-      ? webhooks === 'started'
-        ? notice({
-            tone: 'positive',
-            text: 'Every started webhook delivers, and no key or certificate expires soon.',
-          })
-        : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
-      : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, now)}
-        ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
-      `;
-  return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
-}
-
-const NO_WEBHOOKS = {
-  'none started': 'No webhook is started. No key or certificate expires soon.',
-  none: 'No webhook yet. Problems will be listed here.',
-} as const;
-
-function ailingTable(ailing: readonly Ailing[], owners: ProblemOwners, now: number): Html {
-  return table({
-    caption: 'Webhooks with problems',
-    columns: [
-      { label: 'Webhook', kind: 'main' },
-      { label: 'State', phone: 'state' },
-      { label: 'Problem', phone: 'plain' },
-      { label: 'Since', phone: 'end' },
-      { label: 'Waiting', kind: 'number', phone: 'named' },
-    ],
-    rows: ailing.map((webhook) => [
-      html`
-        <a href="/webhooks/${webhook.id}">${webhook.name}</a>
-        ${owners.webhooks.hintOf(webhook.id)}
-        <span class="cell-hint">to ${webhook.endpointName}</span>
-      `,
-      stateBadge(webhook.state),
-      problemOf(webhook, owners),
-      relativeTime(webhook.since, now),
-      webhook.waiting === 0
-        ? '0'
-        : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
-    ]),
-    empty: html``,
-  });
-}
-
-/** The problem, the advice below it, and where its failures are. */
-function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners): Html {
-  const failures =
-    state === 'stopped'
-      ? null
-      : html`
-        <span class="cell-hint">
-          <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
-        </span>
-      `;
-  if (reason === null) return html`<span class="quiet">–</span>${failures}`;
-  const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${known}${failures}`;
-  return html`
-    ${sentence(detail ?? reason)}
-    <span class="cell-hint">${adviceForMessage(owners.customerId, reason, detail)}</span>
-    ${failures}
-  `;
-}
-
-function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: number): Html {
-  return table({
-    caption: 'Keys and certificates that expire soon',
-    columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Expires' }, { label: 'Consequence' }],
-    rows: expiring.map(({ kind, id, name, expiresAt }) => {
-      const path = kind === 'key' ? 'keys' : 'endpoints';
-      const isOver = expiresAt <= now;
-      return [
-        html`<a href="/${path}/${id}">${name}</a>${owners[kind].hintOf(id)}`,
-        KINDS[kind],
-        html`
-          ${badge(isOver ? 'negative' : 'caution', isOver ? 'expired' : 'expires', 'clock')}
-          ${' '}
-          ${relativeTime(expiresAt, now)}
-        `,
-        CONSEQUENCES[kind],
-      ];
-    }),
-    empty: html``,
-  });
-}
-
-const KINDS: Readonly<Record<Expiry['kind'], string>> = { key: 'PGP key', certificate: 'Client certificate' };
-const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
-  key: 'Webhooks that use it stop, and their records wait.',
-  certificate: 'Receivers that require it reject the requests.',
-};
-
-type Overview = Omit<Attention, 'now'> & {
+type Overview = Omit<Attention, 'now' | 'mayAct'> & {
   readonly at: number;
   readonly series: Series;
   readonly backlog: Backlog;
@@ -307,25 +189,6 @@ type Overview = Omit<Attention, 'now'> & {
   readonly hasTokens: boolean;
   readonly owners: ProblemOwners;
 };
-
-/** What the section *Problems* is about: of the customer of the store, or of everybody. */
-export async function readAttention(
-  { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
-  now: number,
-): Promise<Omit<Attention, 'now'>> {
-  const [states, ailing, expiries] = await Promise.all([
-    directory.states(customerId),
-    overview.ailing(customerId, AILING_SHOWN),
-    expiry.all(customerId, EXPIRIES_SHOWN),
-  ]);
-  const expiring = expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS);
-  return { webhooks: webhooksIn(states), ailing, expiring };
-}
-
-function webhooksIn(states: Readonly<Partial<Record<WebhookState, number>>>): Attention['webhooks'] {
-  const present = Object.keys(states) as readonly WebhookState[];
-  return present.some(isRunnable) ? 'started' : present.length > 0 ? 'none started' : 'none';
-}
 
 type ReadOverview = (period: Period) => Promise<Overview>;
 

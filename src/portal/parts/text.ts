@@ -26,6 +26,12 @@ export function exactTime(at: number, now: number): Html {
   return isOfYear ? shortTime(at, 'exact') : time(at);
 }
 
+/** A day, which begins and ends in UTC: `26 Nov 2026`. The script writes it as the user does. */
+export function dayText(day: string): Html {
+  const [year = '', month = '', date = ''] = day.split('-');
+  return html`<time datetime="${day}" data-local="day">${Number(date)} ${MONTHS[Number(month) - 1] ?? null} ${year}</time>`;
+}
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */

@@ -15,7 +15,7 @@ import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { readAttention } from '../overview/overview-pages.ts';
+import { readAttention } from '../overview/attention.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';

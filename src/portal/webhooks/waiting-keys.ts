@@ -23,12 +23,12 @@ export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, k
   return section({
     title: `${isWhole ? count : `More than ${count}`} ${isOne ? 'waits' : 'wait'}${failed}`,
     id: 'waiting-keys',
-    lead: 'The first record of these keys failed or is late. It holds back the other records of its key, and no others.',
+    lead: 'The first delivery of these keys failed or is late. It holds back the others of its key, and nothing else.',
     content: table({
       caption: 'Waiting keys',
       columns: [
         { label: 'Key', kind: 'main' },
-        { label: 'Records that wait' },
+        { label: 'Deliveries that wait' },
         { label: 'Failed attempts of the first' },
         { label: 'Last error' },
         { label: 'Next attempt' },
@@ -55,7 +55,7 @@ function giveUpButton(csrf: Html, webhookId: string, orderingKey: string): Html 
     csrf,
     fields: { orderingKey },
     label: 'Give up',
-    longLabel: `Give up the waiting records of the key ${orderingKey}`,
+    longLabel: `Give up the waiting deliveries of the key ${orderingKey}`,
   });
 }
 

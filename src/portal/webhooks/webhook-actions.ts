@@ -16,7 +16,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
       respond: async (call) => {
-        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New records wait.';
+        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries wait.';
         // A delivery that waits for its webhook has the button, too.
         const back = ownPath(call.form.get('back'));
         const next = back.startsWith('/deliveries') ? back : `/webhooks/${pathId(call)}`;
@@ -33,7 +33,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
-        const done = `The waiting records of the key ${input.orderingKey} are given up.`;
+        const done = `The waiting deliveries of the key ${input.orderingKey} are given up.`;
         return attempted(`/webhooks/${pathId(call)}`, done, () =>
           webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
         );

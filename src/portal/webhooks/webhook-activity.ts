@@ -6,6 +6,7 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import { attemptDetails, tookText } from '../deliveries/attempt-details.ts';
+import { type CarriedBy, readCarried } from '../deliveries/carried.ts';
 import { attemptList } from '../deliveries/live-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -16,7 +17,11 @@ import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, countText, percentilesText, sentence, shareText, time } from '../parts/text.ts';
 
-type Activity = { readonly series: Series; readonly attempts: readonly AttemptRecord[] };
+type Activity = {
+  readonly series: Series;
+  readonly attempts: readonly AttemptRecord[];
+  readonly carried: CarriedBy;
+};
 
 export async function readWebhookActivity(
   { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
@@ -27,14 +32,14 @@ export async function readWebhookActivity(
     figures.series(readPeriod(query), webhookNumber),
     store.attempts.latestOf(webhookNumber, TAIL_BEGINS_WITH),
   ]);
-  return { series, attempts };
+  return { series, attempts, carried: await readCarried(store, attempts) };
 }
 
 /** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export function activitySections(
   { query, now }: PageCall,
   { id, name, customerId, mode, progress }: Webhook,
-  { series, attempts }: Activity,
+  { series, attempts, carried }: Activity,
 ): Html {
   const throughput = section({
     title: 'Throughput',
@@ -57,16 +62,20 @@ export function activitySections(
   const last = section({
     title: 'Attempts',
     id: 'attempts',
-    lead: `The last ${TAIL_BEGINS_WITH} attempts. New ones appear at the top.`,
+    ...(attempts.length > 0 && { lead: `${lastAttempts(attempts.length)} New ones appear at the top.` }),
     actions: [
       linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
     ],
     content: html`
       ${progress.state === 'failing' ? null : lastFailure({ id, customerId }, attempts)}
-      ${attemptList(attempts, () => ({ id, name }), false)}
+      ${attemptList(attempts, { webhookOf: () => ({ id, name }), carried, isOfAll: false })}
     `,
   });
   return html`${throughput}${last}`;
+}
+
+function lastAttempts(count: number): string {
+  return count === 1 ? 'The last attempt.' : `The last ${count} attempts.`;
 }
 
 /** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
@@ -90,10 +99,11 @@ function lastFailure(
 
 function summary({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
-  if (successRate === null) return `No event was sent in the last ${period}. Test events do not count.`;
+  // The place of the chart says that nothing was sent.
+  if (successRate === null) return 'Test events do not count.';
   const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
   return (
-    `In the last ${period}: ${countOf(delivered, 'record')} delivered, ${countText(dead)} dead. ` +
+    `In the last ${period}: ${countOf(delivered, 'event')} delivered, ${countText(dead)} dead. ` +
     `${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`
   );
 }
@@ -102,7 +112,7 @@ function summary({ period, total }: Series): string {
 function readSummary({ period, total: { delivered } }: Series): string {
   return delivered === 0
     ? `Nothing was acknowledged in the last ${period}.`
-    : `In the last ${period}, its reader acknowledged ${countOf(delivered, 'record')}.`;
+    : `In the last ${period}, its reader acknowledged ${countOf(delivered, 'event')}.`;
 }
 
 /** The place of the result of a test event. A live update leaves it as it is. */
@@ -119,7 +129,7 @@ export function testSection(attempt: AttemptRecord, url: string, customerId: str
       ? notice({
           tone: 'positive',
           title: `It arrived${took}.`,
-          text: 'The receiver accepted the test record. Test records have no offset of their own and are in no log.',
+          text: 'The receiver accepted the test event. Test events are in no list of deliveries.',
         })
       : notice({
           tone: 'negative',

@@ -13,7 +13,17 @@ import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton 
 import { attemptsText, rateTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
-import { countOf, countText, relativeTime, sentence, shareText, spanText, time } from '../parts/text.ts';
+import {
+  countOf,
+  countText,
+  lengthText,
+  relativeTime,
+  sentence,
+  shareText,
+  shortTime,
+  spanText,
+  time,
+} from '../parts/text.ts';
 import { formatText, retriesText } from './format-fields.ts';
 import { signatureName } from './signature-fields.ts';
 import { failsBriefly } from './webhook-history.ts';
@@ -57,6 +67,8 @@ export type WebhookFigures = {
   readonly day: Day | undefined;
   /** When its failures began, as its history says. */
   readonly failsSince: number | null;
+  /** Its last successful attempt, if it is among the recent ones. */
+  readonly deliveredAt: number | null;
 };
 
 export type Status = {
@@ -84,7 +96,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
         });
   return html`
     <div id="status" class="status">
-      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, counted.failsSince, call.now)}
+      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, counted, call.now)}
       ${cannotStart}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
       ${deadSection(call, webhook, counted.dead, hasPage)}
@@ -161,10 +173,10 @@ function webhookFigures(
       label: 'Dead',
       value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'No record is dead',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
       ...link('dead'),
     },
-    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
     { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats included' },
   ]);
 }
@@ -192,17 +204,18 @@ function readerFigures(
       value: oldestAt === null ? '–' : spanText(now - oldestAt),
       hint: 'age of the oldest unread record',
     },
-    { label: 'Records in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
     { label: 'Last acknowledgement', value: relativeTime(progress.sentAt, now), hint: 'by its reader' },
   ]);
 }
 
-/** `12 records`, or `more than 10,000 records` if not all were counted. */
+/** `12 deliveries`, or `more than 10,000 deliveries` if not all were counted. */
 export function deadCount({ records, isWhole }: DeadRecords): string {
-  return isWhole ? countOf(records, 'record') : `more than ${countOf(records - 1, 'record')}`;
+  const counted = countOf(isWhole ? records : records - 1, 'delivery', undefined, 'deliveries');
+  return isWhole ? counted : `more than ${counted}`;
 }
 
-/** Dead records, with a link to the page that counts them and sends them again. */
+/** Dead deliveries, with a link to the page that counts them and sends them again. */
 function deadSection(
   call: PageCall,
   { id }: Webhook,
@@ -222,7 +235,7 @@ function deadSection(
     ],
     content: html`
       <p class="quiet">
-        Dead records used up their attempts. They are kept, and you can send them again once the receiver works.
+        Dead deliveries used up their attempts. They are kept, and you can send them again once the receiver works.
         Each keeps its message id, so the receiver can drop duplicates.
       </p>
     `,
@@ -263,10 +276,10 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
   const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
   return [
     ['Order', orderText(webhook.ordered)],
-    ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'record' : 'records'}`],
+    ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'event' : 'events'}`],
     [
       'Rate',
-      webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} records a second`,
+      webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} events a second`,
     ],
     ['Retries', retriesText(webhook)],
     ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
@@ -298,13 +311,17 @@ export function removalSection({ id, mode }: Webhook): Html {
     lead:
       mode === 'pull'
         ? 'Deletes its log too: unread records cannot be read any more.'
-        : 'Deletes its log too: waiting records are not sent, and dead records cannot be sent again.',
+        : 'Deletes its log too: waiting deliveries are not sent, and dead ones cannot be sent again.',
     content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
   });
 }
 
-/** The problem of a webhook, with advice; null if there is none. `since`: when its failures began, if it fails. */
-export function stateNotice(webhook: Webhook, since: number | null, now: number): Html | null {
+/** The problem of a webhook, with advice; null if there is none. */
+export function stateNotice(
+  webhook: Webhook,
+  { failsSince, deliveredAt }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt'>,
+  now: number,
+): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
   const { failingSinceAt } = webhook.progress;
   if (state === 'failing') {
@@ -319,8 +336,13 @@ export function stateNotice(webhook: Webhook, since: number | null, now: number)
             ? null
             : html`
               <p>
-                No attempt has succeeded since ${time(since ?? failingSinceAt)}. Waiting records are retried. If no
-                attempt succeeds, the webhook stops ${relativeTime(givenUpAt, now)}.
+                ${
+                  deliveredAt === null
+                    ? html`No attempt has succeeded for ${lengthText(now - (failsSince ?? failingSinceAt ?? now))}`
+                    : html`The last success was ${relativeTime(deliveredAt, now)}`
+                }
+                (${shortTime(deliveredAt ?? failsSince ?? failingSinceAt ?? now)}). Waiting deliveries are retried.
+                Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).
               </p>
             `
         }
@@ -331,7 +353,10 @@ export function stateNotice(webhook: Webhook, since: number | null, now: number)
     return notice({
       tone: 'negative',
       title: 'It was stopped because deliveries failed.',
-      text: stateDescription ?? '',
+      text: html`
+        <p>${stateDescription ?? ''}</p>
+        <p><a href="/deliveries/failures?webhook=${webhook.id}">See the failures</a></p>
+      `,
     });
   }
   if (state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator') {
@@ -343,7 +368,7 @@ export function stateNotice(webhook: Webhook, since: number | null, now: number)
 export function stateSentence({ mode, progress }: Webhook): string {
   if (mode === 'pull') return READER_SENTENCES[progress.state];
   if (progress.state === 'stopped' && progress.stateReason === null) {
-    return 'It has not been started yet. New records wait.';
+    return 'It has not been started yet. New deliveries wait.';
   }
   return SENTENCES[progress.state];
 }
@@ -352,8 +377,8 @@ const SENTENCES: Readonly<Record<WebhookState, string>> = {
   started: 'It is started, and nothing was sent yet. It shows “running” after the first delivery or heartbeat.',
   running: 'The last attempt succeeded.',
   failing: 'The last attempt failed and will be retried.',
-  failed: 'Nothing is sent. Waiting and new records are kept.',
-  stopped: 'Nothing is sent. Waiting and new records are kept.',
+  failed: 'Nothing is sent. Waiting and new deliveries are kept.',
+  stopped: 'Nothing is sent. Waiting and new deliveries are kept.',
 };
 
 const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {

@@ -126,15 +126,15 @@ function delivery(): FieldTable {
       hint: 'Only with CloudEvents. The body is a list of up to as many events as a batch has records.',
     }),
     maxBatchRecords: number({
-      label: 'Records per batch',
+      label: 'Events per batch',
       min: 1,
       max: BATCH_RECORDS_MAX,
       hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
     }),
     maxRecordsPerSecond: number({
-      label: 'Records per second',
+      label: 'Events per second',
       step: 0.01,
-      hint: 'Leave empty for no limit. Records above the rate wait.',
+      hint: 'Leave empty for no limit. Events above the rate wait.',
     }),
     'retry.policy': oneOf({
       label: 'Backoff',
@@ -144,7 +144,7 @@ function delivery(): FieldTable {
           label: 'Exponential',
           hint:
             '5 s, 10 s, 20 s and so on up to 12 h, with jitter. 20 attempts span about two and a half days. If no ' +
-            'attempt succeeds for 24 hours, the webhook stops and keeps its records until you start it again.',
+            'attempt succeeds for 24 hours, the webhook stops and keeps its deliveries until you start it again.',
         },
         { value: 'linear', label: 'Linear', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
         {

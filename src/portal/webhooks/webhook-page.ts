@@ -65,12 +65,14 @@ async function figuresOf(
   listing: WebhookListing,
 ): Promise<Omit<WebhookFigures, 'failsSince'>> {
   const { webhookNumber } = listing.webhook.progress;
-  const [dead, oldestAt, days] = await Promise.all([
+  const [dead, oldestAt, days, outcomes] = await Promise.all([
     deadRecordsOf(dependencies, listing),
     dependencies.store.directory.oldestWaitingAt(webhookNumber),
     dependencies.figures.days([webhookNumber]),
+    dependencies.store.attempts.lastOutcomes([webhookNumber]),
   ]);
-  return { dead, oldestAt, day: days.get(webhookNumber) };
+  const deliveredAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
+  return { dead, oldestAt, day: days.get(webhookNumber), deliveredAt };
 }
 
 /** The page of a webhook, which is live. `test` is the result of a test event just sent. */

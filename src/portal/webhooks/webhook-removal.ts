@@ -40,8 +40,8 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
         <li>
           ${
             pendingRecords === 0
-              ? 'no waiting records'
-              : `${countOf(pendingRecords, 'waiting record')}, which will not be sent`
+              ? 'no waiting deliveries'
+              : `${countOf(pendingRecords, 'waiting delivery', undefined, 'waiting deliveries')}, which will not be sent`
           },
         </li>
         <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be sent again`},</li>

@@ -2,7 +2,7 @@
 
 import type { AuditEntry } from '../../domain/audit.ts';
 import type { AttemptRecord } from '../../domain/batch.ts';
-import type { Delivery, DeliveryState, WebhookOrder } from '../../domain/webhook.ts';
+import type { Delivery, DeliveryState, WebhookOrder, WebhookState } from '../../domain/webhook.ts';
 import type { DeliveryAddress } from '../../kernel/ids.ts';
 import type { PullStore } from './pull.ts';
 
@@ -60,12 +60,15 @@ export type LastAttempt = Pick<AttemptRecord, 'id' | 'responseStatus' | 'errorCl
 export type FailureGroup = {
   readonly webhookId: string;
   readonly webhookName: string;
+  readonly webhookState: WebhookState;
+  /** The oldest of these records. */
+  readonly oldest: RecordPlace;
   /** The status of the response, for example `503`, or the error class. */
   readonly cause: string;
   /** Records that were given up, and records that wait for their next attempt. */
   readonly dead: number;
   readonly retrying: number;
-  /** When the first and the last of these attempts began. Epoch milliseconds. */
+  /** When an attempt failed for this cause first, of the oldest record, and last, of all. Epoch milliseconds. */
   readonly firstAt: number;
   readonly lastAt: number;
 };

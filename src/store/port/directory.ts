@@ -111,7 +111,9 @@ export type Use = { readonly id: string; readonly name: string; readonly state: 
 export type Uses = { readonly count: number; readonly first: readonly Use[] };
 
 /** A webhook that subscribes to an event type. */
-export type Subscriber = Pick<Webhook, 'id' | 'name' | 'customerId' | 'filter' | 'createdAt' | 'updatedAt'>;
+export type Subscriber = Pick<Webhook, 'id' | 'name' | 'customerId' | 'filter' | 'createdAt' | 'updatedAt'> & {
+  readonly state: WebhookState;
+};
 
 /** `total` and `ofCustomers` count unlisted ones too. */
 type Subscribers = {

@@ -196,8 +196,8 @@ const OF_EVENT_TYPES_OF_CUSTOMER = ofEventTypes('AND s.customer_id = @customerId
 const SUBSCRIBED = `
   SELECT DISTINCT webhook_number AS number FROM subscription WHERE pattern IN (@type, @category, '*')`;
 const SUBSCRIBERS = `
-  SELECT w.id, w.name, w.customer_id, w.filter, w.created_at, w.updated_at FROM (${SUBSCRIBED}) AS u
-  JOIN webhook AS w ON w.number = u.number
+  SELECT w.id, w.name, w.customer_id, w.filter, w.created_at, w.updated_at, p.state FROM (${SUBSCRIBED}) AS u
+  JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number
   ORDER BY CASE WHEN w.customer_id IN ('', @audience) THEN 0 ELSE 1 END, w.id LIMIT @limit`;
 const SUBSCRIBERS_COUNTED = `
   SELECT count(*) AS total, count(CASE WHEN w.customer_id <> '' THEN 1 END) AS of_customers FROM (${SUBSCRIBED}) AS u

@@ -11,7 +11,7 @@ import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-f
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
 import { momentsOf, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
-import { attentionSection } from '../../../src/portal/overview/overview-pages.ts';
+import { attentionSection } from '../../../src/portal/overview/attention.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
 import type { Ailing } from '../../../src/store/port/overview.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
@@ -56,15 +56,15 @@ describe('an attempt', () => {
         'one that succeeded',
         {},
         'https://shop.example/in?a=1',
-        /Attempt 4 200 One record .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
+        /Attempt 4 200 One event .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
         /Error class/,
       ],
-      ['one whose endpoint has no address any more', {}, null, /One record .*content-type: application\/json/, /POST/],
+      ['one whose endpoint has no address any more', {}, null, /One event .*content-type: application\/json/, /POST/],
       [
         'one without an answer',
         FAILED,
         null,
-        /^Attempt 4 host name not found No such host\. Check the host name.*Error class dns.*No response\./,
+        /^Attempt 4 host name not found No such host\. Check the host name.*To find others like it: response:dns.*No response\./,
         /200/,
       ],
       [
@@ -110,12 +110,12 @@ describe('an attempt', () => {
         /first 4 KiB of the body/,
         /no body/,
       ],
-      ['one of many records', { lastOffset: 9 }, null, /3 records \(#7–#9\) in one request/, /One/],
+      ['one of many records', { lastOffset: 9 }, null, /3 events \(#7–#9\) in one request/, /One/],
       [
         'one of two records, that took a while',
         { lastOffset: 8, timings: { ...NO_TIMINGS, totalMs: 1500 } },
         null,
-        /2 records \(#7–#8\) in one request, 1\.5 s/,
+        /2 events \(#7–#8\) in one request, 1\.5 s/,
         /One/,
       ],
     ];
@@ -123,7 +123,7 @@ describe('an attempt', () => {
     it(`is described: ${what}`, () => {
       const { title, text, tone } = attemptMoment(
         { ...attempt(more), number: 4 },
-        { url, curl: null, isUnfolded: false },
+        { url, curl: null, isSaid: false, isUnfolded: false },
       );
       const told = textOf(title, ' ', text);
       assert.match(told, says);
@@ -134,7 +134,8 @@ describe('an attempt', () => {
 
   it('is unfolded where it is the last one', () => {
     const shown = (isUnfolded: boolean): string =>
-      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, curl: null, isUnfolded }).text ?? null}`.markup;
+      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, curl: null, isSaid: false, isUnfolded }).text ?? null}`
+        .markup;
     assert.match(shown(true), /<details class="attempt" open>/);
     assert.doesNotMatch(shown(false), / open>/);
   });
@@ -230,7 +231,7 @@ describe('the state of a delivery', () => {
     [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
     [{}, failed, 'stopped', /It waits because its webhook is stopped\. It is sent when Orders is started\.$/],
     [{}, failed, 'failed', /It waits because its webhook has failed\. It is sent when Orders is started\.$/],
-    [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the records before it\.$/],
+    [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the deliveries before it\.$/],
     [{ attemptCount: 0, nextAttemptAt: NOW }, failed, 'running', /^It is due and is sent next\.$/],
     [{ isLeased: true }, [], 'running', /^Attempt 1 is in progress\.$/],
     [
@@ -297,6 +298,7 @@ describe('the message after a delivery is sent again', () => {
           erasedAt: null,
           curlOf: () => null,
           url: null,
+          stateThen: null,
         },
         NOW,
       ).flatMap(({ title }) => (typeof title === 'string' ? [] : [textOf(title)]));
@@ -316,17 +318,22 @@ describe('a delivery behind another one', () => {
   });
 });
 
+/** Knows no deliveries. */
+function readingOf(webhook: { id: string; name: string } | null): Parameters<typeof tailEvents>[2] {
+  return { webhookOf: async () => webhook, carriedBy: async () => () => null };
+}
+
 describe('a live tail', () => {
   const webhook = { id: 'w', name: 'Shop' };
   const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean): string =>
-    textOf(attemptList(attempts, () => webhook, isOfAll));
+    textOf(attemptList(attempts, { webhookOf: () => webhook, carried: () => null, isOfAll }));
 
   it('shows the records and the error of each attempt', () => {
     const other = { firstOffset: null, lastOffset: null };
-    assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?Shop record #7, attempt 3/);
+    assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?Shop #7 · attempt 3/);
     assert.match(
       rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
-      /200 ?3 records #7-9 ?12 ms/,
+      /200 ?3 deliveries #7-9 · attempt 1 ?12 ms/,
     );
     assert.match(
       rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false),
@@ -334,7 +341,7 @@ describe('a live tail', () => {
     );
     assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
     // Of a webhook that is gone nothing can be linked to.
-    const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, stream: '/live' });
+    const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, carried: () => null, stream: '/live' });
     assert.doesNotMatch(markup, /href/);
     assert.match(rows([], true), /No attempts yet/);
   });
@@ -342,7 +349,7 @@ describe('a live tail', () => {
   it('continues with settled attempts, newest first, and counts the ones that it left out', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
-    const events = tailEvents(feed, { webhookId: null, outcome: null }, async () => webhook, gone.signal);
+    const events = tailEvents(feed, { webhookId: null, outcome: null }, readingOf(webhook), gone.signal);
     const settle = (n: number): void => {
       const batch = batchOf(n, n);
       feed.observeSettled('w', {
@@ -353,9 +360,9 @@ describe('a live tail', () => {
     };
     const first = events.next();
     settle(1);
-    assert.match(textOf((await first).value?.html), /Shop record #1$/);
+    assert.match(textOf((await first).value?.html), /Shop #1 · attempt \d+$/);
     for (let n = 2; n < 4; n += 1) settle(n);
-    assert.match(textOf((await events.next()).value?.html), /record #3 .*record #2$/);
+    assert.match(textOf((await events.next()).value?.html), /#3 .*#2 · attempt \d+$/);
     for (let n = 0; n < FEED_BUFFERED + 5; n += 1) settle(n);
     const many = (await events.next()).value?.html ?? html``;
     assert.equal(many.markup.split('class="tail-row is-new">').length - 1, TAIL_SHOWN);
@@ -371,8 +378,8 @@ describe('the stream of a live list', () => {
   it('leaves out attempts with another outcome', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
-    const failed = tailEvents(feed, { webhookId: 'w', outcome: 'failed' }, async () => null, gone.signal);
-    const delivered = tailEvents(feed, { webhookId: null, outcome: 'delivered' }, async () => null, gone.signal);
+    const failed = tailEvents(feed, { webhookId: 'w', outcome: 'failed' }, readingOf(null), gone.signal);
+    const delivered = tailEvents(feed, { webhookId: null, outcome: 'delivered' }, readingOf(null), gone.signal);
     const [firstFailed, firstDelivered] = [failed.next(), delivered.next()];
     const settle = (n: number, more: Partial<AttemptRecord>): void => {
       const batch = batchOf(n, n);
@@ -381,8 +388,8 @@ describe('the stream of a live list', () => {
     };
     settle(1, {});
     settle(2, FAILED);
-    assert.match(textOf((await firstDelivered).value?.html), /record #1$/);
-    assert.match(textOf((await firstFailed).value?.html), /record #2 ?no such host$/);
+    assert.match(textOf((await firstDelivered).value?.html), /#1 · attempt \d+$/);
+    assert.match(textOf((await firstFailed).value?.html), /#2 · attempt \d+ ?no such host$/);
     gone.abort();
   });
 });
@@ -411,6 +418,7 @@ describe('what needs attention', () => {
           name: 'hr',
           expiresAt: NOW + inMs,
         })),
+        mayAct: true,
         now: NOW,
       }),
     );
@@ -419,15 +427,15 @@ describe('what needs attention', () => {
     [
       'an error',
       said([{}]),
-      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause.*1 minute ago 0$/,
+      /failing No answer within 15 s\. ?Have the receiver answer first.*1 minute ago 0 See failures ?$/,
     ],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
-      /stopped The endpoint answered 410 Gone/,
+      /stopped The endpoint answered 410 Gone.* Start ?$/,
     ],
-    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234$/],
+    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],
     [
       'a key that expires soon and a certificate that has expired',
       said([], [86_400_000 * 3, -5000]),

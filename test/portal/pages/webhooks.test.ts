@@ -37,7 +37,7 @@ describe('the state of a webhook', () => {
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
     const noticed = (progress: Partial<Progress>): string | null =>
-      stateNotice(webhook(progress), null, now)?.markup ?? null;
+      stateNotice(webhook(progress), { failsSince: null, deliveredAt: null }, now)?.markup ?? null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },

@@ -2,6 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
+import type { WebhookState } from '../../../domain/webhook.ts';
 import type { Database, Row } from '../../port/database.ts';
 import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
@@ -67,12 +68,30 @@ function failedBatchesSql(state: 'dead' | 'pending'): string {
 const FAILED_BATCHES = { dead: failedBatchesSql('dead'), pending: failedBatchesSql('pending') } as const;
 // There are thousands of webhooks at most. A webhook without dead batches costs one look into batch_dead.
 const webhooksWith = (condition: string): string => `
-  SELECT w.number, w.id, w.name FROM webhook AS w CROSS JOIN webhook_position AS p
-  WHERE p.webhook_number = w.number ${condition}
+  SELECT w.number, w.id, w.name, s.state FROM webhook AS w CROSS JOIN webhook_position AS p CROSS JOIN webhook_progress AS s
+  WHERE p.webhook_number = w.number AND s.webhook_number = w.number ${condition}
     AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
   ORDER BY w.number`;
 
 const AMONG = 'AND w.number IN (SELECT n.value FROM numbers(@webhookNumbers) AS n)';
+
+// Few rows: the attempts of the oldest batch of each group. Index: attempt_record.
+const FIRST_FAILURES = `
+  SELECT CAST(place.value ->> 3 AS BIGINT) AS position, (
+    SELECT min(a.started_at) FROM attempt AS a INDEXED BY attempt_record
+    WHERE a.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND a.first_offset = CAST(place.value ->> 1 AS BIGINT)
+      AND ${causeOf('a')} = place.value ->> 2) AS first_at
+  FROM tuples(@places) AS place`;
+
+/** Failures go back further than to the last attempts of records. */
+async function beganAt(db: Database, groups: readonly Group[]): Promise<Group[]> {
+  const places = JSON.stringify(
+    groups.map(({ oldest: { webhookNumber, offset }, cause }, at) => [webhookNumber, offset, cause, at]),
+  );
+  const rows = groups.length === 0 ? [] : await db.all(FIRST_FAILURES, { places });
+  const first = new Map(rows.map((row) => [Number(row.position), Number(row.first_at ?? Number.MAX_SAFE_INTEGER)]));
+  return groups.map((group, at) => ({ ...group, firstAt: Math.min(group.firstAt, first.get(at) ?? group.firstAt) }));
+}
 
 type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
 
@@ -103,7 +122,8 @@ export async function failures(db: Database, webhookNumbers: readonly number[] |
     }
     groups.push(...ofWebhook.values());
   }
-  return { groups: groups.toSorted((a, b) => b.lastAt - a.lastAt), isWhole };
+  const begun = await beganAt(db, groups);
+  return { groups: begun.toSorted((a, b) => b.lastAt - a.lastAt), isWhole };
 }
 
 function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pending', row: Row): void {
@@ -113,6 +133,8 @@ function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pendin
   const group = groups.get(cause) ?? {
     webhookId: String(webhook.id),
     webhookName: String(webhook.name),
+    webhookState: webhook.state as WebhookState,
+    oldest: { webhookNumber: Number(webhook.number), offset: Number(row.first_offset) },
     cause,
     dead: 0,
     retrying: 0,
@@ -120,6 +142,8 @@ function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pendin
     lastAt: at,
   };
   group[state === 'dead' ? 'dead' : 'retrying'] += Number(row.last_offset) - Number(row.first_offset) + 1;
+  const offset = Math.min(group.oldest.offset, Number(row.first_offset));
+  group.oldest = { ...group.oldest, offset };
   group.firstAt = Math.min(group.firstAt, at);
   group.lastAt = Math.max(group.lastAt, at);
   groups.set(cause, group);

@@ -1,0 +1,50 @@
+/** What the portal says after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
+import type { Delivery } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { Flash } from '../frame/cookie-values.ts';
+import { countOf } from '../parts/text.ts';
+import { readOwners } from '../record/owner.ts';
+
+/** The deliveries of one webhook that were sent again. */
+export type SentAgain = Pick<Delivery, 'webhookId' | 'webhookName' | 'webhookState'> & { readonly count: number };
+
+/** Says it with the names that tell webhooks of several customers apart. */
+export async function toldSentAgain(store: Store, sent: readonly SentAgain[]): Promise<Flash> {
+  const ids = sent.map(({ webhookId }) => webhookId);
+  const { named } = await readOwners(store, 'webhook', ids);
+  return sentAgainFlash(
+    sent.map((one) => ({ ...one, webhookName: named({ id: one.webhookId, name: one.webhookName }) })),
+  );
+}
+
+export function sentAgainFlash(sent: readonly SentAgain[]): Flash {
+  const waiting = sent.filter(({ webhookState }) => !isRunnable(webhookState));
+  const going = countAll(sent) - countAll(waiting);
+  const sending = going === 0 ? '' : `Sending ${deliveries(going)} again.`;
+  const [first, ...others] = waiting;
+  if (first === undefined) return { tone: 'positive', text: sending };
+  const why = others.length === 0 ? `${first.webhookName} ${notRunning(first)}` : 'their webhooks do not run';
+  const count = countAll(waiting);
+  const wait = `${deliveries(count)} ${count === 1 ? 'waits' : 'wait'}: ${why}.`;
+  return {
+    tone: 'caution',
+    text: sending === '' ? wait : `${sending} ${wait}`,
+    ...(others.length === 0 && {
+      link: { href: `/webhooks/${first.webhookId}`, label: `Go to ${first.webhookName} to start it` },
+    }),
+  };
+}
+
+/** `is stopped` or `has failed`, after the name of a webhook that does not run. */
+export function notRunning({ webhookState }: Pick<Delivery, 'webhookState'>): string {
+  return webhookState === 'failed' ? 'has failed' : 'is stopped';
+}
+
+function countAll(sent: readonly SentAgain[]): number {
+  return sent.reduce((sum, { count }) => sum + count, 0);
+}
+
+function deliveries(count: number): string {
+  return countOf(count, 'delivery', undefined, 'deliveries');
+}

@@ -1,0 +1,104 @@
+/** One sentence above the button of *Publish an event*: which webhooks would get it, and which of them wait. */
+import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { Store } from '../../store/port/store.ts';
+import { foretold } from '../../webhooks/missed.ts';
+import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
+import { pageHeader } from '../parts/header.ts';
+import { countOf } from '../parts/text.ts';
+import { OPERATOR, ownerNamed } from '../record/owner.ts';
+
+const PREVIEW_PATH = '/publish/preview';
+const NAMED = 5;
+
+/** The script asks for it again after each change. */
+export function previewRegion(text: string): Html {
+  const refresh = attributes({
+    'data-hx-post': PREVIEW_PATH,
+    'data-hx-trigger': "change from:'closest form', input delay:400ms from:'closest form'",
+    'data-hx-include': 'closest form',
+    'data-hx-swap': 'innerHTML',
+    'data-hx-sync': 'this:replace',
+  });
+  return html`
+    <div class="form-summary">
+      <h2>Who gets it</h2>
+      <p aria-live="polite"${refresh}>${text}</p>
+    </div>
+  `;
+}
+
+export function previewPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
+  return pages.page({
+    for: 'operator',
+    method: 'POST',
+    path: PREVIEW_PATH,
+    role: 'operator',
+    respond: async ({ form }) => {
+      const partial = html`${await previewText(store, form)}`;
+      const title = 'Who gets it';
+      return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
+    },
+  });
+}
+
+/** For the values in the form of *Publish an event*. Changes nothing. */
+export async function previewText(store: Store, sent: URLSearchParams): Promise<string> {
+  const audience = await audienceOf(store, sent);
+  if (audience === null) return 'Choose a customer, and this line says which webhooks get the event.';
+  const data = parsed(sent.get('data') ?? '');
+  if (data === undefined) return 'The data is not JSON yet.';
+  const draft = { type: sent.get('type') ?? '', subject: readText(sent, 'subject'), data, audience };
+  const { gets, stopped, more } = await foretold(store, draft);
+  const names = await store.customers.names(gets.flatMap(({ customerId }) => customerId ?? []));
+  const named = gets.map(({ name, customerId, state }) => {
+    const owner = customerId === null ? undefined : names.get(customerId);
+    return { name: owner === undefined ? name : `${name} · ${owner}`, state };
+  });
+  return foretoldText(named, stopped, more);
+}
+
+async function audienceOf(store: Store, sent: URLSearchParams): Promise<string | null> {
+  const wanted = sent.get('for');
+  if (wanted === 'everyone') return EVERYONE;
+  if (wanted !== 'customer') return OPERATOR_ONLY;
+  const text = readText(sent, 'customer');
+  const owner = text === null ? null : await ownerNamed(store, text);
+  return owner === null || owner.id === OPERATOR ? null : owner.id;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+type Named = { readonly name: string; readonly state: WebhookState };
+
+/** `stopped`: subscribed webhooks that would not get it; `more`: webhooks that were not examined. */
+export function foretoldText(gets: readonly Named[], stopped: number, more: number): string {
+  const running = gets.filter(({ state }) => isRunnable(state)).map(({ name }) => name);
+  const waiting = gets.filter(({ state }) => !isRunnable(state)).map(({ name }) => name);
+  const parts = [
+    running.length === 0 ? '' : `Goes to ${listed(running)}`,
+    waiting.length === 0 ? '' : `${running.length === 0 ? 'Waits' : 'waits'} at ${listed(waiting)}, until started`,
+  ].filter((part) => part !== '');
+  if (parts.length === 0 && stopped + more === 0) return 'Nobody would get it: no webhook subscribes to its type.';
+  const told = parts.length === 0 ? 'Nobody would get it.' : `${parts.join('; ')}.`;
+  if (more > 0) return `${told} ${countOf(more, 'more webhook')} were not examined.`;
+  if (stopped === 0) return told;
+  const others = `${countOf(stopped, 'other subscribed webhook')} ${stopped === 1 ? 'does' : 'do'} not`;
+  return `${told} ${others}: see why after publishing.`;
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, names.length > NAMED ? NAMED - 1 : NAMED);
+  const more = names.length - shown.length;
+  const all = more === 0 ? shown : [...shown, `${more} more`];
+  return all.length === 1 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
+}

@@ -1,0 +1,46 @@
+/** What the page of a published event says of its deliveries, case by case. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';
+import { foretoldText } from '../../../src/portal/event-types/publish-preview.ts';
+import { fateText } from '../../../src/portal/event-types/published-event-page.ts';
+
+it('the form of an event foretells who gets it, and where it waits', () => {
+  const at = (name: string, state: WebhookState = 'running') => ({ name, state });
+  const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => at(name));
+  const cases: readonly (readonly [Parameters<typeof foretoldText>, string])[] = [
+    [[[at('Orders')], 0, 0], 'Goes to Orders.'],
+    [[[at('Orders'), at('Crm')], 0, 0], 'Goes to Orders and Crm.'],
+    [[[at('Orders'), at('Old', 'stopped')], 0, 0], 'Goes to Orders; waits at Old, until started.'],
+    [[[at('Old', 'failed')], 0, 0], 'Waits at Old, until started.'],
+    [[many, 0, 0], 'Goes to a, b, c, d and 2 more.'],
+    [[[], 0, 0], 'Nobody would get it: no webhook subscribes to its type.'],
+    [[[], 1, 0], 'Nobody would get it. 1 other subscribed webhook does not: see why after publishing.'],
+    [[[at('Orders')], 2, 0], 'Goes to Orders. 2 other subscribed webhooks do not: see why after publishing.'],
+    [[[at('Orders')], 2, 40], 'Goes to Orders. 40 more webhooks were not examined.'],
+  ];
+  for (const [given, text] of cases) assert.equal(foretoldText(...given), text);
+});
+
+type Fate = Pick<Delivery, 'state' | 'webhookState'>;
+
+const queued: Fate = { state: 'pending', webhookState: 'running' };
+const waits: Fate = { state: 'pending', webhookState: 'stopped' };
+const failed: Fate = { state: 'pending', webhookState: 'failed' };
+const arrived: Fate = { state: 'delivered', webhookState: 'running' };
+const dead: Fate = { state: 'dead', webhookState: 'failing' };
+
+it('an event is queued until it is delivered, and waits at webhooks that do not run', () => {
+  const cases: readonly [readonly Fate[], string][] = [
+    [[queued], 'Queued for 1 webhook'],
+    [[queued, queued, waits, failed], 'Queued for 4 webhooks, 2 of them are not running'],
+    [[queued, waits], 'Queued for 2 webhooks, 1 of them is not running'],
+    [[waits], 'Queued for 1 webhook, which is not running'],
+    [[waits, failed], 'Queued for 2 webhooks, none of which is running'],
+    [[arrived, arrived, waits, failed], '2 delivered, 2 wait'],
+    [[arrived, queued, waits, dead], '1 delivered, 1 queued, 1 waits, 1 dead'],
+    [Array<Fate>(101).fill(queued), 'Queued for more than 100 webhooks'],
+    [Array<Fate>(101).fill(arrived), 'Of the first 100: 100 delivered'],
+  ];
+  for (const [fates, text] of cases) assert.equal(fateText(fates), text);
+});
