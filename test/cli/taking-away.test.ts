@@ -50,7 +50,7 @@ test('application: is shown, changed, given a new secret and deleted by id or cl
 
   const deleted = await run(['application', 'delete', clientId]);
   assert.deepEqual([deleted.status, deleted.stdout, deleted.stderr], [0, '', '']);
-  const gone = `sallyport: there is no application ${clientId}\n`;
+  const gone = `sallyport: there is no application ${clientId}. See: sallyport application list\n`;
   for (const command of ['show', 'delete', 'revoke-tokens', 'regenerate-secret']) {
     assert.equal(await failure(['application', command, clientId]), gone);
   }
@@ -68,7 +68,7 @@ test('user: is shown, changed and deleted by id or user name, but not while an a
   assert.match(await failure(['user', 'delete', 'ada']), /the user is used by application Payroll/);
   await run(['application', 'delete', application.id]);
   assert.deepEqual(await run(['user', 'delete', 'ada']), { status: 0, stdout: '', stderr: '' });
-  assert.equal(await failure(['user', 'delete', 'ada']), 'sallyport: there is no user ada\n');
+  assert.equal(await failure(['user', 'delete', 'ada']), 'sallyport: there is no user ada. See: sallyport user list\n');
 });
 
 test('user delete: refuses the last active administrator', async (t) => {
@@ -109,7 +109,10 @@ test('key update: changes the name, also in webhooks, and the key', async (t) =>
     await failure(['key', 'update', 'payroll', '--public-key', '-'], pgpVector('weak-rsa1024')),
     /^sallyport: --public-key cannot be used/,
   );
-  assert.equal(await failure(['key', 'update', 'hr', '--name', 'x']), 'sallyport: there is no key hr\n');
+  assert.equal(
+    await failure(['key', 'update', 'hr', '--name', 'x']),
+    'sallyport: there is no key hr. See: sallyport key list\n',
+  );
   const nothing = await run(['key', 'update', 'payroll']);
   assert.equal(nothing.status, 2);
   assert.match(nothing.stderr, /^sallyport key update: Use one of --name, --public-key, --fields\n/);
@@ -135,6 +138,6 @@ test('event-type: is created, listed, shown, changed and deleted by name, unless
   assert.deepEqual(await run(['event-type', 'delete', 'order.placed']), { status: 0, stdout: '', stderr: '' });
   assert.equal(
     await failure(['event-type', 'show', 'order.placed']),
-    'sallyport: there is no event type order.placed\n',
+    'sallyport: there is no event type order.placed. See: sallyport event-type list\n',
   );
 });

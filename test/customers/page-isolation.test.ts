@@ -98,6 +98,7 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],
   ],
   '/deliveries/replay': [[{ id: 'webhooks' }, (webhook) => ({ webhook, state: 'dead' })]],
+  '/deliveries/failures/try': [[{ id: 'webhooks' }, (webhook) => ({ webhook, offset: '0' })]],
   '/deliveries/replay-selected': [[{ id: 'deliveries' }, (id) => ({ chosen: id })]],
 };
 const WEBHOOK = { name: 'new', eventTypes: ORDERS, retryPolicy: 'exponential', maxBatchRecords: '10' };
@@ -123,6 +124,7 @@ const SELF_CONTAINED = [
   '/products/new',
   '/settings/backup',
   '/publish',
+  '/publish/preview',
   '/customers/new',
   '/settings/customers-portal',
   '/settings/customers-portal/preview',
