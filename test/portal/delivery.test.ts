@@ -142,6 +142,23 @@ describe('a delivery', () => {
     await page.getByText('Sending 2 deliveries again.').waitFor();
     await log.nextAttempt(dock.webhook.id);
   });
+
+  it('offers to try the one before it while the webhook is failing', async (t) => {
+    const { openAs, shop, admin, portal } = await sent(t, 1);
+    const { log, services } = portal.service;
+    shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
+    await log.nextAttempt(shop.webhook.id);
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
+    const [first, second] = (await deliveriesOf(admin, shop.webhook)).slice(-2);
+    const { page } = await openAs('operator', `/deliveries/${second?.id}`);
+    await page.getByText('It waits because its webhook is failing').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Try now' }).count(), 0);
+    await page.getByRole('button', { name: `Try #${first?.offset} now` }).click();
+    await page.getByText('It is due now. Shop is failing: it sends one request at a time.').waitFor();
+    await page.getByText('Attempt 2 of 20 failed.').waitFor();
+    assert.ok(page.url().endsWith(`/deliveries/${first?.id}`));
+  });
 });
 
 describe('the live list of attempts', () => {

@@ -46,11 +46,11 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
       respond: async (call) => {
         const id = pathId(call);
         const { delivery } = await deliveries.get(id);
-        const { progress } = await services.webhooks.get(delivery.webhookId);
+        const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
         // The list goes on with the delivery beside it.
         const back = ownPath(call.form.get('back'));
         const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-        return attempted(next, resendText(delivery, progress.state), () => deliveries.replay(id, call.acting));
+        return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
       },
     }),
   ];

@@ -34,12 +34,9 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     services.webhooks.get(delivery.webhookId),
     replayEntries(store, delivery),
   ]);
-  const { endpointId, ordered, progress } = webhook;
+  const { endpointId } = webhook;
   const resends = resendsOf(delivery, found, entries);
   const { attempts, base } = numbered(found, resends);
-  // A record that was not tried yet waits for the pending record before the cursor.
-  const isBlocked = delivery.state === 'pending' && delivery.nextAttemptAt === null && ordered === true;
-  const before = isBlocked ? await store.deliveries.at(progress.webhookNumber, progress.cursorOffset - 1) : null;
   return {
     delivery,
     attempts,
@@ -48,10 +45,34 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     content,
     webhook,
     resends: await named(dependencies, call, resends),
-    ahead: before?.state === 'pending' && before.offset < delivery.offset ? before : null,
+    ahead: await aheadOf(dependencies, delivery, webhook),
     endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
     owner: (await ownerNames(store, [delivery]))(delivery.customerId),
   };
+}
+
+/** What is tried before a delivery that waits for its turn. */
+async function aheadOf(
+  { store: { deliveries } }: SharedPageDependencies,
+  { state, nextAttemptAt, isLeased, offset, webhookMode }: Delivery,
+  { ordered, progress: { state: webhookState, webhookNumber, cursorOffset } }: Webhook,
+): Promise<Delivery | null> {
+  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull') return null;
+  const waitingAt = async (at: number): Promise<Delivery | null> => {
+    const found = await deliveries.at(webhookNumber, at);
+    return found?.state === 'pending' && found.offset < offset ? found : null;
+  };
+  // A record that was not tried yet waits for the pending record before the cursor.
+  if (ordered === true) return waitingAt(cursorOffset - 1);
+  if (webhookState !== 'failing') return null;
+  // Those that were tried go first when they are due, then the first of the others.
+  const { groups } = await deliveries.failures([webhookNumber]);
+  const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
+  for (const at of [...oldest.toSorted((a, b) => a - b), cursorOffset]) {
+    const found = await waitingAt(at);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** States that are read for one delivery. */

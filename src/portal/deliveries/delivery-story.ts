@@ -19,7 +19,7 @@ export type Standing = {
   readonly webhook: Pick<Webhook, 'maxAttempts' | 'ordered' | 'progress'>;
   /** Attempts before it was last sent again; 0 if it never was. */
   readonly base: number;
-  /** The delivery that an ordered webhook tries first; null: none is known. */
+  /** The delivery that an ordered or failing webhook tries before an untried one; null: none is known. */
   readonly ahead: Delivery | null;
 };
 
@@ -64,13 +64,22 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
 
 /** What follows once somebody has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
 export function resendText(
-  { state, webhookMode, webhookName }: Pick<Delivery, 'state' | 'webhookMode' | 'webhookName'>,
-  webhookState: Webhook['progress']['state'],
+  { state, webhookMode, webhookName, nextAttemptAt }: Resent,
+  webhookState: WebhookState,
+  ordered: Webhook['ordered'],
 ): string {
   if (webhookMode === 'pull') return 'The reader gets it again.';
   if (!isRunnable(webhookState)) return `Queued. It is sent when ${webhookName} is started.`;
+  const isUntried = state === 'pending' && nextAttemptAt === null;
+  if (isUntried && ordered !== false) return 'It waits for its turn: those before it are tried first, and now.';
+  if (webhookState === 'failing') {
+    const turn = isUntried ? 'It waits for its turn.' : state === 'pending' ? 'It is due now.' : 'Sending again.';
+    return `${turn} ${webhookName} is failing: it sends one request at a time. This page shows the result.`;
+  }
   return `${state === 'pending' ? 'Trying it now.' : 'Sending again.'} This page shows the result.`;
 }
+
+type Resent = Pick<Delivery, 'state' | 'webhookMode' | 'webhookName' | 'nextAttemptAt'>;
 
 /** In mode `pull`, a reader decides. */
 function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
@@ -103,7 +112,7 @@ function nextStep(
       <a href="/webhooks/${webhookId}">${webhookName}</a> is started.
     `;
   }
-  if (nextAttemptAt === null && ahead !== null) {
+  if (nextAttemptAt === null && ahead !== null && webhook.ordered === true) {
     const at = ahead.nextAttemptAt;
     return html`
       It waits: <a href="/deliveries/${ahead.id}">#${ahead.offset}</a> is tried
@@ -111,11 +120,25 @@ function nextStep(
     `;
   }
   if (nextAttemptAt === null && state === 'failing')
-    return html`It waits because its webhook is failing: only one request at a time is sent until one succeeds.`;
+    return html`
+      It waits because its webhook is failing: only one request at a time is sent until one
+      succeeds.${
+        ahead === null
+          ? null
+          : html` Try <a href="/deliveries/${ahead.id}">#${ahead.offset}</a> first: if it arrives, the others follow.`
+      }
+    `;
   if (nextAttemptAt === null)
     return html`It waits for the deliveries before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
   return html`The next attempt is due ${relativeTime(nextAttemptAt, now)}.`;
+}
+
+/** What came of it: only an attempt that followed at once shows that it was sent. */
+function resendTitle({ at, kind, dueAt = null }: NamedResend, attempts: readonly AttemptRecord[]): string {
+  const next = attempts.find(({ startedAt }) => startedAt >= at)?.startedAt ?? Number.POSITIVE_INFINITY;
+  if (kind === 'now') return dueAt !== null && next < dueAt ? 'Tried before its time' : 'Asked to be tried now';
+  return next - at < WAIT_TOLD_MS ? 'Sent again' : 'Queued to be sent again';
 }
 
 export type Timeline = {
@@ -163,13 +186,12 @@ export function momentsOf(
       tone: 'neutral',
       text: html`<p>Event ${copyable(delivery.eventId, 'event id')}</p>`,
     },
-    ...resends.map(({ at, by, kind }, index): Moment => {
-      const isTried = attempts.some(({ startedAt }) => startedAt >= at);
-      const what = kind === 'now' ? 'Tried before its time' : isTried ? 'Sent again' : 'Queued to be sent again';
+    ...resends.map((resend, index): Moment => {
+      const { at, by } = resend;
       return {
         id: `resend-${index}`,
         at,
-        title: html`${what}${by === null ? null : html` by ${by}`}`,
+        title: html`${resendTitle(resend, attempts)}${by === null ? null : html` by ${by}`}`,
         tone: 'info',
         icon: 'replay',
       };

@@ -90,10 +90,11 @@ function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   `;
 }
 
-/** *Send again* of a settled delivery, *Try now* of one that waits, *Start* if it waits for its webhook; null if nothing would help. */
+/** *Send again* of a settled delivery, *Try now* of one that waits, or of the one before it, *Start* if it waits for its webhook; null if nothing would help. */
 function sendButton(call: PageCall, story: Story): Html | null {
   const { delivery, webhook } = story;
   if (!call.may('operator')) return null;
+  const { ahead } = story;
   const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
   if (isReplayable(delivery)) return actionButton({ ...form, label: 'Send again', icon: 'replay' });
   const { state } = webhook.progress;
@@ -102,7 +103,15 @@ function sendButton(call: PageCall, story: Story): Html | null {
   if (!isWaiting(delivery, call.now) || !isRunnable(state)) return null;
   // An untried delivery of a webhook that runs and keeps no order only waits for its turn.
   if (delivery.nextAttemptAt === null && !webhook.ordered && state !== 'failing') return null;
-  return actionButton({ ...form, label: 'Try now', icon: 'send' });
+  if (ahead === null) return actionButton({ ...form, label: 'Try now', icon: 'send' });
+  if (ahead.isLeased) return null;
+  return actionButton({
+    ...form,
+    action: `${PATH}/${ahead.id}/replay`,
+    label: `Try #${ahead.offset} now`,
+    longLabel: `Try #${ahead.offset} now: it is tried first`,
+    icon: 'send',
+  });
 }
 
 /** The receiver's endpoint may be off: then nothing can start. */

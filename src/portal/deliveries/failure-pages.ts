@@ -19,6 +19,7 @@ import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
+import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 
 /** Failures by cause take some ten milliseconds to count. */
@@ -73,7 +74,7 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
           ? await store.deliveries.at(webhook.progress.webhookNumber, offset)
           : null;
         if (delivery === null) throw new Refusal('not_found', 'there is no such delivery');
-        const done = 'Trying it now. This page shows the result.';
+        const done = resendText(delivery, webhook.progress.state, webhook.ordered);
         return attempted(`${DELIVERIES_PATH}/${delivery.id}`, done, () =>
           services.deliveries.replay(delivery.id, acting),
         );

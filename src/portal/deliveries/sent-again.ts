@@ -8,8 +8,16 @@ import type { Store } from '../../store/port/store.ts';
 /** Replays of a webhook that are read for one delivery. */
 const REPLAYS_READ = 200;
 
-/** `again`: a settled delivery was sent again; `now`: a pending one was tried before its time. `actor`: null if the audit log has none. */
-export type Resend = { readonly at: number; readonly actor: string | null; readonly kind: 'again' | 'now' };
+/**
+ * `again`: a settled delivery was sent again; `now`: a pending one was to be tried before its time, which was `dueAt` unless it waited for
+ * its turn. `actor`: null if the audit log has none.
+ */
+export type Resend = {
+  readonly at: number;
+  readonly actor: string | null;
+  readonly kind: 'again' | 'now';
+  readonly dueAt?: number | null;
+};
 
 export type NumberedAttempt = AttemptRecord & {
   /** Counts on after the delivery was sent again; `attemptNumber` begins at 1 then. */
@@ -36,11 +44,12 @@ export function resendsOf(
   attempts: readonly Tried[],
   entries: readonly AuditRecord[],
 ): Resend[] {
-  const known = entries.flatMap(({ at, actor, action, changes }): Resend[] => {
-    if (action === 'delivery.replay')
-      return [{ at, actor, kind: changes.nextAttemptAt === undefined ? 'again' : 'now' }];
-    return isAmong(delivery, attempts, at, changes.records?.to) ? [{ at, actor, kind: 'again' }] : [];
-  });
+  const known: Resend[] = [];
+  for (const { at, actor, action, changes } of entries) {
+    if (action === 'delivery.replay') known.push(ownResend(at, actor, changes.nextAttemptAt));
+    else if (!isQueued(known, attempts, at) && isAmong(delivery, attempts, at, changes.records?.to))
+      known.push({ at, actor, kind: 'again' });
+  }
   // Without an entry, for example in a restored database, a lower number than before still tells of a replay.
   const unknown = attempts.flatMap(({ startedAt, attemptNumber }, index): Resend[] => {
     const before = attempts[index - 1];
@@ -51,6 +60,18 @@ export function resendsOf(
     return isRestart && !isKnown ? [{ at: startedAt, actor: null, kind: 'again' }] : [];
   });
   return [...known, ...unknown].sort((a, b) => a.at - b.at);
+}
+
+function ownResend(at: number, actor: string | null, changed: AuditRecord['changes'][string] | undefined): Resend {
+  if (changed === undefined) return { at, actor, kind: 'again' };
+  const { from } = changed;
+  return { at, actor, kind: 'now', dueAt: typeof from === 'string' ? Date.parse(from) : null };
+}
+
+/** Whether the delivery was sent again before, and not tried since: then it was pending, and a replay of many records passed over it. */
+function isQueued(known: readonly Resend[], attempts: readonly Tried[], at: number): boolean {
+  const last = known.findLast(({ kind }) => kind === 'again');
+  return last !== undefined && !attempts.some(({ startedAt }) => startedAt >= last.at && startedAt < at);
 }
 
 /** Whether a replay of many records at this time included the delivery: in the range, in a state that was asked for, and started again. */

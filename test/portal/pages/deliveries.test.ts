@@ -9,7 +9,7 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import { momentsOf, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
+import { momentsOf, type NamedResend, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/attention.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
@@ -268,28 +268,38 @@ describe('the state of a delivery', () => {
   }
 });
 
+const ONE_AT_A_TIME = 'Orders is failing: it sends one request at a time. This page shows the result.';
+
 describe('the message after a delivery is sent again', () => {
   const cases: readonly (readonly [
     Delivery['state'],
     Webhook['progress']['state'],
     Delivery['webhookMode'],
     string,
+    (Webhook['ordered'] | 'tried')?,
   ])[] = [
     ['dead', 'running', 'push', 'Sending again. This page shows the result.'],
-    ['pending', 'failing', 'push', 'Trying it now. This page shows the result.'],
+    ['pending', 'running', 'push', 'Trying it now. This page shows the result.', 'tried'],
+    ['pending', 'failing', 'push', `It is due now. ${ONE_AT_A_TIME}`, 'tried'],
+    ['dead', 'failing', 'push', `Sending again. ${ONE_AT_A_TIME}`],
+    ['pending', 'failing', 'push', `It waits for its turn. ${ONE_AT_A_TIME}`],
+    ['pending', 'failing', 'push', 'It waits for its turn: those before it are tried first, and now.', true],
+    ['pending', 'running', 'push', 'It waits for its turn: those before it are tried first, and now.', 'key'],
     ['dead', 'failed', 'push', 'Queued. It is sent when Orders is started.'],
     ['delivered', 'stopped', 'push', 'Queued. It is sent when Orders is started.'],
     ['delivered', 'running', 'pull', 'The reader gets it again.'],
   ];
-  for (const [state, webhookState, webhookMode, told] of cases) {
-    it(`is said of a ${state} one whose ${webhookMode} webhook is ${webhookState}`, () => {
-      assert.equal(resendText({ state, webhookMode, webhookName: 'Orders' }, webhookState), told);
+  for (const [state, webhookState, webhookMode, told, waits = false] of cases) {
+    it(`is said of a ${state} one whose ${webhookMode} webhook is ${webhookState} (${waits})`, () => {
+      const nextAttemptAt = waits === 'tried' ? NOW : null;
+      const ordered = waits === 'tried' ? false : waits;
+      const delivery = { state, webhookMode, webhookName: 'Orders', nextAttemptAt };
+      assert.equal(resendText(delivery, webhookState, ordered), told);
     });
   }
 
-  it('is "queued" in the timeline until an attempt follows', () => {
-    const resend = { at: NOW, by: null, kind: 'again' } as const;
-    const titles = (startedAt: number): string[] =>
+  it('is told in the timeline as what came of it', () => {
+    const titles = (startedAt: number, resend: NamedResend = { at: NOW, by: null, kind: 'again' }): string[] =>
       momentsOf(
         {
           delivery: { eventId: 'e', state: 'pending', createdAt: NOW - 9, nextAttemptAt: null } as Delivery,
@@ -304,6 +314,12 @@ describe('the message after a delivery is sent again', () => {
       ).flatMap(({ title }) => (typeof title === 'string' ? [] : [textOf(title)]));
     assert.ok(titles(NOW - 5).includes('Queued to be sent again'));
     assert.ok(titles(NOW + 5).includes('Sent again'));
+    assert.ok(titles(NOW + 60_000).includes('Queued to be sent again'), 'its webhook was started later');
+    const now = { at: NOW, by: null, kind: 'now' } as const;
+    assert.ok(titles(NOW - 5, { ...now, dueAt: NOW + 900 }).includes('Asked to be tried now'));
+    assert.ok(titles(NOW + 5, { ...now, dueAt: NOW + 900 }).includes('Tried before its time'));
+    assert.ok(titles(NOW + 900, { ...now, dueAt: NOW + 900 }).includes('Asked to be tried now'));
+    assert.ok(titles(NOW + 5, { ...now, dueAt: null }).includes('Asked to be tried now'));
   });
 });
 
@@ -315,6 +331,9 @@ describe('a delivery behind another one', () => {
     const shown = standing({ delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
     assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
     assert.match(shown.markup, /href="\/deliveries\/x"/);
+    const unordered = { ...webhook, ordered: false } as const;
+    const failing = standing({ delivery: waiting as Delivery, attempts: [], webhook: unordered, base: 0, ahead }, NOW);
+    assert.match(textOf(failing), /until one succeeds\. Try #33 first: if it arrives, the others follow\.$/);
   });
 });
 
