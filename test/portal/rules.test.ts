@@ -29,7 +29,7 @@ import { readChoice, readInstant, readText } from '../../src/portal/frame/query.
 import { differences } from '../../src/portal/parts/differences.ts';
 import { newForm, refusedForm } from '../../src/portal/parts/fields.ts';
 import { pager, withQuery } from '../../src/portal/parts/list.ts';
-import { relativeText, relativeTime, spanText, time } from '../../src/portal/parts/text.ts';
+import { briefTime, relativeText, relativeTime, spanText, time } from '../../src/portal/parts/text.ts';
 import { makeUser, openTestServices } from '../support/services.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -331,6 +331,16 @@ describe('a time', () => {
       [-800 * 86_400_000, '2 years ago'],
     ];
     for (const [ms, text] of table) assert.equal(relativeText(ms), text);
+    const brief: readonly [ms: number, text: string][] = [
+      [0, 'due now'],
+      [-9000, 'due now'],
+      [1000, 'in 1 s'],
+      [30_000, 'in 30 s'],
+      [61_000, 'in 1 min'],
+      [3 * 3_600_000, 'in 3 h'],
+      [2 * 86_400_000, 'in 2 d'],
+    ];
+    for (const [ms, text] of brief) assert.match(briefTime(ms, 0).markup, new RegExp(`>${text}<`));
     const spans: readonly [ms: number, text: string][] = [
       [12.4, '12 ms'],
       [1200, '1.2 s'],

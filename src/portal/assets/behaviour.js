@@ -57,6 +57,16 @@
   const relativeText = (at) => {
     const seconds = (at - Date.now()) / 1000;
     if (Math.abs(seconds) < 5) return 'now';
+    return lengthFromNow(seconds);
+  };
+  // A time to come in few letters.
+  const briefText = (at) => {
+    const seconds = (at - Date.now()) / 1000;
+    return seconds <= 0
+      ? 'due now'
+      : lengthFromNow(seconds).replace(/ (?:(s)econd|(min)ute|(h)our|(d)ay)s?$/, ' $1$2$3$4');
+  };
+  const lengthFromNow = (seconds) => {
     // Rounded to the nearest: three days minus a minute are three days.
     const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
     return relative.format(Math.sign(seconds) * Math.round(Math.abs(seconds) / length), unit);
@@ -65,7 +75,9 @@
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
-      const text = local === 'relative' ? relativeText(at) : ({ short, exact, day }[local] ?? instant).format(at);
+      const text =
+        { relative: relativeText, brief: briefText }[local]?.(at) ??
+        ({ short, exact, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
   };

@@ -113,10 +113,14 @@ function withoutIds(linkOf: (reference: string) => ResourceLink): (reference: st
   };
 }
 
+const BY_LINK = 'somebody with a portal link';
 const NAMELESS: Readonly<Record<string, string>> = {
-  'portal-link': 'somebody with a portal link',
+  'portal-link': BY_LINK,
   'portal-token': 'a portal token',
 };
+
+/** In the narrow column of the log. */
+const BRIEF: ReadonlyMap<string, string> = new Map([[BY_LINK, 'by portal link']]);
 
 /** The actors as a customer sees them. The people of the operator have no name here. */
 function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string): (reference: string) => ResourceLink {
@@ -148,7 +152,7 @@ function row(entry: AuditRecord, links: Links, { query, now }: Pick<PageCall, 'q
   const details = html`${differences(changes)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
     exactTime(at, now),
-    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${who.name}</a>`,
+    html`<a href="${filtered('actor', actor)}" class="plain-link"${attributes({ title: who.kind })}>${BRIEF.get(who.name) ?? who.name}</a>`,
     html`${entryText({ action, changes })}`,
     html`${resourceLink(linkOf(target))}${target.startsWith('customer:') ? null : ownerIn(entry.customerId)}`,
     html`<details class="audit-changes"><summary>${changesSummary(changes)}</summary>${details}</details>`,

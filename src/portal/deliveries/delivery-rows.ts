@@ -9,7 +9,7 @@ import type { PageCall } from '../frame/call.ts';
 import { submitButton } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
-import { countOf, relativeTime, shortTime, spanText } from '../parts/text.ts';
+import { briefTime, countOf, shortTime, spanText } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import type { FoundDeliveries, Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
@@ -35,7 +35,7 @@ export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, 
       { label: 'Subject' },
       { label: 'Webhook' },
       { label: 'Response' },
-      { label: 'Duration' },
+      { label: 'Took' },
       { label: 'Published' },
     ],
     rows: items.map((delivery, at) => [
@@ -92,8 +92,10 @@ function row(
       <span class="cell-hint">#${offset}</span>
       ${listed.ownerIn(customerId)}
     `,
-    attempt === null ? html`<span class="quiet">${progressOf(delivery, now)}</span>` : responseCell(attempt),
-    attempt === null && state === 'pending' ? html`` : progressOf(delivery, now),
+    attempt === null
+      ? html`<span class="quiet">${progressOf(delivery, now)}</span>`
+      : responseCell(attempt, state === 'pending' ? progressOf(delivery, now) : null),
+    state === 'pending' ? html`` : progressOf(delivery, now),
     shortTime(createdAt),
   ];
 }
@@ -103,13 +105,14 @@ function subjectLink(subject: string): Html {
   return html`<a class="plain-link" href="${href}" title="${subject}">${subject}</a>`;
 }
 
-/** The status or the error, and the reason of a failure in a few words. */
-function responseCell(attempt: LastAttempt): Html {
+/** The status or the error, what a pending one waits for, and the reason of a failure in a few words. */
+function responseCell(attempt: LastAttempt, next: Html | null): Html {
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
   const reason = errorClass === null ? null : isStatus ? http.STATUS_CODES[responseStatus] : errorMessage;
   return html`
     ${outcomeBadge(attempt)}
+    ${next === null ? null : html`<span class="cell-hint cell-next">${next}</span>`}
     ${
       reason === null || reason === undefined
         ? null
@@ -136,8 +139,8 @@ function progressOf(delivery: Delivery, now: number): Html {
       : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
   }
   if (isLeased) return html`in progress${attempts}`;
-  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}${attempts}`;
+  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}`;
   if (webhookMode === 'pull') return html`not acknowledged`;
   if (nextAttemptAt === null) return html`${webhookState === 'failing' ? 'webhook failing' : 'not tried yet'}`;
-  return isDue(delivery, now) ? html`due now${attempts}` : html`next ${relativeTime(nextAttemptAt, now)}${attempts}`;
+  return isDue(delivery, now) ? html`due now${attempts}` : html`${briefTime(nextAttemptAt, now)}${attempts}`;
 }

@@ -129,8 +129,10 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] 
     listed('dead', dead),
     html`${listed('pending', retrying)}${retrying === 0 ? null : html`<span class="cell-hint">${waitText(webhookState)}</span>`}`,
     html`
-      ${relativeTime(firstAt, now)}
-      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">last ${relativeTime(lastAt, now)}</span>`}
+      ${firstAt === lastAt ? null : html`first ${relativeTime(firstAt, now)},`}
+      <span class="${firstAt === lastAt ? 'failure-last' : 'cell-hint failure-last'}">
+        last ${relativeTime(lastAt, now)}
+      </span>
     `,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];

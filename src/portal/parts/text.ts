@@ -37,9 +37,13 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
 export function relativeTime(at: number | null, now: number): Html {
   if (at === null) return html`<span class="quiet">never</span>`;
-  const iso = new Date(at).toISOString();
-  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  const { iso, utc } = isoAndUtc(at);
   return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
+}
+
+function isoAndUtc(at: number): { readonly iso: string; readonly utc: string } {
+  const iso = new Date(at).toISOString();
+  return { iso, utc: `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC` };
 }
 
 /** A difference as text; negative is in the past. The script has the same rule (`assets/behaviour.js`). */
@@ -47,6 +51,15 @@ export function relativeText(ms: number): string {
   if (Math.abs(ms) < 5000) return 'now';
   return ms < 0 ? `${lengthText(-ms)} ago` : `in ${lengthText(ms)}`;
 }
+
+/** A time to come in few letters, for a cell of a list: `in 30 s`. The script keeps it up to date, and has the same rule. */
+export function briefTime(at: number, now: number): Html {
+  const { iso, utc } = isoAndUtc(at);
+  const text = at <= now ? 'due now' : `in ${lengthText(at - now)}`.replace(LONG_UNIT, ' $1$2$3$4');
+  return html`<time datetime="${iso}" title="${utc}" data-local="brief">${text}</time>`;
+}
+
+const LONG_UNIT = / (?:(s)econd|(min)ute|(h)our|(d)ay)s?$/;
 
 /** A length of time in its largest unit, rounded to the nearest: `3 days` for 2 days and 23 hours. */
 export function lengthText(ms: number): string {
