@@ -65,7 +65,7 @@ async function aheadOf(
   // A record that was not tried yet waits for the pending record before the cursor.
   if (ordered === true) return waitingAt(cursorOffset - 1);
   if (webhookState !== 'failing') return null;
-  // Those that were tried go first when they are due, then the first of the others.
+  // Records with an attempt go first when they are due, then the untried ones in order.
   const { groups } = await deliveries.failures([webhookNumber]);
   const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
   for (const at of [...oldest.toSorted((a, b) => a - b), cursorOffset]) {

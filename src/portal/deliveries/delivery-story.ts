@@ -130,11 +130,13 @@ function nextStep(
     `;
   if (nextAttemptAt === null)
     return html`It waits for the deliveries before it${webhook.ordered === 'key' ? ' with its ordering key' : ''}.`;
+  if (nextAttemptAt <= now && state === 'failing')
+    return html`It is due, and waits for its turn: its webhook is failing, and sends one request at a time.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
   return html`The next attempt is due ${relativeTime(nextAttemptAt, now)}.`;
 }
 
-/** What came of it: only an attempt that followed at once shows that it was sent. */
+/** Says only what the next attempt shows: one that follows much later was not made because of this. */
 function resendTitle({ at, kind, dueAt = null }: NamedResend, attempts: readonly AttemptRecord[]): string {
   const next = attempts.find(({ startedAt }) => startedAt >= at)?.startedAt ?? Number.POSITIVE_INFINITY;
   if (kind === 'now') return dueAt !== null && next < dueAt ? 'Tried before its time' : 'Asked to be tried now';

@@ -90,7 +90,7 @@ function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   `;
 }
 
-/** *Send again* of a settled delivery, *Try now* of one that waits, or of the one before it, *Start* if it waits for its webhook; null if nothing would help. */
+/** *Send again* if settled, *Try now* of one that waits or the one before it, *Start* for its webhook; null if nothing would help. */
 function sendButton(call: PageCall, story: Story): Html | null {
   const { delivery, webhook } = story;
   if (!call.may('operator')) return null;

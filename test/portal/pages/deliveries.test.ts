@@ -228,7 +228,12 @@ describe('the state of a delivery', () => {
     [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. It is kept/],
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
     [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is due in 1 minute\.$/],
-    [{ nextAttemptAt: NOW }, failed, 'failing', /It is due and is sent next\.$/],
+    [
+      { nextAttemptAt: NOW },
+      failed,
+      'failing',
+      /It is due, and waits for its turn: its webhook is failing, and sends one request at a time\.$/,
+    ],
     [{}, failed, 'stopped', /It waits because its webhook is stopped\. It is sent when Orders is started\.$/],
     [{}, failed, 'failed', /It waits because its webhook has failed\. It is sent when Orders is started\.$/],
     [{ attemptCount: 0, nextAttemptAt: null }, [], 'running', /^It waits for the deliveries before it\.$/],
@@ -298,7 +303,7 @@ describe('the message after a delivery is sent again', () => {
     });
   }
 
-  it('is told in the timeline as what came of it', () => {
+  it('has a title in the timeline that agrees with the next attempt', () => {
     const titles = (startedAt: number, resend: NamedResend = { at: NOW, by: null, kind: 'again' }): string[] =>
       momentsOf(
         {
