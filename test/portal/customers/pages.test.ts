@@ -196,7 +196,7 @@ describe('the pages of customers', () => {
     const preview = page.locator('.look-figure').first();
     await preview.getByText('#3366cc on light').waitFor();
     assert.equal(
-      await page.evaluate("getComputedStyle(document.querySelector('.is-light .look-button')).backgroundColor"),
+      await page.evaluate("getComputedStyle(document.querySelector('.is-light .button-primary')).backgroundColor"),
       'rgb(51, 102, 204)',
     );
     await preview.getByAltText('Nordia').waitFor();
