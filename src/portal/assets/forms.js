@@ -60,7 +60,8 @@
   });
   // Enter chooses too, and stays in the field.
   document.addEventListener('keydown', (event) => {
-    const choice = event.key === 'Enter' && event.target.name === 'customer' && event.target.closest('[data-owner-choice]');
+    const choice =
+      event.key === 'Enter' && event.target.name === 'customer' && event.target.closest('[data-owner-choice]');
     if (!choice) return;
     event.preventDefault();
     chooseOwner(choice);

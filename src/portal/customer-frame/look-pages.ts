@@ -208,7 +208,7 @@ const SAMPLE_PAGE = html`
     <div class="look-main">
       <div class="look-line">
         <strong class="look-title">Webhooks</strong>
-        ${linkButton({ href: PATH, label: 'New webhook', kind: 'primary', icon: 'plus' })}
+        ${linkButton({ href: PATH, label: 'New webhook', kind: 'primary' })}
       </div>
       ${table({
         caption: 'Webhooks',

@@ -330,7 +330,7 @@ async function readDoing({ store, figures, services }: PageDependencies, ids: re
 /** `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
 function activityText({ health, day: { hours } }: Doing, now: number): Html | string {
   const past = hours.toReversed().findIndex(({ attempts }) => attempts > 0);
-  if (past >= 0) return past === 0 ? 'in the last hour' : `${countOf(past, 'hour')} ago`;
+  if (past >= 0) return past === 0 ? 'last hour' : `${countOf(past, 'hour')} ago`;
   const last = health?.lastDay ?? null;
   if (last === null) return 'none';
   return last === dayOf(now) ? 'today' : last === dayOf(now - DAY_MS) ? 'yesterday' : dayText(last);

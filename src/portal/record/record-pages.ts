@@ -191,7 +191,9 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         const table = await tableOf(null, await shownOwner(owners, call));
         const state = await refused(call.form, refusal, table);
         // People still fill the form in.
-        return choosesOwner(call) ? { ...(await view(call, null, besideFields(state))), status: 200 } : view(call, null, state);
+        return choosesOwner(call)
+          ? { ...(await view(call, null, besideFields(state))), status: 200 }
+          : view(call, null, state);
       },
     }),
     ...pages.form(
