@@ -71,8 +71,8 @@ export type UsageReads = {
   ofCustomer(customer: string, period: UsagePeriod): Promise<CustomerUsageView>;
   /** Every day of the period, and its total, over all customers and the operator. */
   ofAll(period: UsagePeriod): Promise<Pick<CustomerUsageView, 'items' | 'total'>>;
-  /** By id: how customers are doing, with the attempts of today and yesterday. */
-  health(customerIds: readonly string[], now: number): Promise<ReadonlyMap<string, CustomerHealth>>;
+  /** By id: how customers are doing. */
+  health(customerIds: readonly string[]): Promise<ReadonlyMap<string, CustomerHealth>>;
   /** Days with usage, or sums, by customer. The usage of deleted customers is among them. Throws 404 for an unknown customer. */
   list(query: UsageQuery, page: { readonly cursor: string | null; readonly limit: number }): Promise<UsagePage>;
   /** The same as CSV, whole. Throws 400 if it has more than `USAGE_CSV_ROWS_MAX` rows. */
@@ -149,9 +149,9 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
       const items = everyDay(period, await usage.daysOfAll(period.since, period.until));
       return { items, total: sumOf(items) };
     },
-    health: async (customerIds, now) => {
+    health: async (customerIds) => {
       await writeCounted();
-      return store.customers.health(customerIds, dayOf(now - DAY_MS));
+      return store.customers.health(customerIds);
     },
     list: async (query, { cursor, limit }) => {
       const after = cursor === null ? null : readCursor(cursor);

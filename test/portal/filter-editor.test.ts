@@ -42,6 +42,7 @@ describe('the editor of a filter', () => {
     await page.getByLabel('order.placed').check();
     await loaded;
     await page.getByText('Only some of these events').click();
+    await page.getByText('As JSON', { exact: true }).click();
     const filter = page.getByLabel('Filter', { exact: false }).and(page.locator('textarea'));
     await filter.focus();
     await page.keyboard.type('{');
@@ -108,6 +109,7 @@ describe('the editor of a filter', () => {
     const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
     await page.getByText('Only some of these events').click();
     const filter = page.locator('textarea[name="filter"]');
+    await page.getByText('As JSON', { exact: true }).click();
     const preview = page.locator('#filter-preview');
     const attempt = page.getByRole('button', { name: 'Try it on the latest events' });
     await filter.fill('{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}');
@@ -138,6 +140,8 @@ describe('the editor of a filter', () => {
     const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
     await page.getByText('Only some of these events').click();
     const filter = page.locator('textarea[name="filter"]');
+    // The rows show everything, so the JSON is folded.
+    assert.equal(await filter.isVisible(), false);
     const json = async (): Promise<unknown> => JSON.parse(await filter.inputValue());
     const rows = page.getByRole('group', { name: /^Condition \d+$/ });
     const fill = async (at: number, path: string, comparison: string, value: string): Promise<void> => {
@@ -173,6 +177,7 @@ describe('the editor of a filter', () => {
       await rows
         .locator('input, select')
         .evaluateAll((all) => all.map((one) => (one as { value?: string }).value ?? ''));
+    await page.getByText('As JSON', { exact: true }).click();
     await filter.fill(
       '{"data.country": "FR", "$and": [{"data.country": {"$neq": "7"}}, {"subject": {"$exist": false}}]}',
     );
@@ -209,6 +214,7 @@ describe('the editor of a filter', () => {
     await page.getByText('Only some of these events').click();
     const options = page.getByLabel('Condition 1: comparison').locator('option');
     assert.deepEqual(await options.allInnerTexts(), Object.values(COMPARISONS));
+    await page.getByText('As JSON', { exact: true }).click();
     await page.locator('textarea[name="filter"]').fill('{"data.a": {"$');
     assert.deepEqual(
       await suggestions(page).allInnerTexts(),

@@ -75,6 +75,10 @@ describe('the filters of the lists', () => {
     await succeeded(service.admin.post('customers', { name: 'Globex' }));
     assert.deepEqual(await rows('/customers?state=problems'), ['Acme']);
     assert.deepEqual(await rows('/customers'), ['Globex', 'Acme']);
+    // As the page of the customer counts, and with the hour where it is known.
+    const whole = (await request(`${service.url}/customers`, { token: operator })).text;
+    const customers = /<th scope="row"(?:(?!<\/th>).)*>Acme<.*?<\/tr>/s.exec(whole)?.[0] ?? '';
+    assert.match(customers, /\d+ attempts?\D.*(last hour|hours? ago)/s);
     const list = (await request(`${service.url}/webhooks`, { token: operator })).text;
     assert.match(list, /value="problems">with problems \(2\)</);
 

@@ -1,6 +1,7 @@
 /** Whose a record is, wherever the operator sees one. A customer's portal never says it: everything there is its own. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { created } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
 import { request } from '../support/portal-requests.ts';
 
@@ -118,8 +119,17 @@ describe('the owner of a record', () => {
     assert.deepEqual(offered(chosen.text), [ids.customer.endpoints]);
     assert.match(chosen.text, /name="name"[^>]* value="Parcels"/);
     assert.match(chosen.text, /name="customer"[^>]* value="Acme"/);
+    // A part of a name is enough if one customer fits. What does not fit is said beside the field alone.
+    const part = await send('/webhooks/new?chooses', { ...webhook, customer: 'acm' });
+    assert.match(part.text, /name="customer"[^>]* value="Acme"/);
+    assert.deepEqual(offered(part.text), [ids.customer.endpoints]);
     const unknown = await send('/webhooks/new?chooses', { ...webhook, customer: 'Nobody' });
-    assert.match(unknown.text, /Customer is not the name, the id or the external id of a customer/);
+    assert.equal(unknown.status, 200);
+    assert.match(unknown.text, /Customer “Nobody” does not exist\. Enter a name, an id or an external id\./);
+    assert.doesNotMatch(unknown.text, /error-summary|data-focus/);
+    const sent = await send('/webhooks/new', { ...webhook, customer: 'Nobody' });
+    assert.equal(sent.status, 400);
+    assert.match(sent.text, /error-summary/);
     const before = await service.services.webhooks.list('', 50);
     assert.equal(
       before.some(({ name }) => name === 'Parcels'),
@@ -139,6 +149,9 @@ describe('the owner of a record', () => {
       made.map(({ customerId }) => customerId),
       [customer],
     );
+    await created(service.admin, 'customers', { name: 'Acme Labs' });
+    const several = await send('/webhooks/new?chooses', { ...webhook, customer: 'acm' });
+    assert.match(several.text, /Customer “acm” does not exist\. Did you mean Acme Labs or Acme\?/);
     // In a customer's portal the fields mean nothing: what it creates is its own.
     const theirs = { userName: 'linus', role: 'viewer', for: 'own' };
     assert.equal((await send('/users/new', theirs, sessions.customer)).status, 303);

@@ -157,7 +157,7 @@ describe('an event for somebody', () => {
     assert.match(own, /Of Bolt Bolt The event names no customer\./);
     assert.match(own, /Large orders Its filter stops the event: data\.total is 50, not at least 100\./);
 
-    for (const name of ['acme', 'acme-1', acme]) {
+    for (const name of ['acme', 'acme-1', acme, 'cme']) {
       const theirs = textOf(await send({ for: 'customer', customer: name, data: '{"of": "acme", "total": 500}' }));
       assert.match(theirs, /For Acme .*Queued for 2 webhooks, 1 of them is not running.*total&quot;: 500/, name);
       assert.match(theirs, /Large orders pending It waits until the webhook is started: it is stopped\./);
@@ -181,9 +181,14 @@ describe('an event for somebody', () => {
     const before = await count();
     for (const customer of ['Nobody', '', 'own']) {
       const refused = await send({ for: 'customer', customer });
-      assert.equal(refused.status, 400);
-      assert.match(textOf(refused), /Customer is (required|not the name, the id or the external id of a customer)/);
+      assert.equal(refused.status, 200);
+      assert.match(textOf(refused), /Customer (is required|“\w+” does not exist)/);
+      // The form is shown again with the focus in the field, and without the summary.
+      assert.match(refused.text, /name="customer"[^>]* data-focus/);
+      assert.doesNotMatch(refused.text, /error-summary/);
     }
+    const both = await send({ for: 'customer', customer: 'Nobody', data: '[' });
+    assert.match(textOf(both), /Customer “Nobody” does not exist/);
     assert.equal(await count(), before);
     assert.equal((await request(`${service.url}/events/none`, { token: sessions.operator })).status, 404);
     assert.equal((await request(`${service.url}/publish`, { token: sessions.customer })).status, 404);

@@ -33,7 +33,10 @@ describe('the usage in the portal', () => {
     await isAccessible();
     assert.match(await shown.locator('.figures').innerText(), /Events\s+3\s+published/);
     assert.equal(await open('/customers'), 200);
-    assert.match(await shown.getByRole('row', { name: /Acme/ }).innerText(), /active\s+none\s+today\s+0\s+0\s+1\s+1/);
+    assert.match(
+      await shown.getByRole('row', { name: /Acme/ }).innerText(),
+      /active\s+no event sent\s+today\s+0\s+0\s+1\s+1/,
+    );
     assert.equal(await open('/usage'), 200);
     await shown.getByRole('link', { name: 'Acme' }).click();
     await shown.getByRole('heading', { name: 'Limits' }).waitFor();

@@ -159,7 +159,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.customers.search({}, customerId, 10);
   await store.customers.names([customerId]);
   await store.customers.belongings([customerId]);
-  await store.customers.health([customerId], '2000-01-01');
+  await store.customers.health([customerId]);
   await store.customers.webhookNumbers(customerId);
   for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const) {
     await store.customers.owns(customerId, table, webhook.id);

@@ -172,12 +172,14 @@
     const box = editor.querySelector('[data-filter-rows]');
     const area = editor.querySelector('textarea');
     const [list, match, more] = ['list', 'match', 'complex'].map((name) => box.querySelector(`[data-filter-${name}]`));
+    const json = editor.querySelector('[data-filter-json]');
     const stateOf = () => ({ match: match.value, rows: finished(editor) });
     const showRows = (rows) => list.replaceChildren(...rows.map((row, at) => rowElement(editor, row, at)));
     const follow = () => {
       const known = read(area.value, comparisonsOf(editor));
       more.hidden = known !== null;
       list.hidden = known === null;
+      if (known === null) json.open = true;
       // What the rows say already stays as it is, also a row that is not finished.
       if (known === null || write(known) === write(stateOf())) return;
       if (known.rows.length > 1) match.value = known.match;
@@ -193,6 +195,7 @@
       area.dispatchEvent(new Event('change', { bubbles: true }));
     };
     box.hidden = false;
+    json.open = area.getAttribute('aria-invalid') === 'true';
     follow();
     showMatch();
     area.addEventListener('input', follow);

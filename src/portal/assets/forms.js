@@ -58,6 +58,14 @@
     const choice = target.closest('[data-owner-choice]');
     if (choice !== null) chooseOwner(choice);
   });
+  // Enter chooses too, and stays in the field.
+  document.addEventListener('keydown', (event) => {
+    const choice =
+      event.key === 'Enter' && event.target.name === 'customer' && event.target.closest('[data-owner-choice]');
+    if (!choice) return;
+    event.preventDefault();
+    chooseOwner(choice);
+  });
   // A suggestion is chosen before the focus leaves the field.
   document.addEventListener('input', ({ target }) => {
     const choice = target.name === 'customer' ? target.closest('[data-owner-choice]') : null;

@@ -19,8 +19,9 @@ import { brandMark } from '../parts/brand.ts';
 import { codeBlock } from '../parts/details.ts';
 import { type FormState, newForm } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { icon, notice } from '../parts/mark.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { lines, text, titlesOf } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
 import { EMBED_PATH, embedIntegrity } from './embedding.ts';
@@ -139,7 +140,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
     ${pageHeader({
       title,
       crumbs: [{ href: '/settings', label: 'Settings' }],
-      lead: 'What your customers see around their endpoints and webhooks. It does not mention Sallyport.',
+      lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
     })}
     ${editor ?? section({ title: 'As it is', content: previewOf(theme) })}
     ${framing(config.portalFrameAncestors, publicUrl())}
@@ -185,10 +186,9 @@ function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
   const shown = theme.accent === null ? {} : colours;
   return html`
     <figure class="look-figure">
-      <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}" aria-hidden="true">
+      <div class="look-preview is-${scheme}" data-colours="${JSON.stringify(shown)}" aria-hidden="true" inert>
         <p class="brand">${brandMark(theme)}</p>
-        <p class="look-current">${icon('webhook')}Webhooks</p>
-        <p class="look-line"><span class="look-link">Orders to the shop</span><span class="look-button">New webhook</span></p>
+        ${SAMPLE_PAGE}
       </div>
       <figcaption class="hint">
         ${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}
@@ -196,6 +196,34 @@ function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
     </figure>
   `;
 }
+
+/** A page of the portal, made small. It leads nowhere. */
+const SAMPLE_PAGE = html`
+  <div class="look-page">
+    <ul class="look-navigation">
+      <li>${icon('endpoint')}Endpoints</li>
+      <li class="look-current">${icon('webhook')}Webhooks</li>
+      <li>${icon('delivery')}Deliveries</li>
+    </ul>
+    <div class="look-main">
+      <div class="look-line">
+        <strong class="look-title">Webhooks</strong>
+        ${linkButton({ href: PATH, label: 'New webhook', kind: 'primary' })}
+      </div>
+      ${table({
+        caption: 'Webhooks',
+        columns: [{ label: 'Name', kind: 'main' }, { label: 'State' }],
+        rows: [
+          [
+            html`<a class="look-link" href="${PATH}">Orders</a><span class="cell-hint">order.* to Shop</span>`,
+            stateBadge('running'),
+          ],
+        ],
+        empty: html``,
+      })}
+    </div>
+  </div>
+`;
 
 function framing(ancestors: readonly string[], publicUrl: string | null): Html {
   const origin = publicUrl ?? 'https://…';

@@ -18,7 +18,7 @@ import { actionButton, buttonRow, linkButton, pageHeader, section } from '../par
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
-import { countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
+import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
@@ -95,7 +95,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
       items: endpoints.map(({ id, name, url, enabled }) => ({
         href: `/endpoints/${id}`,
         name,
-        note: url,
+        note: html`<span title="${url}">${breakable(url.replace('https://', ''))}</span>`,
         state: enabled ? 'enabled' : 'disabled',
       })),
     },

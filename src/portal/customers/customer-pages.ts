@@ -4,7 +4,7 @@ import type { Customer } from '../../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, METADATA_PAIRS_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../../domain/limits.ts';
 import { DAY_MS, dayOf } from '../../domain/usage.ts';
 import { type Html, html } from '../../http/html.ts';
-import { successRate } from '../../observe/figures.ts';
+import { type Day, sumOfDays } from '../../observe/figures.ts';
 import type { Belongings, CustomerHealth } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
@@ -12,10 +12,10 @@ import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
-import { attemptsText, rateTone } from '../parts/health.ts';
+import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
-import { countOf, countText, shareText } from '../parts/text.ts';
+import { countOf, countText, dayText } from '../parts/text.ts';
 import { type FieldTable, type FormField, number as numberField, rows, text } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
@@ -203,7 +203,8 @@ const CUSTOMER_FIELDS: FieldTable = {
 
 const STATES = ['problems', 'active', 'suspended'] as const;
 
-function customerListPage({ pages, store, services: { usage } }: PageDependencies): PageRoute<'operator'> {
+function customerListPage(dependencies: PageDependencies): PageRoute<'operator'> {
+  const { pages, store } = dependencies;
   return pages.view(LIST.href, 'operator', async (call) => {
     const { query } = call;
     const wanted = readText(query, 'q');
@@ -218,7 +219,7 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
       ({ id }) => id,
     );
     const ids = items.map(({ id }) => id);
-    const [counts, healths] = await Promise.all([store.customers.belongings(ids), usage.health(ids, call.now)]);
+    const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
     const isFiltered = wanted !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
     const form = newForm({ q: wanted, state });
@@ -248,38 +249,14 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
         columns: [
           { label: 'Name and external id', kind: 'main' },
           { label: 'State', phone: 'state' },
-          { label: 'Succeeded, 2 days', phone: 'plain' },
+          { label: 'Succeeded, 24 h', phone: 'plain' },
           { label: 'Last activity', phone: 'end' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
           { label: 'Applications', kind: 'number', phone: 'none' },
           { label: 'Users', kind: 'number', phone: 'none' },
         ],
-        rows: items.map(({ id, name, externalId, active }) => {
-          const { endpoints, webhooks, applications, users } = counts.get(id) ?? NOTHING;
-          const health = healths.get(id);
-          return [
-            html`
-              <a href="${LIST.href}/${id}">${name}</a>
-              ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
-            `,
-            html`
-              <span class="badges">${stateBadge(active ? 'active' : 'suspended')}</span>
-              ${
-                health === undefined || health.troubled === 0
-                  ? null
-                  : html`
-                    <a class="cell-warning tone-negative" href="${LIST.href}/${id}#attention">
-                      ${countOf(health.troubled, 'webhook')} with problems
-                    </a>
-                  `
-              }
-            `,
-            healthOf(health),
-            lastDayText(health?.lastDay ?? null, call.now),
-            ...[webhooks, endpoints, applications, users].map(number),
-          ];
-        }),
+        rows: items.map((customer) => customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now)),
         empty: isFiltered
           ? nothingFound(LIST.href, 'customers')
           : emptyState({
@@ -299,23 +276,64 @@ function customerListPage({ pages, store, services: { usage } }: PageDependencie
   });
 }
 
+function customerRow(
+  { id, name, externalId, active }: Customer,
+  { endpoints, webhooks, applications, users }: Belongings = NOTHING,
+  doing: Doing = { health: undefined, day: sumOfDays([]) },
+  now: number,
+): (Html | string)[] {
+  const troubled = doing.health?.troubled ?? 0;
+  return [
+    html`
+      <a href="${LIST.href}/${id}">${name}</a>
+      ${externalId === null ? null : html`<span class="cell-hint"><code>${externalId}</code></span>`}
+    `,
+    html`
+      <span class="badges">${stateBadge(active ? 'active' : 'suspended')}</span>
+      ${
+        troubled === 0
+          ? null
+          : html`
+            <a class="cell-warning tone-negative" href="${LIST.href}/${id}#attention">
+              ${countOf(troubled, 'webhook')} with problems
+            </a>
+          `
+      }
+    `,
+    healthCell(doing.day),
+    activityText(doing, now),
+    ...[webhooks, endpoints, applications, users].map(number),
+  ];
+}
+
 function number(count: number): Html | string {
   return count === 0 ? html`<span class="quiet">0</span>` : countText(count);
 }
 
-function healthOf(health: CustomerHealth | undefined): Html {
-  const rate = health === undefined ? null : successRate({ ...health, failedAttempts: health.failures });
-  if (health === undefined || rate === null) return html`<span class="quiet">none</span>`;
-  return html`
-    <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>
-    <span class="cell-hint">${attemptsText({ ...health, failedAttempts: health.failures })}</span>
-  `;
+type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day };
+
+/** How customers are doing, by id: their webhooks in the last 24 hours, as on their own pages. */
+async function readDoing({ store, figures, services }: PageDependencies, ids: readonly string[]) {
+  const [healths, numbers] = await Promise.all([
+    services.usage.health(ids),
+    Promise.all(ids.map(async (id) => [...(await store.customers.webhookNumbers(id)).keys()])),
+  ]);
+  const days = await figures.days(numbers.flat());
+  return new Map<string, Doing>(
+    ids.map((id, at) => {
+      const own = (numbers[at] ?? []).flatMap((number) => days.get(number) ?? []);
+      return [id, { health: healths.get(id), day: sumOfDays(own) }];
+    }),
+  );
 }
 
-/** `today`, `yesterday`, or the day. */
-function lastDayText(day: string | null, now: number): string {
-  if (day === null) return 'none';
-  return day === dayOf(now) ? 'today' : day === dayOf(now - DAY_MS) ? 'yesterday' : day;
+/** `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
+function activityText({ health, day: { hours } }: Doing, now: number): Html | string {
+  const past = hours.toReversed().findIndex(({ attempts }) => attempts > 0);
+  if (past >= 0) return past === 0 ? 'last hour' : `${countOf(past, 'hour')} ago`;
+  const last = health?.lastDay ?? null;
+  if (last === null) return 'none';
+  return last === dayOf(now) ? 'today' : last === dayOf(now - DAY_MS) ? 'yesterday' : dayText(last);
 }
 
 function addButton() {

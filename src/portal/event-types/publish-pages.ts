@@ -11,7 +11,7 @@ import type { Store } from '../../store/port/store.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { type FormState, newForm, radioGroup, refusedForm, selectField } from '../parts/fields.ts';
+import { besideFields, type FormState, newForm, radioGroup, refusedForm, selectField } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { pageHeader, submitButton } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
@@ -19,7 +19,7 @@ import { notice } from '../parts/mark.ts';
 import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
-import { CUSTOMER_SUGGESTIONS, customerField, OPERATOR, ownerNamed } from '../record/owner.ts';
+import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, OPERATOR, ownerNamed } from '../record/owner.ts';
 import { previewPage, previewRegion, previewText } from './publish-preview.ts';
 import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
 
@@ -55,7 +55,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
           call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
         const eventType = type === '' ? null : await store.eventTypes.getByName(type);
         const data = eventType === null ? '{}' : await exampleOf(eventType);
-        const customer = await customerNamed(store, readText(call.query, 'customer'));
+        const customer = await customerIn(store, readText(call.query, 'customer'));
         const audience = customer === null ? 'own' : 'customer';
         // Sent twice, the form publishes once.
         const idempotencyKey = `portal-${ids.uuid()}`;
@@ -85,7 +85,13 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
         const { events } = await services.publish(readEvents(text), acting);
         return redirectTo(`${EVENTS_PATH}/${events[0]?.id}`, `${type} is published.`);
       },
-      invalid: async (call, refusal) => view(call, call.form.get('type') ?? '', refusedForm(call.form, refusal)),
+      invalid: async (call, refusal) => {
+        const type = call.form.get('type') ?? '';
+        const state = refusedForm(call.form, refusal);
+        // Whom the event is for is not yet chosen.
+        const isChoosing = state.problems.length === 1 && state.problem(CUSTOMER) !== null;
+        return isChoosing ? { ...(await view(call, type, besideFields(state))), status: 200 } : view(call, type, state);
+      },
     }),
     previewPage(dependencies),
     ...publishedEventPages(dependencies),
@@ -99,8 +105,8 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
   }
 }
 
-/** The customer that a text names. Null for none. */
-async function customerNamed(store: Store, text: string | null): Promise<OwnerName | null> {
+/** The customer in the address of the form. Null for none. */
+async function customerIn(store: Store, text: string | null): Promise<OwnerName | null> {
   const owner = text === null ? null : await ownerNamed(store, text);
   return owner?.id === OPERATOR ? null : owner;
 }
@@ -112,9 +118,7 @@ async function readAudience(store: Store, sent: URLSearchParams): Promise<Body> 
   if (wanted !== 'customer') return {};
   const text = readText(sent, 'customer');
   if (text === null) throw refuseField('customer', 'is required');
-  const customer = await customerNamed(store, text);
-  if (customer === null) throw refuseField('customer', 'is not the name, the id or the external id of a customer');
-  return { customerId: customer.id };
+  return { customerId: (await customerNamed(store, text)).id };
 }
 
 const EVERYONE_WANTED = 'everyone';
@@ -248,7 +252,12 @@ function audienceFields(state: FormState, { public: isPublic }: EventType): Html
     <div class="audience">
       ${fieldGroup('For', internal, [
         radioGroup(chosen, { name: 'for', label: 'Who gets the event', choices: AUDIENCES }),
-        customerField(state, { isRequired: true, placeholder: 'Acme, acct_1', suggestFrom: CUSTOMER_SUGGESTIONS }),
+        customerField(state, {
+          isRequired: true,
+          placeholder: 'Acme, acct_1',
+          suggestFrom: CUSTOMER_SUGGESTIONS,
+          takesFocus: state.problem(CUSTOMER) !== null && state.problems.length === 0,
+        }),
       ])}
     </div>
   `;

@@ -3,13 +3,14 @@ import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import { foretold } from '../../webhooks/missed.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { pageHeader } from '../parts/header.ts';
 import { countOf } from '../parts/text.ts';
-import { OPERATOR, ownerNamed } from '../record/owner.ts';
+import { customerNamed } from '../record/owner.ts';
 
 const PREVIEW_PATH = '/publish/preview';
 const NAMED = 5;
@@ -66,8 +67,13 @@ async function audienceOf(store: Store, sent: URLSearchParams): Promise<string |
   if (wanted === 'everyone') return EVERYONE;
   if (wanted !== 'customer') return OPERATOR_ONLY;
   const text = readText(sent, 'customer');
-  const owner = text === null ? null : await ownerNamed(store, text);
-  return owner === null || owner.id === OPERATOR ? null : owner.id;
+  if (text === null) return null;
+  try {
+    return (await customerNamed(store, text)).id;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
 }
 
 function parsed(text: string): unknown {

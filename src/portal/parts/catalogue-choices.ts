@@ -2,7 +2,7 @@
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
-import { countOf } from './text.ts';
+import { breakable, countOf } from './text.ts';
 
 /** One group of boxes for each product. `name` is the name of the form's field. */
 export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
@@ -87,11 +87,6 @@ export function basePath(rules: readonly { readonly path: string }[]): string | 
   }
   const common = [...counts].filter(([, count]) => count >= BASE_RULES_MIN && count > rules.length / 2);
   return common.toSorted(([a], [b]) => b.length - a.length)[0]?.[0] ?? null;
-}
-
-/** A narrow column breaks it between its segments. */
-function breakable(path: string): Html {
-  return html`${path.split('/').map((segment, at) => (at === 0 ? segment : html`/<wbr>${segment}`))}`;
 }
 
 /** The company's own APIs before the built-in ones. */

@@ -56,6 +56,11 @@ export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState 
   );
 }
 
+/** The same form with its problems only beside their fields: without the summary, which takes the focus. */
+export function besideFields(state: FormState): FormState {
+  return { ...state, problems: [] };
+}
+
 /** A problem in the API's words as a form says it, after the label of the field. */
 export function problemText(problem: string): string {
   return (
@@ -133,6 +138,8 @@ export type TextField = Field & {
   readonly suggestions?: readonly Suggestion[] | undefined;
   /** A path that returns the suggestions for the typed text (`suggestionOptions`). The script loads them while people type. */
   readonly suggestFrom?: string | undefined;
+  /** The script gives it the focus as soon as it is shown. */
+  readonly takesFocus?: boolean | undefined;
 };
 
 /** One line. A typed password is never shown again. */
@@ -151,6 +158,7 @@ export function textField(form: FormState, options: TextField): Html {
     picksColour,
     suggestions,
     suggestFrom,
+    takesFocus,
   } = options;
   const list = suggestions === undefined ? null : `${idOf(name)}-list`;
   const control = html`
@@ -169,6 +177,7 @@ export function textField(form: FormState, options: TextField): Html {
       spellcheck: isCode === true ? 'false' : null,
       'data-made-from': madeFrom,
       'data-picks-colour': picksColour,
+      'data-focus': takesFocus,
       ...(suggestFrom !== undefined && {
         'data-hx-get': suggestFrom,
         'data-hx-trigger': 'input changed delay:200ms',

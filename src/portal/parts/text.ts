@@ -124,6 +124,11 @@ export function sentence(text: string): string {
   return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
+/** A path or an address: a narrow column breaks it between its segments. */
+export function breakable(path: string): Html {
+  return html`${path.split('/').map((segment, at) => (at === 0 ? segment : html`/<wbr>${segment}`))}`;
+}
+
 /** `512 B`, `1.5 MiB`. */
 export function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

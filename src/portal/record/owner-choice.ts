@@ -8,7 +8,7 @@ import { readText } from '../frame/query.ts';
 import { type FormState, keptForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
-import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, OPERATOR, type Owners, ownerNamed, YOUR_OWN } from './owner.ts';
+import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, type Owners, YOUR_OWN } from './owner.ts';
 
 const FOR = 'for';
 /** The customer whose resources the form offers, by its id. */
@@ -26,10 +26,7 @@ export async function newOwner(owners: Owners | undefined, { form, query }: Page
   // Several customers may have this name: the one that was chosen before stays.
   const before = form.get(CUSTOMER_ID) ?? '';
   const known = isUuidV7(before) ? await owners.customers.get(before) : null;
-  const owner = known?.name === typed ? known : await ownerNamed(owners, typed);
-  if (owner === null || owner.id === OPERATOR)
-    throw refuseField(CUSTOMER, 'is not the name, the id or the external id of a customer');
-  return owner;
+  return known?.name === typed ? known : await customerNamed(owners, typed);
 }
 
 async function customerWith({ customers }: Owners, id: string | null): Promise<OwnerName | null> {
@@ -94,10 +91,11 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('For', null, [
+      ${fieldGroup('Whose it is', null, [
         radioGroup(state, {
           name: FOR,
           label: 'Whose it is',
+          isLabelHidden: true,
           hint: 'A customer sees and manages its own resources.',
           choices: OWNERS,
           isCompact: true,

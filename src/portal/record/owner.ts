@@ -6,6 +6,7 @@ import { isForOperatorAlone, isScopeOfOperator } from '../../access/built-in.ts'
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
+import { refuseField } from '../../kernel/refusal.ts';
 import type { OwnedTable, OwnerName } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { View } from '../frame/call.ts';
@@ -24,6 +25,8 @@ import { icon } from '../parts/mark.ts';
 
 /** Customers that a filter suggests. */
 const CUSTOMERS_SUGGESTED = 20;
+/** Customers that a problem of a form names. */
+const MEANT = 4;
 
 /** The operator among the owners, as the store filters by it. */
 export const OPERATOR = '';
@@ -110,6 +113,27 @@ export async function ownerNamed({ customers }: Owners, typed: string): Promise<
   if (byExternalId !== null) return byExternalId;
   const similar = await customers.search({ text: typed }, null, CUSTOMERS_SUGGESTED);
   return similar.find(({ name }) => name.toLowerCase() === typed.toLowerCase()) ?? null;
+}
+
+/**
+ * The customer that a form names: as `ownerNamed`, or the only one whose name or external id contains the text. Throws a refusal of the
+ * field that names the ones that fit.
+ */
+export async function customerNamed(owners: Owners, typed: string): Promise<OwnerName> {
+  const named = await ownerNamed(owners, typed);
+  const exact = named?.id === OPERATOR ? null : named;
+  if (exact !== null) return exact;
+  const fitting = await owners.customers.search({ text: typed }, null, MEANT + 1);
+  const [only, ...others] = fitting;
+  if (only !== undefined && others.length === 0) return only;
+  throw refuseField(CUSTOMER, unknownCustomer(typed, fitting));
+}
+
+function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
+  if (fitting.length === 0) return `“${typed}” does not exist. Enter a name, an id or an external id`;
+  if (fitting.length > MEANT) return `“${typed}” fits several. Enter more of the name`;
+  const names = fitting.map(({ name }) => name);
+  return `“${typed}” does not exist. Did you mean ${names.slice(0, -1).join(', ')} or ${names.at(-1)}?`;
 }
 
 /** The names of the customers of rows. In a customer's portal every row is its own, so there are none. */

@@ -8,7 +8,7 @@ import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, Pages } from '../frame/page.ts';
-import { type FormState, isWithin, keptForm, refusedForm } from '../parts/fields.ts';
+import { besideFields, type FormState, isWithin, keptForm, refusedForm } from '../parts/fields.ts';
 import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
 import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -189,8 +189,11 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       },
       invalid: async (call, refusal) => {
         const table = await tableOf(null, await shownOwner(owners, call));
-        const shown = await view(call, null, await refused(call.form, refusal, table));
-        return choosesOwner(call) ? { ...shown, status: 200 } : shown;
+        const state = await refused(call.form, refusal, table);
+        // People still fill the form in.
+        return choosesOwner(call)
+          ? { ...(await view(call, null, besideFields(state))), status: 200 }
+          : view(call, null, state);
       },
     }),
     ...pages.form(

@@ -37,7 +37,7 @@ export function filterField(
     rows: 6,
     placeholder: '{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}',
     hint: html`
-      Leave empty for all events of these types. Applies to events that are published from now on.
+      The conditions as an object.
       <span data-filter-keys hidden>
         Suggestions appear while you type: choose one with the arrow keys and Enter. Ctrl Space shows them, Escape
         hides them.
@@ -50,9 +50,17 @@ export function filterField(
       const paths = filterPaths(subscribed(patternsOf(state.fields), eventTypes));
       return html`
         <div class="filter-editor" data-filter-editor${COMPARED}>
+          <p class="hint">
+            Without a condition, all events of these types pass. Applies to events that are published from now on.
+          </p>
           ${ROWS}
-          ${field.draw(state, name)}
-          ${OPERATORS}
+          <details class="filter-paths" data-filter-json open>
+            <summary>As JSON</summary>
+            <div class="fields">
+              ${field.draw(state, name)}
+              ${OPERATORS}
+            </div>
+          </details>
           <div class="buttons">${PREVIEW_BUTTON}</div>
           <div id="filter-preview" aria-live="polite">${inWords(field.read, state.fields)}</div>
           ${pathsRegion(pathsTable(paths))}
@@ -81,7 +89,7 @@ export function typedFilter(sent: URLSearchParams): unknown {
   return filterField([], () => []).read(sent, NAME);
 }
 
-/** The script (`assets/filter-rows.js`) makes a row for each condition. */
+/** The script (`assets/filter-rows.js`) makes a row for each condition, and folds the JSON that the rows can show. */
 const ROWS = html`
   <div class="filter-rows" data-filter-rows hidden>
     <label class="filter-match" hidden>

@@ -32,9 +32,6 @@ type CustomerSearch = {
 export type CustomerHealth = {
   /** Webhooks with problems: failing, failed, or stopped by something else than people. */
   readonly troubled: number;
-  /** Requests with records since a day, and how many of them failed. */
-  readonly attempts: number;
-  readonly failures: number;
   /** The last day with events, deliveries or tokens; null if there was none, or if it is no longer kept. */
   readonly lastDay: string | null;
 };
@@ -61,8 +58,8 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   ownersOf(table: OwnedTable, ids: readonly string[]): Promise<ReadonlyMap<string, OwnerName>>;
   /** By id: how much belongs to each. */
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
-  /** By id: how each is doing. The attempts are those since the day `since`. */
-  health(ids: readonly string[], since: string): Promise<ReadonlyMap<string, CustomerHealth>>;
+  /** By id: how each is doing. */
+  health(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerHealth>>;
   /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */
   owns(customerId: string, table: OwnedTable, id: string): Promise<boolean>;
   /** The numbers of the customer's webhooks with their ids, newest first. */

@@ -104,12 +104,8 @@ const BELONGINGS = `
     ${counted('endpoint')} AS endpoints, ${counted('pgp_key')} AS keys, ${counted('webhook')} AS webhooks
   FROM texts(@ids) AS wanted`;
 // Indexes: webhook_customer, and the primary key of customer_usage.
-const recent = (name: 'attempts' | 'failures'): string => `
-    (SELECT CAST(coalesce(sum(u.${name}), 0) AS BIGINT) FROM customer_usage AS u
-      WHERE u.customer_id = wanted.value AND u.day >= @since) AS ${name}`;
 const HEALTH = `
-  SELECT wanted.value AS id, ${recent('attempts')}, ${recent('failures')},
-    (SELECT max(u.day) FROM customer_usage AS u WHERE u.customer_id = wanted.value) AS last_day,
+  SELECT wanted.value AS id, (SELECT max(u.day) FROM customer_usage AS u WHERE u.customer_id = wanted.value) AS last_day,
     (SELECT count(*) FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
       WHERE w.customer_id = wanted.value AND ${TROUBLED}) AS troubled
   FROM texts(@ids) AS wanted`;
@@ -177,9 +173,9 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
           return [id, count];
         }),
       ),
-    health: async (ids, since) =>
+    health: async (ids) =>
       new Map(
-        (await db.all(HEALTH, { ids: JSON.stringify(ids), since })).map((row) => {
+        (await db.all(HEALTH, { ids: JSON.stringify(ids) })).map((row) => {
           const { id, ...health } = readRow<CustomerHealth & { readonly id: string }>(row);
           return [id, health];
         }),
