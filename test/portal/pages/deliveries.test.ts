@@ -406,7 +406,7 @@ describe('what needs attention', () => {
     since: NOW - 60_000,
     waiting: 0,
   };
-  const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = []): string =>
+  const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = [], hasDead?: boolean): string =>
     textOf(
       attentionSection({
         webhooks: 'started',
@@ -419,6 +419,7 @@ describe('what needs attention', () => {
           expiresAt: NOW + inMs,
         })),
         mayAct: true,
+        ...(hasDead !== undefined && { hasDead }),
         now: NOW,
       }),
     );
@@ -434,6 +435,12 @@ describe('what needs attention', () => {
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
       /stopped The endpoint answered 410 Gone.* Start ?$/,
+    ],
+    ['too many dead', said([{ state: 'failed', reason: 'too_many_dead' }]), /send its dead deliveries again/],
+    [
+      'too many dead, all sent again',
+      said([{ state: 'failed', reason: 'too_many_dead' }], [], false),
+      /used up their attempts\. Fix the endpoint, then start it again\. ?Failures/,
     ],
     ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],
     [
