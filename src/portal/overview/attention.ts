@@ -141,7 +141,7 @@ function problemOf(
   if (known !== undefined) return html`${reason === 'too_many_dead' && !hasDead ? NO_DEAD_LEFT : known}${failures}`;
   return html`
     ${sentence(detail ?? reason)}
-    <span class="cell-hint">${adviceForMessage(owners.customerId, reason, detail)}</span>
+    <span class="cell-hint is-sentence">${adviceForMessage(owners.customerId, reason, detail)}</span>
     ${failures}
   `;
 }

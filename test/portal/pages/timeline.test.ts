@@ -84,7 +84,7 @@ it('the last delivery to an endpoint is a time, also if only its hour is known',
     return lastDelivery({ deliveredAt, day, webhooks }, NOW).markup.replaceAll(/<[^>]*>/g, '');
   };
   assert.equal(told([3], NOW - 120_000), '2 minutes ago');
-  assert.equal(told([3, 14]), 'about 9 hours ago');
+  assert.equal(told([3, 14]), 'about 8 hours ago');
   assert.equal(told([23]), 'about 1 hour ago');
   assert.equal(told([]), 'none');
   // The webhook's page says how long it has been failing: the success was before.
