@@ -203,6 +203,7 @@ function row(
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const webhook = webhookOf(attempt);
   const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
+  const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
   return html`
     <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
@@ -211,7 +212,7 @@ function row(
       <span class="tail-what">
         ${isOfAll && name !== null ? html`<strong>${name}</strong> · ` : null}
         ${what(attempt, webhook, carried)}
-        ${isTold(attempt) ? null : html` <span class="cell-hint"${attributes({ hidden: isRepeated(attempt, above) })}>${errorMessage ?? errorClass}</span>`}
+        ${isTold(attempt) ? null : html` <span class="cell-hint"${hidden}>${errorMessage ?? errorClass}</span>`}
       </span>
       <span class="tail-took">${took}</span>
     </li>
