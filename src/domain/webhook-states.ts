@@ -47,6 +47,9 @@ export const STATE_REASONS = {
 
 export type StopReason = keyof typeof STATE_REASONS;
 
+/** `too_many_dead`, after its dead deliveries were sent again. */
+export const NO_DEAD_LEFT = 'Ten batches in a row used up their attempts. Fix the endpoint, then start it again.';
+
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;
 export const WEBHOOK_SESSION_MS: number = 24 * 3_600_000;

@@ -50,14 +50,14 @@ describe('the list of endpoints', () => {
       (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
     assert.match(
       await textOf('Shop'),
-      /A new secret signs from .* enabled verified no event sent none in 24 hours none one two three and 1 more/,
+      /A new secret signs from .* enabled verified no event sent none none one two three and 1 more/,
     );
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
       /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no event sent/,
     );
-    assert.match(await textOf('ERP'), /unverified no event sent none in 24 hours none five/);
+    assert.match(await textOf('ERP'), /unverified no event sent none none five/);
     assert.match(await textOf('ERP'), /The client certificate expires in 20 days\./);
     await page.getByLabel('Name or address').fill('/ERP');
     await page.getByRole('link', { name: 'Shop', exact: true }).waitFor({ state: 'detached' });
@@ -89,7 +89,7 @@ describe('the health of an endpoint', () => {
     const row = (await page.getByRole('row').filter({ hasText: 'Shop' }).innerText()).replace(/\s+/g, ' ');
     assert.match(
       row,
-      /enabled 75\.0 % 4 attempts, 1 failed (now|\d).* answered 503 .* Orders failing for \d+ (second|minute)s?$/,
+      /enabled failing for \d+ (second|minute)s? 75\.0 % 4 attempts, 1 failed (now|\d).* answered 503 .* Orders$/,
     );
     await isAccessible();
     await open(`/endpoints/${shop.id}`);

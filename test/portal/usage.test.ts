@@ -46,6 +46,11 @@ describe('the usage in the portal', () => {
     assert.match(text, /The limit of endpoints is reached/);
     assert.match(text, /Events a second\s+no limit/);
     assert.match(text, /Events, busiest day: 3 \(.+\)/);
+    // The 30 days begin near the first with usage, and the drawing has the height of the busiest one.
+    const drawn = shown.locator('.usage-bars').first();
+    assert.equal(await drawn.locator('rect').count(), 7);
+    assert.equal(await drawn.locator('.usage-most').textContent(), '3');
+    assert.match((await drawn.locator('rect title').last().textContent()) ?? '', /^[A-Z\d][^-]+ \d{4}: 3$/);
     await isAccessible();
     const download = shown.waitForEvent('download');
     await shown.getByRole('link', { name: 'Download as CSV' }).click();

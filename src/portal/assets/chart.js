@@ -53,7 +53,7 @@
   const WHOLE = [1, 2, 5].flatMap((digit) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((power) => digit * 10 ** power));
   WHOLE.sort((a, b) => a - b);
 
-  // A value without neighbours is drawn as a dot.
+  // A value without neighbours is drawn as a dot, also where a line leads over the instants without a value.
   const isolated = ({ data }, which) => {
     const values = data[which];
     const isGap = (at) => values[at] === null || values[at] === undefined;
@@ -76,6 +76,7 @@
       label,
       stroke: resolved(element, `--${tone}`),
       width: 1.75,
+      spanGaps: !stacked,
       points: { show: true, size: 5, filter: isolated },
       ...(stacked ? { fill: resolved(element, `--${tone}-soft`) } : {}),
       value: (_, __, ___, at) => {

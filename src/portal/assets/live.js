@@ -234,6 +234,16 @@
     const rows = [...list.children].filter((row) => !row.matches('.tail-empty'));
     for (const row of rows.slice(Number(box.dataset.tail))) row.remove();
   };
+  // The cause of a failure stands where it changes (`isRepeated` in live-pages.ts).
+  const foldRepeats = (list) => {
+    let above = null;
+    for (const row of list.querySelectorAll(':scope > .tail-row')) {
+      const hint = row.querySelector('.tail-what > .cell-hint');
+      const told = hint && `${row.querySelector('strong')?.textContent} ${hint.textContent}`;
+      if (hint !== null) hint.hidden = told === above;
+      above = told;
+    }
+  };
   const countWaiting = (box) => {
     const rows = [...(waiting.get(box)?.children ?? [])].filter((row) => row.matches('.tail-row'));
     const list = box.querySelector('[data-live-list]');
@@ -247,6 +257,7 @@
     list.prepend(...rows);
     for (const row of rows) htmx.process(row);
     trim(box, list);
+    foldRepeats(list);
     countWaiting(box);
   };
   // Attempts may be missing after the connection broke. One note says so.
@@ -292,7 +303,9 @@
   });
   document.addEventListener('htmx:sse:after:message', (event) => {
     const box = boxOf(event);
-    if (box !== null) trim(box);
+    if (box === null) return;
+    trim(box);
+    foldRepeats(box.querySelector('.tail'));
   });
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest('[data-tail-pause]') : null;

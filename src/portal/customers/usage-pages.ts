@@ -244,19 +244,23 @@ function customerCell({ customerId, customerName, customerExternalId }: ListedUs
 
 const BAR_WIDTH = 10;
 const BARS_HEIGHT = 80;
+const DAYS_DRAWN_MIN = 7;
 
-/** One bar for each day; nothing if all are zero. The table beside it has the same numbers. */
+/** One bar for each day from the first with usage; nothing if all are zero. The table beside it has the same numbers. */
 function bars(
-  { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
+  { items: days, total }: Pick<CustomerUsageView, 'items' | 'total'>,
   name: 'events' | 'deliveries',
 ): Html | null {
   if (total[name] === 0) return null;
+  const begin = days.findIndex((item) => USAGE_COUNTS.some((count) => item[count] > 0));
+  // A few days would be bars as wide as the page.
+  const items = days.slice(Math.max(0, Math.min(begin, days.length - DAYS_DRAWN_MIN)));
   const most = Math.max(...items.map((item) => item[name]));
   const drawn = items.map((item, at) => {
     const height = Math.round((item[name] / most) * BARS_HEIGHT);
     return html`
       <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
-        <title>${item.day}: ${countText(item[name])}</title>
+        <title>${dayText(item.day)}: ${countText(item[name])}</title>
       </rect>
     `;
   });
@@ -264,6 +268,7 @@ function bars(
   return html`
     <figure class="usage-bars">
       <figcaption>${LABELS[name]}, busiest day: ${countText(most)} (${dayText(busiest)})</figcaption>
+      <p class="usage-most" aria-hidden="true">${countText(most)}</p>
       <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
         ${drawn}
       </svg>

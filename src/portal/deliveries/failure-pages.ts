@@ -115,11 +115,11 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
   return { path: PATH, query: call.query, results: html`${shown}${note}` };
 }
 
-function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] {
+function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html | 0)[] {
   const { webhookId, webhookName, webhookState, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
-  const listed = (state: 'dead' | 'pending', count: number): Html => {
-    if (count === 0) return html`0`;
+  const listed = (state: 'dead' | 'pending', count: number): Html | 0 => {
+    if (count === 0) return 0;
     const query = new URLSearchParams({ webhook: webhookId, state, response: cause });
     return html`<a href="${DELIVERIES_PATH}?${query.toString()}">${countText(count)}</a>`;
   };
@@ -127,7 +127,7 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): Html[] 
     html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
     listed('dead', dead),
-    html`${listed('pending', retrying)}${retrying === 0 ? null : html`<span class="cell-hint">${waitText(webhookState)}</span>`}`,
+    retrying === 0 ? 0 : html`${listed('pending', retrying)}<span class="cell-hint">${waitText(webhookState)}</span>`,
     html`
       ${firstAt === lastAt ? null : html`first ${relativeTime(firstAt, now)},`}
       <span class="${firstAt === lastAt ? 'failure-last' : 'cell-hint failure-last'}">

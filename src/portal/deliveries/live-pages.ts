@@ -126,7 +126,7 @@ type Telling = Pick<Tail, 'webhookOf' | 'carried'> & { readonly isOfAll: boolean
 
 /** Attempts, newest first. */
 export function attemptList(attempts: readonly AttemptRecord[], telling: Telling, live: Html | null = null): Html {
-  const rows = attempts.map((attempt) => row(attempt, telling));
+  const rows = attempts.map((attempt, at) => row(attempt, telling, { above: attempts[at - 1] }));
   return liveList(
     ['attempt', 'attempts'],
     html`
@@ -175,11 +175,14 @@ async function pieceRows({ items, dropped }: FeedPiece, { webhookOf, carriedBy }
     ...ids.map(async (id) => [id, await webhookOf(id)] as const),
   ]);
   const webhooks = new Map(named);
-  const rows = shown
-    .map(({ webhookId, attempt }) =>
-      row(attempt, { webhookOf: () => webhooks.get(webhookId) ?? null, carried, isOfAll: true }, true),
-    )
-    .reverse();
+  const newestFirst = shown.toReversed();
+  const rows = newestFirst.map(({ webhookId, attempt }, at) =>
+    row(
+      attempt,
+      { webhookOf: () => webhooks.get(webhookId) ?? null, carried, isOfAll: true },
+      { above: newestFirst[at - 1]?.attempt, isNew: true },
+    ),
+  );
   const note =
     left === 0
       ? null
@@ -191,19 +194,25 @@ async function pieceRows({ items, dropped }: FeedPiece, { webhookOf, carriedBy }
   return html`${rows}${note}`;
 }
 
-function row(attempt: AttemptRecord, { webhookOf, carried, isOfAll }: Telling, isNew = false): Html {
+/** The script goes on with it as rows come in (`assets/live.js`). */
+function row(
+  attempt: AttemptRecord,
+  { webhookOf, carried, isOfAll }: Telling,
+  { above, isNew = false }: { readonly above: AttemptRecord | undefined; readonly isNew?: boolean },
+): Html {
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const webhook = webhookOf(attempt);
   const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
+  const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
   return html`
     <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
       <span class="tail-when">${shortTime(startedAt)}</span>
       <span>${outcomeBadge(attempt)}</span>
       <span class="tail-what">
-        ${isOfAll ? html`<strong>${name}</strong> ` : null}
+        ${isOfAll && name !== null ? html`<strong>${name}</strong> · ` : null}
         ${what(attempt, webhook, carried)}
-        ${isTold(attempt) ? null : html` <span class="cell-hint">${errorMessage ?? errorClass}</span>`}
+        ${isTold(attempt) ? null : html` <span class="cell-hint"${hidden}>${errorMessage ?? errorClass}</span>`}
       </span>
       <span class="tail-took">${took}</span>
     </li>
@@ -213,6 +222,17 @@ function row(attempt: AttemptRecord, { webhookOf, carried, isOfAll }: Telling, i
 /** Whether the badge says all of the outcome: a status says that the receiver answered with it. */
 function isTold({ errorClass, responseStatus }: AttemptRecord): boolean {
   return errorClass === null || (errorClass === 'http_status' && responseStatus !== null);
+}
+
+/** Whether the row above says the same of the same webhook: while a receiver is down, every attempt has one cause. */
+function isRepeated(attempt: AttemptRecord, above: AttemptRecord | undefined): boolean {
+  return (
+    above !== undefined &&
+    above.webhookNumber === attempt.webhookNumber &&
+    above.errorClass === attempt.errorClass &&
+    above.errorMessage === attempt.errorMessage &&
+    !isTold(above)
+  );
 }
 
 /** The deliveries that it carried, with a link. */

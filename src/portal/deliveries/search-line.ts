@@ -1,5 +1,6 @@
 /** The search line above the list of deliveries: the filters as chips, and a field for more. It works without the script. */
 import { attributes, type Html, html } from '../../http/html.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { Store } from '../../store/port/store.ts';
 import { suggestionOptions } from '../parts/fields.ts';
 import { linkButton, submitButton } from '../parts/header.ts';
@@ -89,35 +90,43 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
 const PLACEHOLDER = 'state:dead 5xx since:1h, an id, a subject, #offset';
 
 function problemNotice(path: string, query: URLSearchParams, problems: readonly SearchProblem[]): Html {
-  const lines = problems.map(({ text, suggestion }) => {
-    const href = suggestion === null ? null : withQuery(path, without(query), { q: suggestion });
-    return html`
-      <p>${text}${href === null ? null : html` Did you mean <a href="${href}"><code>${suggestion}</code></a>?`}</p>
-    `;
+  const link = (q: string, shown = q): Html =>
+    html`<a href="${withQuery(path, without(query), { q })}"><code>${shown}</code></a>`;
+  const lines = problems.map(({ text, suggestion, states = [] }) => {
+    const meant = suggestion === null ? null : html` Did you mean ${link(suggestion)}?`;
+    const all = states.map(
+      (state, at) => html`${at === 0 ? ' The states are ' : ', '}${link(state.text, state.value)}`,
+    );
+    return html`<p>${text}${meant}${all}${all.length === 0 ? null : '.'}</p>`;
   });
   return html`<div id="search-problem">${notice({ tone: 'caution', text: html`${lines}` })}</div>`;
 }
 
-/** What the field suggests while somebody types. */
+/** What the field suggests while somebody types. The operator's own types come first, and a customer's webhook with the customer. */
 export async function searchSuggestions(store: Store): Promise<string[]> {
+  const isOfOperator = store.customerId === null;
   const [webhooks, types, customers] = await Promise.all([
     store.directory.webhooks({}, null, SUGGESTED),
     store.eventTypes.all(),
-    store.customerId === null ? store.customers.search({}, null, SUGGESTED) : [],
+    isOfOperator ? store.customers.search({}, null, SUGGESTED) : [],
   ]);
-  const named = (field: 'webhook' | 'type' | 'customer', values: readonly string[]): string[] =>
+  const ids = webhooks.map(({ webhook }) => webhook.id);
+  const owners = isOfOperator ? await store.customers.ownersOf('webhook', ids) : new Map<string, OwnerName>();
+  const named = (field: 'type' | 'customer', values: readonly string[]): string[] =>
     [...new Set(values)].slice(0, SUGGESTED).map((value) => termText({ field, value }));
+  const ofWebhooks = webhooks.map(({ webhook: { id, name } }) => {
+    const owner = owners.get(id);
+    const terms: readonly SearchTerm[] = [{ field: 'webhook', value: name }];
+    return searchText(owner === undefined ? terms : [...terms, { field: 'customer', value: owner.name }]);
+  });
   return [
     ...DELIVERY_STATES.map((value) => termText({ field: 'state', value })),
     ...RESPONSES_SUGGESTED,
     ...PERIODS_SUGGESTED.map((value) => termText({ field: 'since', value })),
-    ...named(
-      'webhook',
-      webhooks.map(({ webhook }) => webhook.name),
-    ),
+    ...new Set(ofWebhooks),
     ...named(
       'type',
-      types.map(({ name }) => name),
+      types.toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn)).map(({ name }) => name),
     ),
     ...named(
       'customer',

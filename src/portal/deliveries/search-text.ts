@@ -20,8 +20,16 @@ export type SearchField = (typeof SEARCH_FIELDS)[number];
 /** Each field at most once. The value is in its canonical form (`canonicalValue`). */
 export type SearchTerm = { readonly field: SearchField; readonly value: string };
 
-/** `word`: as typed. `suggestion`: the whole text with the word that was probably meant. */
-export type SearchProblem = { readonly text: string; readonly word: string; readonly suggestion: string | null };
+/** `word`: as typed. `suggestion`: the whole text with the word that was probably meant. `states`: the words that it could be, if few. */
+export type SearchProblem = {
+  readonly text: string;
+  readonly word: string;
+  readonly suggestion: string | null;
+  readonly states?: readonly SearchChoice[];
+};
+
+/** `text`: the whole text with this value. */
+type SearchChoice = { readonly value: string; readonly text: string };
 
 type ParsedSearch = { readonly terms: readonly SearchTerm[]; readonly problems: readonly SearchProblem[] };
 
@@ -71,8 +79,13 @@ export function parseSearch(
   for (const [at, word] of words.entries()) {
     const read = readWord(word, reading);
     if ('problem' in read) {
-      const meant = words.map((one, index) => (index === at ? read.meant : one.text)).join(' ');
-      problems.push({ text: read.problem, word: word.text, suggestion: read.meant === null ? null : meant });
+      const withWord = (text: string): string => words.map((one, index) => (index === at ? text : one.text)).join(' ');
+      problems.push({
+        text: read.problem,
+        word: word.text,
+        suggestion: read.meant === null ? null : withWord(read.meant),
+        ...(read.isState && { states: DELIVERY_STATES.map((value) => ({ value, text: withWord(`state:${value}`) })) }),
+      });
       continue;
     }
     const { field, value } = read;
@@ -84,7 +97,7 @@ export function parseSearch(
   return { terms: [...found].map(([field, value]) => ({ field, value })), problems };
 }
 
-type Read = SearchTerm | { readonly problem: string; readonly meant: string | null };
+type Read = SearchTerm | { readonly problem: string; readonly meant: string | null; readonly isState?: boolean };
 
 type Reading = { readonly fields: readonly SearchField[]; readonly hasLog: boolean };
 
@@ -104,7 +117,8 @@ function readWord({ field: named, value, isQuoted, text }: Word, { fields, hasLo
     value.toLowerCase(),
     field === 'state' ? DELIVERY_STATES : field === 'response' ? RESPONSE_WORDS : [],
   );
-  return { problem: problemOf(field, value), meant: near === null ? null : `${field}:${near}` };
+  const meant = near === null ? null : `${field}:${near}`;
+  return { problem: problemOf(field, value), meant, isState: field === 'state' };
 }
 
 const EXAMPLES: Readonly<Record<SearchField, string>> = {
@@ -124,7 +138,7 @@ const EXAMPLES: Readonly<Record<SearchField, string>> = {
 function problemOf(field: SearchField, value: string): string {
   switch (field) {
     case 'state':
-      return `There is no state “${value}”. The states are ${DELIVERY_STATES.join(', ')}.`;
+      return `There is no state “${value}”.`;
     case 'response':
       return `There is no response “${value}”. Write a status such as 503 or 5xx, or a cause such as timeout.`;
     case 'since':

@@ -1,5 +1,6 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
 import { adviceForMessage, statusInMessage } from '../../domain/outcome.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
@@ -63,15 +64,27 @@ export function lastError({ failure }: EndpointActivity, now: number): Html | nu
 }
 
 /** The recent attempts may all have failed although some of the day succeeded: then the hour is known. */
-export function lastDelivery({ deliveredAt, day }: Pick<EndpointActivity, 'deliveredAt' | 'day'>, now: number): Html {
+export function lastDelivery(
+  { deliveredAt, day, webhooks }: Pick<EndpointActivity, 'deliveredAt' | 'day' | 'webhooks'>,
+  now: number,
+): Html {
   if (deliveredAt !== null) return relativeTime(deliveredAt, now);
   const ago = day.hours.toReversed().findIndex(({ attempts, failedAttempts }) => attempts > failedAttempts);
-  if (ago < 0) return html`<span class="quiet">none in 24 hours</span>`;
-  const hours = Math.max(ago, 1);
-  return html`<span>about ${lengthText(hours * HOUR_MS)} ago</span>`;
+  if (ago < 0) return html`<span class="quiet">none</span>`;
+  // At the end of that hour at the latest, and before the failures that the page tells of.
+  const end = Math.min(now, (Math.floor(now / HOUR_MS) + 1 - ago) * HOUR_MS);
+  const before = Math.min(end, allFailSince(webhooks) ?? now);
+  return html`<span>about ${lengthText(Math.max(now - before, HOUR_MS))} ago</span>`;
 }
 
 const HOUR_MS = 3_600_000;
+
+/** Since when all of the webhooks that run fail; null if one of them does not. */
+export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[]): number | null {
+  const running = webhooks.filter(({ state }) => isRunnable(state));
+  if (running.length === 0 || running.some(({ failingSinceAt }) => failingSinceAt === null)) return null;
+  return Math.max(...running.map(({ failingSinceAt }) => failingSinceAt ?? 0));
+}
 
 /** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
 export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {

@@ -22,10 +22,10 @@ import { copyable, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
-import { lengthText, relativeTime, time } from '../parts/text.ts';
+import { countOf, lengthText, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, isUnprepared } from './challenge-section.ts';
-import { activitySection, type EndpointActivity } from './endpoint-activity.ts';
+import { activitySection, allFailSince, type EndpointActivity } from './endpoint-activity.ts';
 import { type EndpointHub, hubSections } from './endpoint-hub.ts';
 import { oauthSection } from './oauth-section.ts';
 
@@ -47,7 +47,7 @@ export function endpointView(
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
       badges: endpointBadges(endpoint),
-      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity.webhooks)}</p>`,
+      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity.webhooks, call.now)}</p>`,
       actions: [
         call.may('administrator') ? switchButton(call, endpoint) : null,
         call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -264,10 +264,12 @@ export function endpointBadges(endpoint: Endpoint): Html[] {
   return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
 }
 
+type Sending = Pick<EndpointWebhook, 'state' | 'failingSinceAt'>;
+
 /** `webhooks`: the webhooks that send to the endpoint. */
-export function endpointSentence(endpoint: Endpoint, webhooks: readonly Pick<EndpointWebhook, 'state'>[]): string {
+export function endpointSentence(endpoint: Endpoint, webhooks: readonly Sending[], now: number): string {
   const { enabled, verified, enableWhenVerified } = endpoint;
-  if (enabled) return activeSentence(webhooks);
+  if (enabled) return activeSentence(webhooks, now);
   if (mustBeVerified(endpoint) && !verified) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
@@ -276,8 +278,15 @@ export function endpointSentence(endpoint: Endpoint, webhooks: readonly Pick<End
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
-function activeSentence(webhooks: readonly Pick<EndpointWebhook, 'state'>[]): string {
-  if (webhooks.some(({ state }) => isRunnable(state))) return 'Deliveries are sent here.';
+function activeSentence(webhooks: readonly Sending[], now: number): string {
+  const since = allFailSince(webhooks);
+  if (since !== null) return `Deliveries are tried here. None has arrived for ${lengthText(now - since)}.`;
+  if (webhooks.some(({ state }) => isRunnable(state))) {
+    const failing = webhooks.filter(({ state }) => state === 'failing').length;
+    return failing === 0
+      ? 'Deliveries are sent here.'
+      : `Deliveries are sent here. Those of ${countOf(failing, 'webhook')} fail.`;
+  }
   if (webhooks.length === 0) return 'It is enabled. No webhook sends here yet.';
   return webhooks.length === 1
     ? 'Nothing is sent here: its webhook has stopped.'

@@ -319,14 +319,11 @@ function endpointTable(
           <span class="cell-hint cell-address" title="${url}">${url.replace('https://', '')}</span>
           ${warningLines(warnings.filter(({ about }) => about !== 'webhook'))}
         `,
-        html`<span class="badges">${endpointBadges(endpoint)}</span>`,
+        html`<span class="badges">${endpointBadges(endpoint)}</span>${troubleHints(activity.webhooks, call.now)}`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
         lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
-        html`
-          ${usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`)}
-          ${troubleHints(activity.webhooks, call.now)}
-        `,
+        usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
       ];
     }),
     empty: isFiltered ? nothingFound(PATH, 'endpoints') : firstEndpoint(call),

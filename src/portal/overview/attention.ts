@@ -2,7 +2,7 @@
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
-import { isRunnable, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
+import { isRunnable, NO_DEAD_LEFT, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
@@ -24,6 +24,8 @@ export type Attention = {
   readonly owners?: ProblemOwners;
   /** Whether the visitor may start webhooks and send again. */
   readonly mayAct: boolean;
+  /** False: nothing is left to be sent again. Absent where nobody counted. */
+  readonly hasDead?: boolean;
   readonly now: number;
 };
 
@@ -46,6 +48,7 @@ export function attentionSection({
   expiring,
   owners = OF_ONE_CUSTOMER,
   mayAct,
+  hasDead = true,
   now,
 }: Attention): Html {
   const count = ailing.length + expiring.length;
@@ -58,7 +61,7 @@ export function attentionSection({
           })
         : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, mayAct })}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, mayAct, hasDead })}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
@@ -72,7 +75,7 @@ const NO_WEBHOOKS = {
 function ailingTable(
   ailing: readonly Ailing[],
   owners: ProblemOwners,
-  { now, mayAct }: Pick<Attention, 'now' | 'mayAct'>,
+  { now, mayAct, hasDead }: Pick<Attention, 'now' | 'mayAct'> & { readonly hasDead: boolean },
 ): Html {
   return table({
     caption: 'Webhooks with problems',
@@ -91,10 +94,10 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners, mayAct && isRunnable(webhook.state)),
+      problemOf(webhook, owners, { hasButton: mayAct && isRunnable(webhook.state), hasDead }),
       relativeTime(webhook.since, now),
       webhook.waiting === 0
-        ? '0'
+        ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
       ...(mayAct ? [problemAction(webhook)] : []),
     ]),
@@ -120,7 +123,11 @@ function problemAction({ id, name, state }: Ailing): Html {
 }
 
 /** The problem, the advice below it, and where its failures are, unless a button leads there. */
-function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners, hasButton: boolean): Html {
+function problemOf(
+  { id, name, state, reason, detail }: Ailing,
+  owners: ProblemOwners,
+  { hasButton, hasDead }: { readonly hasButton: boolean; readonly hasDead: boolean },
+): Html {
   const failures =
     state === 'stopped' || hasButton
       ? null
@@ -131,10 +138,10 @@ function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemO
       `;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${known}${failures}`;
+  if (known !== undefined) return html`${reason === 'too_many_dead' && !hasDead ? NO_DEAD_LEFT : known}${failures}`;
   return html`
     ${sentence(detail ?? reason)}
-    <span class="cell-hint">${adviceForMessage(owners.customerId, reason, detail)}</span>
+    <span class="cell-hint is-sentence">${adviceForMessage(owners.customerId, reason, detail)}</span>
     ${failures}
   `;
 }

@@ -77,10 +77,13 @@ function overviewContent(overview: Overview, mayAct: boolean): Html {
 }
 
 function madeContent(overview: Overview, mayAct: boolean): Html {
-  const { series, at, hasTokens } = overview;
+  const { series, at } = overview;
+  const { tokensIssued, tokensRefused } = series.total;
+  // Without tokens the other chart has the room.
+  const hasTokens = overview.hasTokens && tokensIssued + tokensRefused > 0;
   return html`
     ${headFigures(overview)}
-    ${attentionSection({ ...overview, mayAct, now: at })}
+    ${attentionSection({ ...overview, mayAct, hasDead: overview.dead.records > 0, now: at })}
     ${section({
       title: rateTitle('Deliveries', series),
       lead: 'By the outcome of their attempt.',

@@ -154,7 +154,7 @@ function ownerHint({ id, name }: OwnerName): Html {
   return html`
     <span class="cell-hint cell-owner">
       ${icon('customer')}
-      <a class="plain-link" href="/customers/${id}">${name}</a>
+      <a class="plain-link" href="/customers/${id}" title="${name}">${name}</a>
     </span>
   `;
 }

@@ -2,7 +2,7 @@
 import { attemptMs } from '../../delivery/claim.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookOrder, WebhookState } from '../../domain/webhook.ts';
-import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
+import { FAILING_LIMIT_MS, isRunnable, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
@@ -319,7 +319,7 @@ export function removalSection({ id, mode }: Webhook): Html {
 /** The problem of a webhook, with advice; null if there is none. */
 export function stateNotice(
   webhook: Webhook,
-  { failsSince, deliveredAt }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt'>,
+  { failsSince, deliveredAt, dead }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt' | 'dead'>,
   now: number,
 ): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
@@ -354,7 +354,7 @@ export function stateNotice(
       tone: 'negative',
       title: 'It was stopped because deliveries failed.',
       text: html`
-        <p>${stateDescription ?? ''}</p>
+        <p>${stateReason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '')}</p>
         <p><a href="/deliveries/failures?webhook=${webhook.id}">See the failures</a></p>
       `,
     });

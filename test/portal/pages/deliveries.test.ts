@@ -354,7 +354,7 @@ describe('a live tail', () => {
 
   it('shows the records and the error of each attempt', () => {
     const other = { firstOffset: null, lastOffset: null };
-    assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?Shop #7 · attempt 3/);
+    assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?Shop · #7 · attempt 3/);
     assert.match(
       rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
       /200 ?3 deliveries #7-9 · attempt 1 ?12 ms/,
@@ -364,6 +364,12 @@ describe('a live tail', () => {
       /host name not found ?heartbeat ?no such host/,
     );
     assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
+    // A cause is told once, until it changes.
+    const down = { ...FAILED, errorClass: 'connect', errorMessage: 'refused' } as const;
+    const many = [attempt(FAILED), attempt(FAILED), attempt(down), attempt(FAILED), attempt(), attempt(FAILED)];
+    const list = attemptList(many, { webhookOf: () => webhook, carried: () => null, isOfAll: true });
+    const told = [...list.markup.matchAll(/class="cell-hint"( hidden)?/g)].map(([, hidden]) => hidden === undefined);
+    assert.deepEqual(told, [true, false, true, true, true]);
     // Of a webhook that is gone nothing can be linked to.
     const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, carried: () => null, stream: '/live' });
     assert.doesNotMatch(markup, /href/);
@@ -384,7 +390,7 @@ describe('a live tail', () => {
     };
     const first = events.next();
     settle(1);
-    assert.match(textOf((await first).value?.html), /Shop #1 · attempt \d+$/);
+    assert.match(textOf((await first).value?.html), /Shop · #1 · attempt \d+$/);
     for (let n = 2; n < 4; n += 1) settle(n);
     assert.match(textOf((await events.next()).value?.html), /#3 .*#2 · attempt \d+$/);
     for (let n = 0; n < FEED_BUFFERED + 5; n += 1) settle(n);
@@ -430,7 +436,7 @@ describe('what needs attention', () => {
     since: NOW - 60_000,
     waiting: 0,
   };
-  const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = []): string =>
+  const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = [], hasDead?: boolean): string =>
     textOf(
       attentionSection({
         webhooks: 'started',
@@ -443,6 +449,7 @@ describe('what needs attention', () => {
           expiresAt: NOW + inMs,
         })),
         mayAct: true,
+        ...(hasDead !== undefined && { hasDead }),
         now: NOW,
       }),
     );
@@ -458,6 +465,12 @@ describe('what needs attention', () => {
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
       /stopped The endpoint answered 410 Gone.* Start ?$/,
+    ],
+    ['too many dead', said([{ state: 'failed', reason: 'too_many_dead' }]), /send its dead deliveries again/],
+    [
+      'too many dead, all sent again',
+      said([{ state: 'failed', reason: 'too_many_dead' }], [], false),
+      /used up their attempts\. Fix the endpoint, then start it again\. ?Failures/,
     ],
     ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],
     [

@@ -35,6 +35,7 @@ describe('the advice for a challenge', () => {
   });
 });
 
+const NOW = Date.parse('2026-11-26T22:00:00Z');
 const UNVERIFIED: Verification = {
   at: 0,
   verified: false,
@@ -49,9 +50,15 @@ describe('the state of an endpoint', () => {
     const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string =>
       endpointSentence(
         { ...made, ...more },
-        states.map((state) => ({ state })),
+        states.map((state) => ({ state, failingSinceAt: state === 'failing' ? NOW - 9 * 3_600_000 : null })),
+        NOW,
       );
-    assert.match(sentence({ enabled: true }, 'failed', 'failing'), /^Deliveries are sent here/);
+    assert.equal(sentence({ enabled: true }, 'failed', 'running'), 'Deliveries are sent here.');
+    assert.match(
+      sentence({ enabled: true }, 'running', 'failing'),
+      /^Deliveries are sent here. Those of 1 webhook fail/,
+    );
+    assert.match(sentence({ enabled: true }, 'failed', 'failing'), /tried here. None has arrived for 9 hours/);
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
     assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
     assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);

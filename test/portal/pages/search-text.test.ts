@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ERROR_CLASSES } from '../../../src/domain/outcome.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
+import { searchSuggestions } from '../../../src/portal/deliveries/search-line.ts';
 import {
   DELIVERY_STATES,
   parseSearch,
@@ -12,6 +13,7 @@ import {
   searchText,
   valueText,
 } from '../../../src/portal/deliveries/search-text.ts';
+import { ACTOR, makeEndpoint, makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 import { NOW } from '../../support/store.ts';
 
 const ID = '01933f2a-0000-7000-8000-000000000000';
@@ -68,7 +70,7 @@ describe('the search line', () => {
     ['stat:dead 5xx', /^There is no filter “stat”\.$/, 'state:dead 5xx'],
     ['5xx custmer:"Acme B"', /no filter “custmer”/, '5xx customer:"Acme B"'],
     ['urn:person:7', /no filter “urn”\. A subject with a colon needs quotes: "urn:person:7"\./, '"urn:person:7"'],
-    ['state:ded', /no state “ded”\. The states are pending, delivered, dead, discarded\./, 'state:dead'],
+    ['state:ded', /no state “ded”\./, 'state:dead'],
     ['state:gone', /no state “gone”/, null],
     ['response:timout', /no response “timout”/, 'response:timeout'],
     ['response:5xxx', /no response “5xxx”/, null],
@@ -80,6 +82,16 @@ describe('the search line', () => {
     ['state:', /“state:” needs a value, such as state:dead\./, null],
     ['state:dead state:pending', /“state” is given twice/, null],
   ];
+  it('offers each state in place of an unknown one, in the whole text', () => {
+    const [problem] = parseSearch('5xx state:gone since:1h').problems;
+    const offered = (problem?.states ?? []).map(({ value, text }) => [value, text]);
+    assert.deepEqual(
+      offered,
+      DELIVERY_STATES.map((value) => [value, `5xx state:${value} since:1h`]),
+    );
+    assert.equal(parseSearch('response:5xxx').problems[0]?.states, undefined);
+  });
+
   for (const [text, says, suggestion] of problems) {
     it(`tells the problem: ${text}`, () => {
       const { problems: found } = parseSearch(text);
@@ -205,4 +217,25 @@ describe('the filters of the list of deliveries', () => {
       assert.deepEqual(asked({ response: typed }).filter, { response });
     });
   }
+});
+
+describe('the suggestions of the search line', () => {
+  it("have the operator's own types first, and tell webhooks of one name apart by their customers", async (t) => {
+    const services = await openTestServices(t);
+    const { store, customers } = services;
+    await makeEventType(services, 'order.created');
+    await makeEventType(services, 'zone.closed');
+    const { id: customerId } = await customers.create({ name: 'Bolt Hardware' }, ACTOR);
+    const of = { customerId };
+    const { id: endpointId } = await makeEndpoint(services, of);
+    await makeWebhook(services, ['order.created'], { ...of, endpointId, name: 'Orders' });
+    await makeWebhook(services, ['order.created'], { name: 'Orders' });
+    const offered = await searchSuggestions(store);
+    const types = offered.filter((text) => text.startsWith('type:'));
+    assert.deepEqual(types.slice(0, 2), ['type:order.created', 'type:zone.closed']);
+    assert.ok(types.includes('type:webhook.failed'));
+    const webhooks = offered.filter((text) => text.startsWith('webhook:'));
+    assert.deepEqual(webhooks.toSorted(), ['webhook:Orders', 'webhook:Orders customer:"Bolt Hardware"']);
+    for (const text of offered) assert.deepEqual(parseSearch(text).problems, []);
+  });
 });

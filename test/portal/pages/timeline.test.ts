@@ -65,12 +65,28 @@ it('an advice stands once: with the headline, or with the last attempt that fail
 it('the last delivery to an endpoint is a time, also if only its hour is known', () => {
   const hours = (succeeded: readonly number[]) =>
     Array.from({ length: 24 }, (_, at) => ({ attempts: 2, failedAttempts: succeeded.includes(at) ? 1 : 2 }));
-  const told = (succeeded: readonly number[], deliveredAt: number | null = null) => {
+  const told = (succeeded: readonly number[], deliveredAt: number | null = null, failingSinceAt?: number) => {
     const day = { attempts: 48, failedAttempts: 48 - succeeded.length, hours: hours(succeeded) };
-    return lastDelivery({ deliveredAt, day }, NOW).markup.replaceAll(/<[^>]*>/g, '');
+    const webhooks =
+      failingSinceAt === undefined
+        ? []
+        : [
+            {
+              state: 'failing' as const,
+              failingSinceAt,
+              id: 'w',
+              name: 'w',
+              stateReason: null,
+              endpointId: 'e',
+              webhookNumber: 1,
+            },
+          ];
+    return lastDelivery({ deliveredAt, day, webhooks }, NOW).markup.replaceAll(/<[^>]*>/g, '');
   };
   assert.equal(told([3], NOW - 120_000), '2 minutes ago');
-  assert.equal(told([3, 14]), 'about 9 hours ago');
+  assert.equal(told([3, 14]), 'about 8 hours ago');
   assert.equal(told([23]), 'about 1 hour ago');
-  assert.equal(told([]), 'none in 24 hours');
+  assert.equal(told([]), 'none');
+  // The webhook's page says how long it has been failing: the success was before.
+  assert.equal(told([23], null, NOW - 3 * 3_600_000), 'about 3 hours ago');
 });

@@ -36,8 +36,9 @@ describe('the state of a webhook', () => {
 
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
-    const noticed = (progress: Partial<Progress>): string | null =>
-      stateNotice(webhook(progress), { failsSince: null, deliveredAt: null }, now)?.markup ?? null;
+    const noticed = (progress: Partial<Progress>, records = 1): string | null =>
+      stateNotice(webhook(progress), { failsSince: null, deliveredAt: null, dead: { records, isWhole: true } }, now)
+        ?.markup ?? null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },
@@ -59,6 +60,8 @@ describe('the state of a webhook', () => {
       noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
       /It was stopped because.*Ten batches in a row/s,
     );
+    assert.match(noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '', /send its dead deliveries again/);
+    assert.doesNotMatch(noticed({ state: 'failed', stateReason: 'too_many_dead' }, 0) ?? '', /send its dead/);
     assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /It was stopped automatically.*410 Gone/s);
   });
 
