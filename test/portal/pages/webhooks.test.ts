@@ -57,7 +57,7 @@ describe('the state of a webhook', () => {
     assert.doesNotMatch(unsaid, /the webhook stops/);
     assert.match(
       noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
-      /It was stopped because.*Ten batches in a row/s,
+      /It was stopped because.*Ten requests in a row/s,
     );
     assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /It was stopped automatically.*410 Gone/s);
   });
