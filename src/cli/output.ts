@@ -37,10 +37,10 @@ export async function printPage(
   await terminal.out(rows.length === 0 ? 'None.\n' : tableText(rows, columns, terminal.width) + more);
 }
 
-/** Aligned `name  value` lines. Leaves out fields without a value, and empty lists. */
+/** Aligned `name  value` lines. Leaves out fields, lists and groups without a value. */
 export function recordText(record: Shown): string {
   const fields = Object.entries(record).filter(
-    ([, value]) => value != null && !(Array.isArray(value) && value.length === 0),
+    ([, value]) => value != null && !(typeof value === 'object' && Object.values(value).every((of) => of === null)),
   );
   const width = Math.max(...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${recordCell(name, value)}\n`).join('');
@@ -54,7 +54,7 @@ function recordCell(name: string, value: unknown): string {
   if (AS_JSON.includes(name) || !isObject(value)) return cell(value);
   const members = Object.entries(value).filter(([, member]) => member !== null);
   if (members.some(([, member]) => typeof member === 'object' && !isPlainList(member))) return cell(value);
-  return members.length === 0 ? '-' : members.map(([member, of]) => `${escapeControls(member)} ${cell(of)}`).join(', ');
+  return members.map(([member, of]) => `${escapeControls(member)} ${cell(of)}`).join(', ');
 }
 
 function isPlainList(value: unknown): boolean {
