@@ -13,7 +13,7 @@ import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
-import { printNamed } from './names.ts';
+import { printNamed } from './text/named-record.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { type Column, printPage, type Shown } from './output.ts';
 

@@ -90,8 +90,8 @@ export function nodeFunctions(handOut: string): string {
 
 const SIGNATURES: readonly (readonly [untyped: string, typed: string])[] = [
   [
-    'isAuthentic({ path, headers, body }, secrets, now = Date.now())',
-    'isAuthentic({ path, headers, body }: Received, secrets: readonly string[], now = Date.now()): boolean',
+    'isAuthentic({ path, headers, body }, secrets,',
+    'isAuthentic({ path, headers, body }: Received, secrets: readonly string[],',
   ],
   [
     'challengeAnswer({ path, headers }, secret)',
@@ -108,7 +108,7 @@ type Received = { path: string; headers: Readonly<Record<string, string>>; body:
 const EVENTS_OF = `
 
 /** The data by event type. Other types may arrive, too. */
-export type Events = Record<string, unknown>;
+type Events = Record<string, unknown>;
 type Arrived = { [Type in keyof Events]: { type: Type; messageId: string; data: Events[Type] } }[keyof Events];
 
 /** The events of an authentic body in the format Records. None is a heartbeat: answer 2xx. */

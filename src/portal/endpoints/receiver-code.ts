@@ -98,7 +98,7 @@ function withoutTypes(code: string): string {
 }
 
 const EVENTS_COMMENT = /\/\*\* The event types [^\n]*\n/;
-const EVENTS_TYPE = /^(export )?type Events = .*\n/m;
+const EVENTS_TYPE = /^type Events = .*\n/m;
 /** What the documentation's example does with an order. */
 const EXAMPLE_USE = /console\.log\(`\$\{messageId\}: order \$\{data\.orderId\}`\)/;
 const TYPES_SHOWN = 5;
@@ -109,7 +109,7 @@ function withEvents(code: string, types: readonly Pick<EventType, 'name' | 'samp
   if (types.length === 0)
     return used
       .replace(EVENTS_COMMENT, '')
-      .replace(/^type Events = .*\n\n?/m, '')
+      .replace(/^type Events = \{.*\n\n?/m, '')
       .replace('createReceiver<Events>', 'createReceiver');
   const members = types
     .slice(0, TYPES_SHOWN)
@@ -120,7 +120,7 @@ function withEvents(code: string, types: readonly Pick<EventType, 'name' | 'samp
   const said = types.length > TYPES_SHOWN ? 'Some of the event types that arrive' : 'The event types that arrive';
   return used
     .replace(EVENTS_COMMENT, `/** ${said}, and their data. */\n`)
-    .replace(EVENTS_TYPE, (_, exported = '') => `${exported}type Events = {\n${members.join('')}};\n`);
+    .replace(EVENTS_TYPE, () => `type Events = {\n${members.join('')}};\n`);
 }
 
 /** The type of a sample's value. */

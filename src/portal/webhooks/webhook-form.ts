@@ -241,8 +241,8 @@ export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
-    ${more('Only some of these events', 'filter')}
-    ${choices.keys.length === 0 ? rule : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
+    <div class="stack">${more('Only some of these events', 'filter')}${choices.keys.length === 0 ? rule : null}</div>
+    ${choices.keys.length === 0 ? null : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
     ${advancedLayout(layout)}
     ${startTick}
     ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
@@ -317,7 +317,7 @@ function ruleBox(rule: Html): Html {
     'data-hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
     'data-hx-sync': 'this:replace',
   });
-  return html`<div aria-live="polite"${refresh}>${rule}</div>`;
+  return html`<div id="encryption-rule" aria-live="polite"${refresh}>${rule}</div>`;
 }
 
 /** Whether the chosen events need a key. `shown`: the types that the people of the portal may choose. */

@@ -1,9 +1,9 @@
 /** Names beside the ids that a record refers to, for people. `--json` has the ids only. */
-import { isUuidV7 } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import type { Composed } from '../services/compose.ts';
-import type { Invocation } from './command.ts';
-import { printRecord, type Shown } from './output.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Composed } from '../../services/compose.ts';
+import type { Invocation } from '../command.ts';
+import { printRecord, type Shown } from '../output.ts';
 
 type NameOf = (composed: Composed, id: string) => Promise<string | undefined>;
 
