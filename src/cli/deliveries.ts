@@ -99,7 +99,7 @@ export const deliveryCommands: CommandGroup = [
   }),
 ];
 
-/** The rows of the table, with the names of webhooks and customers, and what was answered last. */
+/** The rows of the table, with the names of webhooks and customers, and the last answer. */
 async function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<readonly Shown[]> {
   const last = await composed.store.attempts.lastOf(deliveries);
   const rows = deliveries.map((delivery, at) => {
