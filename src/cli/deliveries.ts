@@ -9,10 +9,10 @@ import { type AttemptView, viewAttempt, viewDelivery } from '../webhooks/deliver
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
-import { namedRecord } from './text/named-record.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Column, escapeControls, printPage, recordText, type Shown, tableText } from './output.ts';
 import { recordId, withCustomers } from './resource.ts';
+import { namedRecord } from './text/named-record.ts';
 import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };

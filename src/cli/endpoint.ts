@@ -16,9 +16,9 @@ import {
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readJsonObject, readSecretText } from './input.ts';
-import { printNamed } from './text/named-record.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import { printNamed } from './text/named-record.ts';
 
 const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';

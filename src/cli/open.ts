@@ -5,8 +5,8 @@ import { type Config, OUTBOUND_NAMES, type SettingName } from '../config/names.t
 import type { Composed } from '../services/compose.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
-import { printNamed } from './text/named-record.ts';
 import type { Shown } from './output.ts';
+import { printNamed } from './text/named-record.ts';
 
 /** Where the data is. Every command on data accepts these as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile', 'databaseUrl'];

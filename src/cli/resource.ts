@@ -13,9 +13,9 @@ import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
-import { printNamed } from './text/named-record.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { type Column, printPage, type Shown } from './output.ts';
+import { printNamed } from './text/named-record.ts';
 
 export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
