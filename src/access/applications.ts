@@ -79,7 +79,7 @@ export const applicationView = z
   })
   .meta({ id: 'Application', description: 'A registered application.' });
 export const applicationWithSecret = applicationView
-  .extend({ clientSecret: z.string().meta({ description: 'Shown this once.' }) })
+  .extend({ clientSecret: z.string().meta({ description: 'Shown only once.' }) })
   .meta({ id: 'ApplicationWithSecret', description: 'An application with the client secret that was just made.' });
 export type ApplicationView = z.infer<typeof applicationView>;
 export const applicationReader = inputReader(applicationInput, applicationWithSecret);

@@ -1,6 +1,7 @@
 /** `sallyport deliveries …`: list, show and replay deliveries. */
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Delivery, DeliveryState } from '../domain/webhook.ts';
+import { isRunnable } from '../domain/webhook-states.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
@@ -11,14 +12,18 @@ import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Column, escapeControls, printPage, recordText, type Shown, tableText } from './output.ts';
 import { recordId, withCustomers } from './resource.ts';
+import { namedRecord } from './text/named-record.ts';
 import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };
+/** Names and answers are cut no further. With the time and the id they fill 100 columns. */
+const NAME_LEAST = 10;
+const STATE_LEAST: number = 'delivered 204'.length;
 const COLUMNS: readonly (string | Column)[] = [
-  { field: 'eventType', title: 'event' },
-  'webhook',
-  'customer',
-  'state',
+  { field: 'eventType', title: 'event', least: NAME_LEAST },
+  { field: 'webhook', least: NAME_LEAST },
+  { field: 'customer', least: NAME_LEAST },
+  { field: 'state', least: STATE_LEAST },
   { field: 'publishedAt', title: 'at (UTC)', whole: true },
   'id',
 ];
@@ -76,9 +81,11 @@ export const deliveryCommands: CommandGroup = [
         const delivery = viewDelivery(found.delivery);
         const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const { terminal, json } = invocation;
-        const text = async (): Promise<string> =>
-          `${recordText(await namedDelivery(composed, found.delivery))}\n${attemptsText(attempts, terminal.width)}`;
-        await terminal.out(json ? `${JSON.stringify({ ...delivery, attempts })}\n` : await text());
+        await terminal.out(
+          json
+            ? `${JSON.stringify({ ...delivery, attempts })}\n`
+            : await shownText(composed, found.delivery, attempts, terminal.width),
+        );
         return 0;
       }),
   },
@@ -93,39 +100,79 @@ export const deliveryCommands: CommandGroup = [
   }),
 ];
 
-/** The rows of the table, with the names of webhooks and customers. */
-function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<readonly Shown[]> {
-  const rows = deliveries.map((delivery) => {
-    const { eventType, webhookName: webhook, customerId, state, createdAt, id } = delivery;
+/** The rows of the table, with the names of webhooks and customers, and the last answer. */
+async function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Promise<readonly Shown[]> {
+  const last = await composed.store.attempts.lastOf(deliveries);
+  const rows = deliveries.map((delivery, at) => {
+    const { eventType, webhookName: webhook, customerId, createdAt, id } = delivery;
     const publishedAt = new Date(createdAt).toISOString().slice(5, 16).replace('T', ' ');
+    const answer = last[at]?.responseStatus ?? last[at]?.errorClass;
+    const state = answer == null ? delivery.state : `${delivery.state} ${answer}`;
     return { eventType, webhook, customerId, state, publishedAt, id };
   });
   return withCustomers(composed, rows);
 }
 
-/** The delivery with the names of its webhook and customer. */
-async function namedDelivery(composed: Composed, delivery: Delivery): Promise<Shown> {
-  const { id, webhookId, ...more } = viewDelivery(delivery);
-  const { webhookName: webhook, customerId } = delivery;
-  const [named = {}] = await withCustomers(composed, [{ webhook, customerId }]);
-  return { id, webhookId, ...named, ...more };
+type NumberedAttempt = AttemptView & { readonly attempt: number };
+
+async function shownText(
+  composed: Composed,
+  delivery: Delivery,
+  attempts: readonly AttemptView[],
+  width: number | undefined,
+): Promise<string> {
+  const { numbered, resentAfter } = counted(attempts);
+  const { attemptCount, ...shown } = viewDelivery(delivery);
+  const record = {
+    ...(await namedRecord(composed, { ...shown, customerId: delivery.customerId })),
+    attempts: Math.max(attemptCount, numbered.at(-1)?.attempt ?? 0),
+  };
+  const waits = await waitingText(composed, delivery, attempts.length > 0);
+  return `${recordText(record)}${waits}\n${attemptsText(numbered, resentAfter, width)}`;
 }
 
-/**
- * The attempts, and below them what to do about the last one. `attemptNumber` begins at 1 when a delivery is sent again: people count on.
- */
-function attemptsText(attempts: readonly AttemptView[], width: number | undefined): string {
-  if (attempts.length === 0) return 'No attempt yet.\n';
+/** What a pending delivery waits for, if that is not its next attempt. `wasTried`: now, or before it was sent again. */
+async function waitingText(
+  { services }: Composed,
+  { state, attemptCount, webhookId }: Delivery,
+  wasTried: boolean,
+): Promise<string> {
+  if (state !== 'pending') return '';
+  const { mode, progress } = await services.webhooks.get(webhookId);
+  const queued = attemptCount === 0 && wasTried ? 'It is queued to be sent again.' : null;
+  const stopped =
+    mode === 'pull' || isRunnable(progress.state)
+      ? null
+      : `Its webhook is ${progress.state}, so it waits. Start it: sallyport webhook start ${webhookId}`;
+  const sentences = [queued, stopped].filter((one) => one !== null);
+  return sentences.length === 0 ? '' : `\n${sentences.join(' ')}\n`;
+}
+
+/** `attemptNumber` begins at 1 when a delivery is sent again: people count on. */
+function counted(attempts: readonly AttemptView[]): {
+  readonly numbered: readonly NumberedAttempt[];
+  readonly resentAfter: readonly number[];
+} {
   const resentAfter: number[] = [];
   const numbered = attempts.map((attempt, at) => {
     const isResent = at > 0 && attempt.attemptNumber <= (attempts[at - 1]?.attemptNumber ?? 0);
     if (isResent) resentAfter.push((resentAfter.at(-1) ?? 0) + (attempts[at - 1]?.attemptNumber ?? 0));
     return { ...attempt, attempt: (resentAfter.at(-1) ?? 0) + attempt.attemptNumber };
   });
+  return { numbered, resentAfter };
+}
+
+/** The attempts, and below them what to do about the last one. */
+function attemptsText(
+  attempts: readonly NumberedAttempt[],
+  resentAfter: readonly number[],
+  width: number | undefined,
+): string {
+  if (attempts.length === 0) return 'No attempt yet.\n';
   const columns = ['attempt', 'startedAt', 'delivered', { field: 'responseStatus', title: 'response' }, 'error'];
   const advice = attempts.at(-1)?.advice ?? null;
   const again = resentAfter.map((number) => `It was sent again after attempt ${number}.\n`).join('');
-  return `${tableText(numbered, columns, width)}${again}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
+  return `${tableText(attempts, columns, width)}${again}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
 }
 
 function readInstant({ command, text }: Invocation, option: string): number | undefined {

@@ -17,8 +17,8 @@ import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readJsonObject, readSecretText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
-import { printRecord } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import { printNamed } from './text/named-record.ts';
 
 const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';
@@ -94,7 +94,7 @@ export const endpointCommands: CommandGroup = [
         };
         const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
-        await printRecord(invocation, shown, ONCE);
+        await printNamed(composed, invocation, shown, ONCE);
         await noteUnverified(invocation, endpoint);
         return 0;
       }),

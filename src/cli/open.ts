@@ -5,7 +5,8 @@ import { type Config, OUTBOUND_NAMES, type SettingName } from '../config/names.t
 import type { Composed } from '../services/compose.ts';
 import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
-import { printRecord, type Shown } from './output.ts';
+import type { Shown } from './output.ts';
+import { printNamed } from './text/named-record.ts';
 
 /** Where the data is. Every command on data accepts these as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile', 'databaseUrl'];
@@ -37,7 +38,7 @@ export function recordCommand({ settings = DATA_SETTINGS, check, run, ...describ
       check?.(invocation);
       return withData(invocation, async (composed) => {
         const { record, note, status = 0 } = await run(composed, invocation);
-        await printRecord(invocation, record, note);
+        await printNamed(composed, invocation, record, note);
         return status;
       });
     },

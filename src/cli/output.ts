@@ -1,4 +1,5 @@
 /** How commands print data: JSON for programs, aligned text for people. */
+import { isObject } from '../kernel/validation.ts';
 import type { Invocation } from './command.ts';
 
 export type Shown = Readonly<Record<string, unknown>>;
@@ -20,6 +21,8 @@ export type Column = {
   readonly title?: string;
   /** Never cut, because people copy it. Neither are ids and instants. */
   readonly whole?: true;
+  /** Not cut to less than this. Default: 6, or the title. */
+  readonly least?: number;
 };
 
 /** Prints a page: all of it with `--json`, else these columns of `rows`. */
@@ -34,13 +37,28 @@ export async function printPage(
   await terminal.out(rows.length === 0 ? 'None.\n' : tableText(rows, columns, terminal.width) + more);
 }
 
-/** Aligned `name  value` lines. Leaves out fields without a value, and empty lists. */
+/** Aligned `name  value` lines. Leaves out fields, lists and groups without a value. */
 export function recordText(record: Shown): string {
   const fields = Object.entries(record).filter(
-    ([, value]) => value != null && !(Array.isArray(value) && value.length === 0),
+    ([, value]) => value != null && !(typeof value === 'object' && Object.values(value).every((of) => of === null)),
   );
   const width = Math.max(...fields.map(([name]) => name.length));
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}\n`).join('');
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${recordCell(name, value)}\n`).join('');
+}
+
+/** People enter these as JSON. */
+const AS_JSON: readonly string[] = ['filter', 'sample', 'dataSchema', 'signature'];
+
+/** A group of plain values as words: `policy exponential, maxAttempts 20`. */
+function recordCell(name: string, value: unknown): string {
+  if (AS_JSON.includes(name) || !isObject(value)) return cell(value);
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  if (members.some(([, member]) => typeof member === 'object' && !isPlainList(member))) return cell(value);
+  return members.map(([member, of]) => `${escapeControls(member)} ${cell(of)}`).join(', ');
+}
+
+function isPlainList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item !== 'object');
 }
 
 /** The width of tables in characters, unless the terminal is wider. */
@@ -60,12 +78,12 @@ export function tableText(rows: readonly Shown[], columns: readonly (string | Co
   const titles = shown.map(({ field, title }) => title ?? wordsOf(field));
   const cells = [titles, ...rows.map((row) => shown.map(({ field }) => withoutScheme(field, tableCell(row[field]))))];
   const widths = fitted(
-    shown.map(({ field, whole }, at) => ({
+    shown.map(({ field, whole, least = CUT_MIN }, at) => ({
       width: Math.max(...cells.map((line) => line[at]?.length ?? 0)),
       min:
         whole === true || /^id$|(Id|At)$/.test(field)
           ? Number.POSITIVE_INFINITY
-          : Math.max(titles[at]?.length ?? 0, CUT_MIN),
+          : Math.max(titles[at]?.length ?? 0, least),
     })),
     Math.max(width, TABLE_WIDTH),
   );
@@ -119,7 +137,8 @@ function tableCell(value: unknown): string {
 /** Names and replies come from outside, so control characters are escaped. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return escapeControls(value.join(' '));
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string' || typeof item === 'number'))
+    return escapeControls(value.join(' '));
   return escapeControls(typeof value === 'string' ? value : JSON.stringify(value));
 }
 

@@ -14,7 +14,8 @@ import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { type Column, printPage, printRecord, type Shown } from './output.ts';
+import { type Column, printPage, type Shown } from './output.ts';
+import { printNamed } from './text/named-record.ts';
 
 export type Configured<T extends { readonly id: string }, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
@@ -27,7 +28,7 @@ export type Configured<T extends { readonly id: string }, Body> = {
   /** The names by which commands find a record, besides its id. */
   names(record: T): readonly string[];
   view(record: T, composed: Composed, invocation: Invocation): Shown;
-  /** Prints the record. Default: `printRecord` with `view`. */
+  /** Prints the record. Default: `printNamed` with `view`. */
   print?(invocation: Invocation, record: T): Promise<void>;
   /** Settings of `update` other than those of the data folder. */
   readonly updateSettings?: readonly SettingName[];
@@ -234,7 +235,7 @@ async function print<T extends { readonly id: string }, Body>(
   record: T,
 ): Promise<void> {
   if (configured.print !== undefined) return configured.print(invocation, record);
-  await printRecord(invocation, configured.view(record, composed, invocation));
+  await printNamed(composed, invocation, configured.view(record, composed, invocation));
 }
 
 const IF_MATCH: Readonly<Record<string, Option>> = {

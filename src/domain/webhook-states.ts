@@ -42,7 +42,7 @@ export const STATE_REASONS = {
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
   failing_too_long: 'Every attempt failed for 24 hours. Fix the endpoint, then start it again; nothing is lost.',
   too_many_dead:
-    'Ten batches in a row used up their attempts. Fix the endpoint, start it again, and send its dead deliveries again.',
+    'Ten requests in a row used up their attempts. Fix the endpoint, start it again, and send its dead deliveries again.',
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;

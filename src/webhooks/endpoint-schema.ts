@@ -203,7 +203,7 @@ export const ENDPOINT_LIST: ListRules = {
 };
 
 export const endpointWithSecret = endpointView
-  .extend({ secret: z.string().meta({ description: 'Shown this once.' }) })
+  .extend({ secret: z.string().meta({ description: 'Shown only once.' }) })
   .meta({ id: 'EndpointWithSecret', description: 'An endpoint with the secret that was just made.' });
 
 const activateAfterSeconds = z

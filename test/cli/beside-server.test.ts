@@ -48,7 +48,16 @@ test('a running server delivers what commands publish; they show its attempts an
   );
   await delivered(2);
   const twice = (await run(['deliveries', 'show', id])).stdout;
-  assert.match(twice, /\nwebhook +Orders\n/);
+  assert.match(twice, /\nwebhook +Orders \(\S{36}\)\n[\s\S]*\nattempts +2\n/);
+  const listed = (await run(['deliveries', 'list'])).stdout;
+  assert.match(listed, /^event +webhook +state +at \(UTC\) +id\n\S+ +Orders +delivered 204 /);
+  await run(['webhook', 'stop', 'Orders']);
+  await json(['deliveries', 'replay', id]);
+  const queued = (await run(['deliveries', 'show', id])).stdout;
+  assert.match(
+    queued,
+    /\nstate +pending\n[\s\S]*\nattempts +2\n\nIt is queued to be sent again\. Its webhook is stopped, so it waits\./,
+  );
   assert.match(twice, /\n1 +\S+ +yes +204\n2 +\S+ +yes +204\nIt was sent again after attempt 1\.\n$/);
   for (const given of [webhook.id, 'Orders', 'orders']) {
     assert.equal((await json<Page>(['deliveries', 'list', '--webhook', given])).items.length, 1);

@@ -26,6 +26,8 @@ describe('the form of a webhook', () => {
     const { page, isAccessible } = await openAs('administrator', '/webhooks/new');
     await page.getByRole('group', { name: 'What does your receiver expect?' }).waitFor();
     // Settings that the format or the schedule lacks are out of the way.
+    assert.equal(await page.getByText('Order, batches and rate').isVisible(), false, 'experts unfold it');
+    await page.getByText('Advanced').click();
     await page.getByText('Order, batches and rate').click();
     await page.getByText('Retries, time-out and heartbeat').click();
     const settings = [

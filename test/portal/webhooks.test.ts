@@ -50,6 +50,11 @@ describe('the list of webhooks', () => {
     await isAccessible();
     await open('/webhooks/new');
     await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
+    assert.equal(
+      await page.locator('#encryption-rule').innerText(),
+      'Employee events, event types marked “encrypted only” and * need a key.',
+    );
+    await page.getByText('Advanced').click();
     await page.locator('summary', { hasText: 'Encryption' }).click();
     await page.getByRole('link', { name: 'Import the receiver’s key' }).waitFor();
     const viewer = await openAs('viewer', '/webhooks');
@@ -155,6 +160,7 @@ describe('creating a webhook', () => {
     const { page, isAccessible } = await openAs('administrator', '/webhooks/new', { expecting: [400] });
     await page.getByLabel('employee.*').check();
     await page.getByText('Employee events must be encrypted: choose a key.').waitFor();
+    await page.getByText('Advanced').click();
     await page.getByText('Custom headers and Standard Webhooks').click();
     await page.getByLabel('Name', { exact: true }).nth(1).fill('tenant');
     await page.getByLabel('Value').first().fill(MARKUP);
@@ -217,7 +223,7 @@ describe('creating a webhook', () => {
     const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isScriptless: true });
     await page.locator('#field-name').fill('Orders');
-    await page.getByText('Categories without an event type yet').click();
+    await page.getByText('All events, and categories without an event type yet').click();
     await page.getByLabel('Other categories').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.getByText('Orders was created but not started.').waitFor();

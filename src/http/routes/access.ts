@@ -76,7 +76,7 @@ export function applicationRoutes({ services: { applications }, clock, once }: D
       list: APPLICATION_LIST,
       once,
     }),
-    actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {
+    actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown only once', {
       for: 'both',
       operationId: 'regenerateApplicationSecret',
       headers: IDEMPOTENCY_KEY,

@@ -59,7 +59,7 @@ export function customerRoutes({
       operationId: 'createPortalLink',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(portalLinkInput),
-      replies: { 201: { description: 'The link, shown this once', schema: portalLinkView } },
+      replies: { 201: { description: 'The link, shown only once', schema: portalLinkView } },
       respond: async (call, id, acting) => {
         const input = validate(portalLinkInput, call.body);
         const address = publicUrl();
@@ -78,7 +78,7 @@ export function customerRoutes({
       operationId: 'createPortalToken',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(portalTokenInput),
-      replies: { 201: { description: 'The token, shown this once', schema: portalTokenView, hasNoAddress: true } },
+      replies: { 201: { description: 'The token, shown only once', schema: portalTokenView, hasNoAddress: true } },
       respond: async (call, id, acting) => {
         const input = validate(portalTokenInput, call.body);
         return once<NewPortalToken>(

@@ -133,7 +133,7 @@ function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies):
 function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return [
-    actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
+    actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown only once', {
       for: 'both',
       operationId: 'rotateEndpointSecret',
       headers: IDEMPOTENCY_KEY,

@@ -14,6 +14,7 @@ import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
+import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
 import { userSuggestions } from '../users/user-suggestions.ts';
 
 type ApplicationChoices = {
@@ -193,9 +194,6 @@ function neededPermissions(products: readonly ApiProduct[], scopes: readonly str
   return [...new Set(rules.map(({ scope, permission = scope }) => permission))];
 }
 
-/** A person may have the first name. */
-const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
-
 /**
  * The service account of the customer's applications, with these permissions in addition to its own. Wider permissions of the account
  * give no other application more: each stays within its own scopes.
@@ -209,7 +207,7 @@ async function serviceAccount(
   for (const userName of ACCOUNT_NAMES) {
     const known = await store.users.getByName(store.customerId, userName);
     if (known === null) {
-      const account = { userName, displayName: 'Your applications', role: 'service', permissions: [...permissions] };
+      const account = { userName, displayName: ACCOUNT_TITLE, role: 'service', permissions: [...permissions] };
       return (await users.create(userReader.create(account), acting)).id;
     }
     if (known.role !== 'service' || !known.active) continue;

@@ -87,3 +87,43 @@ export function guideText(handOut: string, { address, hasSources, verification }
 export function nodeFunctions(handOut: string): string {
   return /```js\n([\s\S]*?)\n```/.exec(handOut)?.[1] ?? '';
 }
+
+const SIGNATURES: readonly (readonly [untyped: string, typed: string])[] = [
+  [
+    'isAuthentic({ path, headers, body }, secrets,',
+    'isAuthentic({ path, headers, body }: Received, secrets: readonly string[],',
+  ],
+  [
+    'challengeAnswer({ path, headers }, secret)',
+    "challengeAnswer({ path, headers }: Omit<Received, 'body'>, secret: string): string | null",
+  ],
+  ['function hmac(secret, text)', 'function hmac(secret: string, text: string): Buffer'],
+];
+
+const RECEIVED = `
+/** A request. In \`node:http\`: \`path: request.url\`, \`headers: request.headers as Record<string, string>\`. */
+type Received = { path: string; headers: Readonly<Record<string, string>>; body: Uint8Array };
+`;
+
+const EVENTS_OF = `
+
+/** The data by event type. Other types may arrive, too. */
+type Events = Record<string, unknown>;
+type Arrived = { [Type in keyof Events]: { type: Type; messageId: string; data: Events[Type] } }[keyof Events];
+
+/** The events of an authentic body in the format Records. None is a heartbeat: answer 2xx. */
+export function eventsOf(body: Uint8Array): Arrived[] {
+  const { records } = JSON.parse(Buffer.from(body).toString()) as { records: { value: Record<string, unknown> }[] };
+  return records.map(({ value: { headers, ...data } }) => {
+    const { eventType: type, messageId } = headers as { eventType: string; messageId: string };
+    return { type, messageId, data: Object.values(data)[0] } as Arrived;
+  });
+}`;
+
+/** The same with types, and with the events of a body. */
+export function typedNodeFunctions(handOut: string): string {
+  const [imports = '', ...lines] = nodeFunctions(handOut).split('\n');
+  let code = `${imports}\n${RECEIVED}${lines.join('\n')}${EVENTS_OF}`;
+  for (const [untyped, typed] of SIGNATURES) code = code.replace(untyped, () => typed);
+  return code;
+}

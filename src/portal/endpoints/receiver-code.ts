@@ -3,7 +3,7 @@ import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type AssetName, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { isObject } from '../../kernel/validation.ts';
-import { nodeFunctions } from './guide-text.ts';
+import { nodeFunctions, typedNodeFunctions } from './guide-text.ts';
 
 type CodeExample = { readonly label: string; readonly code: string };
 
@@ -11,19 +11,21 @@ type Program = {
   readonly label: string;
   readonly asset: AssetName;
   readonly excerpt: (text: string) => string;
-  /** It imports the package of the receiver. */
-  readonly isOfPackage?: true;
+  /** Only with the package of the receiver, which it imports, or only without. Default: always. */
+  readonly only?: 'with package' | 'without package';
 };
 
 const PROGRAMS: readonly Program[] = [
-  { label: 'TypeScript', asset: 'receivers/javascript', excerpt: firstExample, isOfPackage: true },
+  { label: 'TypeScript', asset: 'receivers/javascript', excerpt: firstExample, only: 'with package' },
   {
     label: 'JavaScript',
     asset: 'receivers/javascript',
     excerpt: (text) => withoutTypes(firstExample(text)),
-    isOfPackage: true,
+    only: 'with package',
   },
-  { label: 'Node only', asset: 'hand-out', excerpt: nodeFunctions },
+  { label: 'Node only', asset: 'hand-out', excerpt: nodeFunctions, only: 'with package' },
+  { label: 'TypeScript', asset: 'hand-out', excerpt: typedNodeFunctions, only: 'without package' },
+  { label: 'JavaScript', asset: 'hand-out', excerpt: nodeFunctions, only: 'without package' },
   { label: 'Python', asset: 'receivers/python', excerpt: markedPart },
   { label: 'Go', asset: 'receivers/go', excerpt: markedPart },
   { label: 'Java', asset: 'receivers/java', excerpt: markedPart },
@@ -32,7 +34,7 @@ const PROGRAMS: readonly Program[] = [
   { label: 'Ruby', asset: 'receivers/ruby', excerpt: markedPart },
 ];
 
-let made: readonly (CodeExample & Pick<Program, 'isOfPackage'>)[] | null = null;
+let made: readonly (CodeExample & Pick<Program, 'only'>)[] | null = null;
 
 /** A checkout may be without the package: then nothing that needs it is shown. */
 export function hasReceiverPackage(): boolean {
@@ -46,7 +48,7 @@ export function receiverCode(
 ): readonly CodeExample[] {
   made ??= PROGRAMS.map(({ asset, excerpt, ...program }) => ({ ...program, code: excerpt(readAsset(asset)) }));
   return made
-    .filter(({ isOfPackage }) => hasPackage || isOfPackage !== true)
+    .filter(({ only }) => only !== (hasPackage ? 'without package' : 'with package'))
     .map(({ label, code }) => ({ label, code: withEvents(code, types) }));
 }
 
@@ -107,7 +109,7 @@ function withEvents(code: string, types: readonly Pick<EventType, 'name' | 'samp
   if (types.length === 0)
     return used
       .replace(EVENTS_COMMENT, '')
-      .replace(/^type Events = .*\n\n?/m, '')
+      .replace(/^type Events = \{.*\n\n?/m, '')
       .replace('createReceiver<Events>', 'createReceiver');
   const members = types
     .slice(0, TYPES_SHOWN)

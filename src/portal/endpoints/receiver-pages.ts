@@ -261,7 +261,10 @@ export function codeForReceivers(
         For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
         needs no package. For other languages this is the verification. ${programs} are whole programs.
       `
-      : html`This verifies a delivery. ${programs} are whole programs.`,
+      : html`
+        This verifies a delivery. In TypeScript and JavaScript it needs nothing but Node. ${programs} are whole
+        programs in the other languages.
+      `,
     content: html`
       <div class="stack">
         ${codePanels('Verify a delivery', receiverCode(types))}${guide === undefined ? downloadList() : null}

@@ -42,7 +42,7 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
       const content = html`
         ${pageHeader({ title: 'Overview', lead })}
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
-        ${periodTabs(PATH, call.query, period)}
+        ${isEmpty(overview) ? null : periodTabs(PATH, call.query, period)}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
           ${overviewContent(overview, call.may('operator'))}
         </div>
@@ -77,6 +77,7 @@ function overviewContent(overview: Overview, mayAct: boolean): Html {
 }
 
 function madeContent(overview: Overview, mayAct: boolean): Html {
+  if (isEmpty(overview)) return html``;
   const { series, at } = overview;
   const { tokensIssued, tokensRefused } = series.total;
   // Without tokens the other chart has the room.
@@ -107,6 +108,12 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     </div>
     ${queues(overview)}
   `;
+}
+
+/** Of a new customer: figures and charts would be empty, and the first steps say what to do. */
+function isEmpty({ owners, webhooks, expiring, series, backlog, dead }: Overview): boolean {
+  const isQuiet = series.total.attempts === 0 && backlog.records === 0 && dead.records === 0;
+  return owners.customerId !== null && webhooks === 'none' && expiring.length === 0 && isQuiet;
 }
 
 function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {

@@ -133,7 +133,7 @@ export function secretBox(
   }
   return html`
     <div class="secret" role="group" aria-label="${label}">
-      <p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p>
+      <p class="secret-label">${icon('key')}${label}<span class="secret-once">shown only once</span></p>
       <div class="secret-line">
         <code class="secret-value" data-select-all>${value}</code>
         ${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}

@@ -78,9 +78,9 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 
-/** A duration: `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
+/** A duration: `less than 1 ms`, `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
 export function spanText(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 1000) return Math.round(ms) === 0 ? 'less than 1 ms' : `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`;
   const minutes = Math.round(ms / 60_000);
   if (minutes < 60) return `${minutes} min`;

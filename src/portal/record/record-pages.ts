@@ -98,6 +98,8 @@ export type FormLayout<Rec, Choices> = {
   group(title: string, lead: string | null, ...names: readonly string[]): Html;
   /** Renders fields that few people need: collapsed unless one of them has a problem, or another value than a new record. */
   more(title: string, ...names: readonly string[]): Html;
+  /** Whether one of these fields has a problem, or another value than a new record. */
+  isSet(...names: readonly string[]): boolean;
 };
 
 type FormTexts = { readonly title: string; readonly lead?: string; readonly submit: string };
@@ -148,6 +150,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
               .map(field),
           group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
           more: (title, ...names) => moreFields(title, state, names, names.map(field), isSet),
+          isSet: (...names) => names.some((name) => state.problem(name) !== null || isSet(name)),
         })}
       `,
       titles: { ...titlesOf(table), ...(asksOwner && OWNER_TITLES), ...entity.titles?.(state) },

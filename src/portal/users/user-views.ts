@@ -14,6 +14,7 @@ import { emptyState, listView, nothingFound, readListed, table } from '../parts/
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { ACCOUNT_TEXT, isOfApplications } from './account-of-applications.ts';
 
 const PATH = '/users';
 
@@ -92,9 +93,11 @@ function userTable(
         ${user.id === me.id ? html` ${badge('info', 'you')}` : null}
         ${ownerIn(user.customerId)}
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
+        ${isOfApplications(user) ? html`<span class="cell-hint">${ACCOUNT_TEXT}</span>` : null}
       `,
       ROLE_TEXTS[user.role].label,
-      user.permissions.length,
+      // What people may do depends on their role.
+      user.role !== 'service' && user.permissions.length === 0 ? '–' : user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
       html`<span class="badges">${userBadges(user)}</span>`,
     ]),
@@ -143,6 +146,7 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
         : [],
     })}
     ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${isOfApplications(user) ? html`<p class="hint">${ACCOUNT_TEXT}</p>` : null}
     ${portalAccess(call, user, sessions, mayChange)}
     ${account(user)}
     ${isBare && user.permissions.length === 0 ? null : permissions(user)}

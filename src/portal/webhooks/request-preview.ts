@@ -64,7 +64,8 @@ async function previewOf(
   try {
     if (body.mode === 'pull') return problem('In mode pull nothing is sent: a reader fetches the events.');
     const types = await store.eventTypes.all();
-    const named = { name: 'preview', eventTypes: ['webhook.test'] };
+    // Until events are chosen: one of the customer's, or a test event.
+    const named = { name: 'preview', eventTypes: [exampleOf(types)?.name ?? 'webhook.test'] };
     const isNamed = Array.isArray(body.eventTypes) && body.eventTypes.length > 0;
     const { mode: _, endpointId: asked, ...fields } = body;
     const endpointId = typeof asked === 'string' && asked !== '' ? asked : null;
@@ -102,6 +103,12 @@ async function previewOf(
       ),
     );
   }
+}
+
+/** The first type of the service's own events, which customers may see, rather one with a sample. */
+function exampleOf(types: readonly EventType[]): EventType | undefined {
+  const own = types.filter((type) => type.public && !type.builtIn && !type.deprecated && !type.encryptionRequired);
+  return own.find(({ sample }) => sample !== null) ?? own[0];
 }
 
 function problem(text: string): Html {

@@ -71,26 +71,29 @@ function eventsStep(form: FormState, eventTypes: readonly EventType[], { title, 
             groupHeading(types, categories[at - 1]?.[1]),
             categoryBoxes(form, category, types, box, hasOwn),
           ])}
-          ${hasOthers ? html`<div class="category">${box('*', ALL)}</div>` : null}
+          ${hasOthers ? otherEvents(form, box('*', ALL)) : null}
         </div>
       </fieldset>
     `,
-    hasOthers ? otherCategories(form) : null,
   ]);
 }
 
-/** Few need it: folded unless something was typed. */
-function otherCategories(form: FormState): Html {
+/** Few need them: folded unless they are chosen. */
+function otherEvents(form: FormState, all: Html): Html {
+  const isChosen = form.value(MORE) !== '' || form.values(NAME).includes('*');
   return html`
-    <details class="category field-wide"${attributes({ open: form.value(MORE) !== '' })}>
-      <summary>Categories without an event type yet</summary>
-      ${textField(form, {
-        name: MORE,
-        label: 'Other categories',
-        isCode: true,
-        placeholder: 'stock.* invoice.*',
-        hint: 'Separated by spaces.',
-      })}
+    <details class="category"${attributes({ open: isChosen })}>
+      <summary>All events, and categories without an event type yet</summary>
+      ${all}
+      <div class="category-types">
+        ${textField(form, {
+          name: MORE,
+          label: 'Other categories',
+          isCode: true,
+          placeholder: 'stock.* invoice.*',
+          hint: 'Separated by spaces.',
+        })}
+      </div>
     </details>
   `;
 }

@@ -224,11 +224,13 @@ const START = {
   read: () => undefined,
 };
 
-export function webhookLayout({ state, before, choices, field, more }: FormLayout<Webhook, WebhookChoices>): Html {
+export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html {
+  const { state, before, choices, field, more } = layout;
   const { eventTypes } = choices;
   const hasKey = state.value('encryptionKeyName') !== '';
   const isPulled = before?.mode === 'pull';
   const rule = ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes));
+  const startTick = before === null ? html`<div class="push-only">${field('start')}</div>` : null;
   return html`
     ${fieldGroup('What does your receiver expect?', null, [
       field('format'),
@@ -239,45 +241,52 @@ export function webhookLayout({ state, before, choices, field, more }: FormLayou
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
-    ${more('Only some of these events', 'filter')}
-    ${
-      // Without a key there is nothing to choose.
-      choices.keys.length === 0
-        ? html`<div class="stack">${more('Encryption', 'encryptionKeyName')}${rule}</div>`
-        : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])
-    }
-    <div class="more">
-      <h2 class="more-title">Delivery</h2>
-      <p class="hint">The defaults suit most webhooks.</p>
-    </div>
-    ${more('Leave out the data', 'thin')}
-    ${before === null ? more('Push or pull', 'mode') : null}
-    ${isPulled ? null : sendingLayout(state, more, field)}
+    <div class="stack">${more('Only some of these events', 'filter')}${choices.keys.length === 0 ? rule : null}</div>
+    ${choices.keys.length === 0 ? null : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
+    ${advancedLayout(layout)}
+    ${startTick}
     ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
   `;
 }
 
-/** What only mode `push` has. The style hides it once *Pull* is chosen. */
-function sendingLayout(
-  state: FormLayout<Webhook, WebhookChoices>['state'],
-  more: FormLayout<Webhook, WebhookChoices>['more'],
-  field: FormLayout<Webhook, WebhookChoices>['field'],
-): Html {
-  return html`
+const SENDING = {
+  'Order, batches and rate': ['ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond'],
+  'Retries, time-out and heartbeat': [
+    'retry.policy',
+    'retry.maxAttempts',
+    'retry.delaysSeconds',
+    'timeoutSeconds',
+    'heartbeatSeconds',
+  ],
+  'Custom headers and Standard Webhooks': ['customHeaders', 'standardWebhooks'],
+} as const;
+
+/** What few need, in one fold: open if one of its own is. */
+function advancedLayout({ state, before, choices, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {
+  const isPulled = before?.mode === 'pull';
+  // Without a key there is nothing to choose.
+  const hasKeys = choices.keys.length > 0;
+  const names = [
+    'thin',
+    ...(hasKeys ? [] : ['encryptionKeyName']),
+    ...(before === null ? ['mode'] : []),
+    ...(isPulled ? [] : [...Object.values(SENDING).flat(), ...Object.keys(signatureFields())]),
+  ];
+  // The style hides what only mode `push` has once *Pull* is chosen.
+  const sending = html`
     <div class="push-only">
-      ${more('Order, batches and rate', 'ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond')}
-      ${more(
-        'Retries, time-out and heartbeat',
-        'retry.policy',
-        'retry.maxAttempts',
-        'retry.delaysSeconds',
-        'timeoutSeconds',
-        'heartbeatSeconds',
-      )}
-      ${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}
+      ${Object.entries(SENDING).map(([title, fields]) => more(title, ...fields))}
       ${signatureLayout(state, field)}
-      ${field('start')}
     </div>
+  `;
+  return html`
+    <details class="advanced"${attributes({ open: isSet(...names) })}>
+      <summary>Advanced <span class="hint">The defaults suit most webhooks.</span></summary>
+      ${more('Leave out the data', 'thin')}
+      ${hasKeys ? null : more('Encryption', 'encryptionKeyName')}
+      ${before === null ? more('Push or pull', 'mode') : null}
+      ${isPulled ? null : sending}
+    </details>
   `;
 }
 
@@ -308,7 +317,7 @@ function ruleBox(rule: Html): Html {
     'data-hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
     'data-hx-sync': 'this:replace',
   });
-  return html`<div aria-live="polite"${refresh}>${rule}</div>`;
+  return html`<div id="encryption-rule" aria-live="polite"${refresh}>${rule}</div>`;
 }
 
 /** Whether the chosen events need a key. `shown`: the types that the people of the portal may choose. */
@@ -321,6 +330,7 @@ export function encryptionRule(
   const hasEmployees = shown.some(({ name }) => name.startsWith(EMPLOYEE_CATEGORY));
   const need = encryptionNeed(patterns, eventTypes, hasEmployees);
   if (need === null) {
+    if (!hasEmployees && !shown.some(({ encryptionRequired }) => encryptionRequired)) return html``;
     const which = hasEmployees ? 'Employee events, event types' : 'Event types';
     return html`<p class="hint">${which} marked “encrypted only” and <code>*</code> need a key.</p>`;
   }

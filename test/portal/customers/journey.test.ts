@@ -37,6 +37,7 @@ describe('a customer in its own portal', () => {
     const { page } = await openAs(portal, customer);
     const clicks = await counted(page);
     await page.reload();
+    assert.equal(await page.locator('.figure').count(), 0, 'nothing can have happened yet');
 
     await page.getByRole('link', { name: 'Open the catalogue' }).click();
     await page.getByRole('link', { name: 'order.created' }).click();
@@ -114,5 +115,7 @@ describe('a customer in its own portal', () => {
       users.map(({ userName, role, permissions }) => [userName, role, permissions]),
       [['applications', 'service', ['deliveries:view', 'orders:view']]],
     );
+    await open('/users');
+    await page.getByText('Made with the first application. Applications act as it').waitFor();
   });
 });

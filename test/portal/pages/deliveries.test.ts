@@ -217,7 +217,7 @@ describe('the state of a delivery', () => {
       { state: 'delivered', settledAt: null, attemptCount: 3 },
       [attempt()],
       'running',
-      /^Delivered at attempt 3, 0 ms after/,
+      /^Delivered at attempt 3, less than 1 ms after/,
     ],
     [
       { state: 'dead', attemptCount: 20 },

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Endpoint, Verification } from '../../../src/domain/endpoint.ts';
 import type { EventType } from '../../../src/domain/event.ts';
@@ -8,7 +12,9 @@ import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/chal
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
+import { authenticVectors, requestOf, secretsOf } from '../../support/hand-out.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
+import { requestVectors } from '../../support/vectors.ts';
 
 describe('the advice for a challenge', () => {
   const cases: readonly (readonly [error: string, advice: RegExp])[] = [
@@ -130,7 +136,45 @@ describe('the code for receivers', () => {
   });
 
   it('has nothing that needs the package where it is not', () => {
-    assert.equal(receiverCode([], false)[0]?.label, 'Node only');
+    const examples = receiverCode([], false);
+    assert.deepEqual(
+      examples.slice(0, 3).map(({ label }) => label),
+      ['TypeScript', 'JavaScript', 'Python'],
+    );
+    for (const { code, label } of examples) assert.doesNotMatch(code, /sallyport-receiver|createReceiver/, label);
+  });
+
+  it('has types without the package, and they are right', async (t) => {
+    const types = [{ name: 'order.shipped', sample: { orderId: 'ord_1' } }];
+    const code = receiverCode(types, false)[0]?.code ?? '';
+    const { isAuthentic, eventsOf } = await import(
+      `data:text/javascript,${encodeURIComponent(stripTypeScriptTypes(code))}`
+    );
+    const value = { headers: { messageId: 'm', eventType: 'order.shipped' }, orderShipped: { orderId: 'ord_1' } };
+    assert.deepEqual(eventsOf(Buffer.from(JSON.stringify({ records: [{ value }] }))), [
+      { type: 'order.shipped', messageId: 'm', data: { orderId: 'ord_1' } },
+    ]);
+    const [vector] = authenticVectors;
+    assert(vector !== undefined);
+    assert.ok(isAuthentic(requestOf(vector), secretsOf(vector), Date.parse(requestVectors.now)));
+    assert.ok(!isAuthentic(requestOf(vector), ['another'], Date.parse(requestVectors.now)));
+
+    const use = `
+for (const event of eventsOf(new Uint8Array())) if (event.type === 'order.shipped') event.data.orderId.trim();`;
+    const folder = mkdtempSync(join(tmpdir(), 'receiver-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    for (const types of [code + use, receiverCode([], false)[0]?.code ?? '']) {
+      const file = join(folder, 'receiver.ts');
+      writeFileSync(file, types);
+      const flags = ['--ignoreConfig', '--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext'];
+      const [bin, roots] = ['node_modules/typescript/bin/tsc', 'node_modules/@types'];
+      const { status, stdout } = spawnSync(
+        process.execPath,
+        [bin, ...flags, '--types', 'node', '--typeRoots', roots, file],
+        { encoding: 'utf8' },
+      );
+      assert.equal(status, 0, stdout);
+    }
   });
 
   it('has the event types that arrive', () => {

@@ -58,7 +58,7 @@ describe('the state of a webhook', () => {
     assert.doesNotMatch(unsaid, /the webhook stops/);
     assert.match(
       noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
-      /It was stopped because.*Ten batches in a row/s,
+      /It was stopped because.*Ten requests in a row/s,
     );
     assert.match(noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '', /send its dead deliveries again/);
     assert.doesNotMatch(noticed({ state: 'failed', stateReason: 'too_many_dead' }, 0) ?? '', /send its dead/);

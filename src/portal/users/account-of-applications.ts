@@ -1,0 +1,14 @@
+/** The service account that a customer's portal makes with the first application. */
+import type { User } from '../../domain/user.ts';
+
+/** A person may have the first name. */
+export const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
+
+export const ACCOUNT_TITLE = 'Your applications';
+
+export const ACCOUNT_TEXT = 'Made with the first application. Applications act as it, and nobody signs in with it.';
+
+/** Not an account that somebody made for applications. */
+export function isOfApplications({ customerId, role, userName, displayName }: User): boolean {
+  return customerId !== null && role === 'service' && ACCOUNT_NAMES.includes(userName) && displayName === ACCOUNT_TITLE;
+}
