@@ -231,11 +231,11 @@ describe('creating an endpoint', () => {
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
     await page.getByRole('button', { name: 'Copy the secret' }).click();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
-    for (const language of ['Node only', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby']) {
+    for (const language of ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby']) {
       await page.getByRole('tab', { name: language, exact: true }).click();
       await page
         .getByRole('tabpanel', { name: language, exact: true })
-        .getByText(/verify|isAuthentic/i)
+        .getByText(/verify|isAuthentic|createReceiver/i)
         .first()
         .waitFor();
     }

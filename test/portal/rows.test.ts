@@ -25,7 +25,7 @@ describe('rows of a form', () => {
     const { page, open } = await portal.signIn('administrator');
     await open('/webhooks/new');
     const headers = page.getByRole('group', { name: /^Custom headers/ });
-    await page.locator('details:has([data-rows]) > summary').click();
+    for (const fold of ['Advanced', 'Custom headers and Standard Webhooks']) await page.getByText(fold).click();
     const add = headers.getByRole('button', { name: 'Add another' });
     const word = headers.getByText(`At most ${CUSTOM_HEADERS_MAX} rows are possible.`);
     const rows = headers.locator('[data-row]');

@@ -202,6 +202,7 @@ describe('creating a webhook', () => {
     await page.locator('#field-name').fill('Orders');
     await page.getByLabel('order.created').check();
     await page.getByText('Only some of these events').click();
+    await page.getByText('As JSON', { exact: true }).click();
     await page.locator('#field-filter').fill('{"data.total": {"$above": 100}}');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.locator('#field-filter-problem').getByText('$above is not an operator').waitFor();
@@ -211,6 +212,7 @@ describe('creating a webhook', () => {
     const [made] = await allWebhooks(admin);
     assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': 'DE' });
     await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByText('As JSON', { exact: true }).click();
     await page.locator('#field-filter').fill('{"data.country": "FR"}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('only if data.country is "FR"').waitFor();
