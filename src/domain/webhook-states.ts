@@ -32,6 +32,8 @@ export function isRunnable(state: WebhookState): boolean {
   return state === 'started' || state === 'running' || state === 'failing';
 }
 
+const TOO_MANY_DEAD = 'Ten requests in a row used up their attempts.';
+
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
@@ -41,14 +43,13 @@ export const STATE_REASONS = {
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
   failing_too_long: 'Every attempt failed for 24 hours. Fix the endpoint, then start it again; nothing is lost.',
-  too_many_dead:
-    'Ten requests in a row used up their attempts. Fix the endpoint, start it again, and send its dead deliveries again.',
+  too_many_dead: `${TOO_MANY_DEAD} Fix the endpoint, start it again, and send its dead deliveries again.`,
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
 
 /** `too_many_dead`, after its dead deliveries were sent again. */
-export const NO_DEAD_LEFT = 'Ten batches in a row used up their attempts. Fix the endpoint, then start it again.';
+export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the endpoint, then start it again.`;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;

@@ -42,7 +42,7 @@ function typeOf(value: SqlValue | undefined): keyof typeof CASTS {
   return value instanceof Uint8Array ? 'bytes' : 'other';
 }
 
-/** The types of the parameters with these names, in this order. SqlParameters of the same types make the same text of a statement. */
+/** The types of the parameters with these names, in this order. Parameters of the same types make the same text of a statement. */
 export function typesOf(names: readonly string[], params: SqlParameters): string {
   let types = '';
   for (const name of names) types += typeOf(params[name])[0];
