@@ -153,12 +153,15 @@ function counted(attempts: readonly AttemptView[]): {
   readonly numbered: readonly NumberedAttempt[];
   readonly resentAfter: readonly number[];
 } {
+  const numbered: NumberedAttempt[] = [];
   const resentAfter: number[] = [];
-  const numbered = attempts.map((attempt, at) => {
-    const isResent = at > 0 && attempt.attemptNumber <= (attempts[at - 1]?.attemptNumber ?? 0);
-    if (isResent) resentAfter.push((resentAfter.at(-1) ?? 0) + (attempts[at - 1]?.attemptNumber ?? 0));
-    return { ...attempt, attempt: (resentAfter.at(-1) ?? 0) + attempt.attemptNumber };
-  });
+  let [before, number] = [0, 0];
+  for (const attempt of attempts) {
+    if (attempt.attemptNumber <= before) resentAfter.push(number);
+    before = attempt.attemptNumber;
+    number = (resentAfter.at(-1) ?? 0) + before;
+    numbered.push({ ...attempt, attempt: number });
+  }
   return { numbered, resentAfter };
 }
 

@@ -2,6 +2,7 @@
 
 import type { GroupEntry } from './command.ts';
 import { allOptions, type Command, type CommandGroup, type Option } from './command.ts';
+import { TEXT_WIDTH, wrapped } from './text/wrapped.ts';
 
 /** `sallyport --help`. */
 export function overviewHelp(groups: readonly GroupEntry[]): string {
@@ -62,15 +63,13 @@ function repeatable(description: string, many: Option['many']): string {
   return many === true ? `${description}; may be repeated` : description;
 }
 
-/** The width of help texts in characters. */
-const HELP_WIDTH = 100;
 /** The right column is not narrower than this. */
 const RIGHT_MIN = 48;
 
 function columns(lines: readonly (readonly [string, string])[]): string {
   const width = Math.max(...lines.map(([left]) => left.length));
   const indent = ' '.repeat(width + 4);
-  const room = Math.max(RIGHT_MIN, HELP_WIDTH - indent.length);
+  const room = Math.max(RIGHT_MIN, TEXT_WIDTH - indent.length);
   return lines
     .map(([left, right]) => `  ${left.padEnd(width)}  ${wrapped(right, room).join(`\n${indent}`)}\n`)
     .join('');
@@ -81,17 +80,6 @@ function paragraphs(text: string): string {
   return text
     .replaceAll(/(?<!:)\n(?! )/g, ' ')
     .split('\n')
-    .flatMap((line) => (line.startsWith(' ') ? [line] : wrapped(line, HELP_WIDTH)))
+    .flatMap((line) => (line.startsWith(' ') ? [line] : wrapped(line, TEXT_WIDTH)))
     .join('\n');
-}
-
-/** Breaks a text into lines between words. A word that is longer than a line has one of its own. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }

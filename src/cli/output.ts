@@ -1,6 +1,7 @@
 /** How commands print data: JSON for programs, aligned text for people. */
 import { isObject } from '../kernel/validation.ts';
 import type { Invocation } from './command.ts';
+import { TEXT_WIDTH } from './text/wrapped.ts';
 
 export type Shown = Readonly<Record<string, unknown>>;
 
@@ -61,8 +62,6 @@ function isPlainList(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item !== 'object');
 }
 
-/** The width of tables in characters, unless the terminal is wider. */
-const TABLE_WIDTH = 100;
 const GAP = '  ';
 /** Texts are not cut to less than this. */
 const CUT_MIN = 6;
@@ -85,7 +84,7 @@ export function tableText(rows: readonly Shown[], columns: readonly (string | Co
           ? Number.POSITIVE_INFINITY
           : Math.max(titles[at]?.length ?? 0, least),
     })),
-    Math.max(width, TABLE_WIDTH),
+    Math.max(width, TEXT_WIDTH),
   );
   const line = (texts: readonly string[]): string =>
     texts

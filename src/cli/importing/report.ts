@@ -2,8 +2,8 @@
 
 import type { ImportRow } from '../../importing/carry-out.ts';
 import { escapeControls, tableText } from '../output.ts';
+import { TEXT_WIDTH, wrapped } from '../text/wrapped.ts';
 
-const WIDTH = 100;
 const INDENT = '  ';
 
 type RowCounts = {
@@ -61,7 +61,7 @@ function endOf(rows: readonly ImportRow[], applied: boolean, asked: boolean): st
         ...(made > 0 ? [STOPPED] : []),
       ]
     : [`${counts} Nothing was changed.`, ...next, ...vouched];
-  return texts.map((text) => `${wrapped(text, '')}\n`).join('');
+  return texts.map((text) => `${linesOf(text, '')}\n`).join('');
 }
 
 const REFUSED =
@@ -74,19 +74,11 @@ const STOPPED =
 
 function listOf(title: string, lines: readonly string[]): string {
   if (lines.length === 0) return '';
-  return `${title}:\n${lines.map((line) => `${wrapped(line, INDENT)}\n`).join('')}`;
+  return `${title}:\n${lines.map((line) => `${linesOf(line, INDENT)}\n`).join('')}`;
 }
 
 /** Lines of at most 100 characters, if no word is longer. All but the first are indented twice. */
-function wrapped(text: string, indent: string): string {
-  const lines: string[] = [];
-  let line = indent;
-  for (const word of escapeControls(text).split(' ')) {
-    const isFirst = line.trim() === '';
-    if (!isFirst && line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = indent + indent + word;
-    } else line = isFirst ? line + word : `${line} ${word}`;
-  }
-  return [...lines, line].join('\n');
+function linesOf(text: string, indent: string): string {
+  const lines = wrapped(escapeControls(text), TEXT_WIDTH - indent.length, indent.length);
+  return indent + lines.join(`\n${indent}${indent}`);
 }

@@ -9,7 +9,7 @@ import {
   shadesOf,
   THEME_LOGO_BYTES,
 } from '../../domain/portal-theme.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { refuseChanged } from '../../resources/entity-tag.ts';
 import { retryStale } from '../../store/port/errors.ts';
@@ -18,7 +18,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
 import { codeBlock } from '../parts/details.ts';
 import { type FormState, newForm } from '../parts/fields.ts';
-import { fieldGroup, form } from '../parts/form.ts';
+import { fieldGroup, followsForm, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
@@ -150,13 +150,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
 
 /** The script asks for it again while people type. */
 function previewRegion(theme: PortalTheme): Html {
-  const refresh = attributes({
-    'data-hx-post': `${PATH}/preview`,
-    'data-hx-trigger': "input delay:200ms from:'closest form'",
-    'data-hx-include': 'closest form',
-    'data-hx-swap': 'innerHTML',
-    'data-hx-sync': 'this:replace',
-  });
+  const refresh = followsForm(`${PATH}/preview`, "input delay:200ms from:'closest form'");
   return html`
     <div class="look-region">
       <h2>Preview</h2>

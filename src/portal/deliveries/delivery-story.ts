@@ -8,6 +8,7 @@ import { copyable, type Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { attemptMoment } from './attempt-details.ts';
+import { notRunning } from './sending-again.ts';
 import type { NumberedAttempt, Resend } from './sent-again.ts';
 
 /** Who sent it again, as text or as a link; null if it is not known. */
@@ -108,7 +109,7 @@ function nextStep(
   if (!isRunnable(state)) {
     const { webhookId, webhookName } = delivery;
     return html`
-      It waits because its webhook ${state === 'failed' ? 'has failed' : 'is stopped'}. It is sent when
+      It waits because its webhook ${notRunning(state)}. It is sent when
       <a href="/webhooks/${webhookId}">${webhookName}</a> is started.
     `;
   }

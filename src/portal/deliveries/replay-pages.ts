@@ -206,7 +206,7 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
             ? null
             : notice({
                 tone: 'caution',
-                text: `${name} ${notRunning({ webhookState: state })}. They wait until it is started.`,
+                text: `${name} ${notRunning(state)}. They wait until it is started.`,
               })
         }
         <div class="buttons form-buttons">

@@ -1,5 +1,5 @@
 /** What the portal says after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
-import type { Delivery } from '../../domain/webhook.ts';
+import type { Delivery, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { Flash } from '../frame/cookie-values.ts';
@@ -24,7 +24,8 @@ export function sentAgainFlash(sent: readonly SentAgain[]): Flash {
   const sending = going === 0 ? '' : `Sending ${deliveries(going)} again.`;
   const [first, ...others] = waiting;
   if (first === undefined) return { tone: 'positive', text: sending };
-  const why = others.length === 0 ? `${first.webhookName} ${notRunning(first)}` : 'their webhooks do not run';
+  const why =
+    others.length === 0 ? `${first.webhookName} ${notRunning(first.webhookState)}` : 'their webhooks do not run';
   const count = countAll(waiting);
   const wait = `${deliveries(count)} ${count === 1 ? 'waits' : 'wait'}: ${why}.`;
   return {
@@ -37,7 +38,7 @@ export function sentAgainFlash(sent: readonly SentAgain[]): Flash {
 }
 
 /** `is stopped` or `has failed`, after the name of a webhook that does not run. */
-export function notRunning({ webhookState }: Pick<Delivery, 'webhookState'>): string {
+export function notRunning(webhookState: WebhookState): string {
   return webhookState === 'failed' ? 'has failed' : 'is stopped';
 }
 

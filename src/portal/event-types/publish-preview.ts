@@ -2,34 +2,23 @@
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import type { Html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import { foretold } from '../../webhooks/missed.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { pageHeader } from '../parts/header.ts';
+import { formSummary, summaryView } from '../parts/form.ts';
 import { countOf } from '../parts/text.ts';
 import { customerNamed } from '../record/owner.ts';
 
 const PREVIEW_PATH = '/publish/preview';
+const TITLE = 'Who gets it';
 const NAMED = 5;
 
 /** The script asks for it again after each change. */
 export function previewRegion(text: string): Html {
-  const refresh = attributes({
-    'data-hx-post': PREVIEW_PATH,
-    'data-hx-trigger': "change from:'closest form', input delay:400ms from:'closest form'",
-    'data-hx-include': 'closest form',
-    'data-hx-swap': 'innerHTML',
-    'data-hx-sync': 'this:replace',
-  });
-  return html`
-    <div class="form-summary">
-      <h2>Who gets it</h2>
-      <p aria-live="polite"${refresh}>${text}</p>
-    </div>
-  `;
+  return formSummary(TITLE, text, PREVIEW_PATH);
 }
 
 export function previewPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
@@ -38,11 +27,7 @@ export function previewPage({ pages, store }: PageDependencies): PageRoute<'oper
     method: 'POST',
     path: PREVIEW_PATH,
     role: 'operator',
-    respond: async ({ form }) => {
-      const partial = html`${await previewText(store, form)}`;
-      const title = 'Who gets it';
-      return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
-    },
+    respond: async ({ form }) => summaryView(TITLE, await previewText(store, form)),
   });
 }
 

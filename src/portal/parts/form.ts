@@ -210,3 +210,34 @@ export function previewButton({ action, target, label }: Record<'action' | 'targ
     </button>
   `;
 }
+
+const AFTER_CHANGES = "change from:'closest form', input delay:400ms from:'closest form'";
+
+/** The attributes of an element of a form: the script replaces its content with that of `path`, for the values in the form. */
+export function followsForm(path: string, trigger: string = AFTER_CHANGES): Html {
+  return attributes({
+    'data-hx-post': path,
+    'data-hx-trigger': trigger,
+    'data-hx-include': 'closest form',
+    'data-hx-swap': 'innerHTML',
+    'data-hx-sync': 'this:replace',
+  });
+}
+
+/** A sentence at the end of a form that says what its values will do. `path` answers with it for other values. */
+export function formSummary(title: string, text: string, path: string): Html {
+  return html`
+    <div class="form-summary">
+      <h2>${title}</h2>
+      <p aria-live="polite"${followsForm(path)}>${text}</p>
+    </div>
+  `;
+}
+
+type SummaryView = { readonly title: string; readonly content: Html; readonly partial: Html };
+
+/** The answer with such a sentence: a page of its own without the script. */
+export function summaryView(title: string, text: string): SummaryView {
+  const partial = html`${text}`;
+  return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
+}

@@ -3,16 +3,17 @@
 import { filterProblem } from '../../domain/filter.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import { carriesSeveral, WEBHOOK_FORMATS } from '../../domain/webhook-format.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import type { Html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject } from '../../kernel/validation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { pageHeader } from '../parts/header.ts';
+import { formSummary, summaryView } from '../parts/form.ts';
 import { countOf } from '../parts/text.ts';
 import { typedFilter } from './filter-editor.ts';
 import { patternsOf } from './webhook-events.ts';
 
 const PATH = '/webhooks/new/summary';
+const TITLE = 'What will happen';
 const EVENTS_NAMED = 3;
 
 /** The endpoint that is chosen. */
@@ -20,19 +21,7 @@ type Destination = { readonly name: string; readonly enabled: boolean };
 
 /** The script asks for it again after each change. */
 export function summaryRegion(sent: URLSearchParams, destination: Destination | null, isNew: boolean): Html {
-  const refresh = attributes({
-    'data-hx-post': PATH,
-    'data-hx-trigger': "change from:'closest form', input delay:400ms from:'closest form'",
-    'data-hx-include': 'closest form',
-    'data-hx-swap': 'innerHTML',
-    'data-hx-sync': 'this:replace',
-  });
-  return html`
-    <div class="form-summary">
-      <h2>What will happen</h2>
-      <p aria-live="polite"${refresh}>${webhookSummary(sent, destination, isNew)}</p>
-    </div>
-  `;
+  return formSummary(TITLE, webhookSummary(sent, destination, isNew), PATH);
 }
 
 export function summaryPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
@@ -44,9 +33,7 @@ export function summaryPage({ pages, services: { endpoints } }: SharedPageDepend
     respond: async ({ form }) => {
       const id = form.get('endpointId') ?? '';
       const destination = id === '' ? null : await endpoints.get(id).catch(nothingFound);
-      const partial = html`${webhookSummary(form, destination, form.has('mode'))}`;
-      const title = 'What will happen';
-      return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
+      return summaryView(TITLE, webhookSummary(form, destination, form.has('mode')));
     },
   });
 }
