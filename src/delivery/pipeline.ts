@@ -12,6 +12,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { isOutage, StaleWrite } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
+import { createChangeReader } from './changes.ts';
 import { claimWork, idleAt } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
@@ -28,18 +29,17 @@ import {
   ENDS_EVERY_MS,
   ENDS_PER_LOOK,
   POLL_MS,
-  POSITIONS_AT_ONCE,
   POSITIONS_PAUSE_MS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
 import { createOutcomeQueue } from './outcome-queue.ts';
-import { hasKeyWrites, returnParked } from './parked.ts';
+import { hasKeyWrites } from './parked.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createSettlementWriter, type ObserveOutcome } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
-import { createWebhookLogs, hasWork, noteSettled, positionToWrite } from './webhook-logs.ts';
+import { createWebhookLogs, hasWork, noteSettled } from './webhook-logs.ts';
 
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
@@ -131,8 +131,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     scheduler,
     observe,
   });
-  /** Webhooks that changed and whose positions are not read yet. */
-  const unread = new Set<number>();
   let endsReadAt = Number.NEGATIVE_INFINITY;
   let positionsAt = Number.NEGATIVE_INFINITY;
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
@@ -146,7 +144,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     runNext();
     await checkClock();
     if (!maySend()) return { again: false, nextAt: null };
-    await readChanges();
+    await changes.read();
     await readEnds();
     const now = clock();
     writePositions(now);
@@ -167,34 +165,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (elapsed < POSITIONS_PAUSE_MS) return;
     positionsAt = performance.now();
     for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
-  };
-
-  /** Reads where webhooks are in their logs, of webhooks that this process begins to send for, or that changed. */
-  const readChanges = async (): Promise<void> => {
-    for (const webhookNumber of await store.dispatch.changed()) unread.add(webhookNumber);
-    while (unread.size > 0) {
-      const numbers = [...unread].slice(0, POSITIONS_AT_ONCE);
-      const before = new Map(numbers.map((webhookNumber) => [webhookNumber, logs.get(webhookNumber)]));
-      const positions = await store.dispatch.positions(numbers);
-      const found = new Map(positions.map((position) => [position.webhookNumber, position]));
-      for (const [webhookNumber, known] of before) {
-        // Outcomes that were written during the read ended the log: the position may lack them.
-        if (logs.get(webhookNumber) !== known) continue;
-        unread.delete(webhookNumber);
-        const position = found.get(webhookNumber);
-        if (position === undefined) await close(webhookNumber);
-        else if (logs.open(position, clock()) !== known && known !== undefined) giveBack(webhookNumber);
-      }
-    }
-  };
-
-  /** The webhook stopped or is gone. If an attempt is still in progress, its outcome writes the position. */
-  const close = async (webhookNumber: number): Promise<void> => {
-    const ofLog = logs.get(webhookNumber);
-    if (ofLog !== undefined && ofLog.queues !== null) returnParked(ofLog);
-    const isUnwritten = ofLog?.held.size === 0 && positionToWrite(ofLog, clock(), { isLast: true }) !== null;
-    if (isUnwritten) await writePosition(webhookNumber);
-    logs.close(webhookNumber);
   };
 
   /** Of the logs to which this process has appended, and in turns of all: other processes append too. */
@@ -221,7 +191,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     try {
       const claimed = await claimWork({ store, clock, ids, log, scheduler, logs }, ofLog);
       const now = clock();
-      if (claimed === null) return await close(webhookNumber);
+      if (claimed === null) return readAgain(webhookNumber);
       scheduler.admit(claimed);
       // The service began to stop during the claim, or another process may send for the webhook.
       if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
@@ -298,7 +268,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (settled.hasKeyRows) logs.ready(webhookNumber);
       if (all.length > 0 && ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
     }
-    if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) logs.close(webhookNumber);
+    if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) readAgain(webhookNumber);
     if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
       // Its row may be due: while the batch was held here, no read returned it.
       ofLog.dueAt = 0;
@@ -351,6 +321,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   const writePosition = async (webhookNumber: number): Promise<void> => {
     await writer.write(webhookNumber, [], { isApart: false, isLast: true });
+  };
+
+  const changes = createChangeReader({ store, clock, logs, writePosition, giveBack });
+
+  /** The webhook was seen stopped or deleted: the next look ends its log, unless it has started again. */
+  const readAgain = (webhookNumber: number): void => {
+    changes.readAgain(webhookNumber);
+    wake();
   };
 
   return {

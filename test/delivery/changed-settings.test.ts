@@ -252,3 +252,63 @@ describe('a receiver that asked for a pause of a day', () => {
     assert.equal(connected.at.deliveries.length, 1);
   });
 });
+
+describe('a webhook that starts again sends what follows', () => {
+  /** Sends two events, with a stop and a start in between, and then one more. */
+  const check = async (d: Dispatching, { at }: Connected, store: Store): Promise<void> => {
+    await d.publishMany(2);
+    await d.start({ store });
+    await until('the second', () => offsets(at).includes(1));
+    await d.publishMany(1);
+    await until('the third', () => offsets(at).includes(2));
+  };
+
+  it('after an outcome was written that found it stopped', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });
+    const { at, webhook } = connected;
+    let hasStopped = false;
+    let hasStarted = false;
+    at.answer(async () => {
+      if (!hasStopped) await d.webhooks.stop(webhook.id, ACTOR);
+      hasStopped = true;
+      return { status: 200 };
+    });
+    const { settlements } = d.store;
+    const settle: typeof settlements.settle = async (settlement) => {
+      await settlements.settle(settlement);
+      if (!hasStopped || hasStarted) return;
+      hasStarted = true;
+      await d.webhooks.start(webhook.id, ACTOR);
+      await d.looked();
+    };
+    await check(d, connected, { ...d.store, settlements: { ...settlements, settle } });
+    assert.equal(hasStarted, true);
+  });
+
+  it('after a claim that found it stopped', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });
+    const { id } = connected.webhook;
+    const { dispatch, settlements } = d.store;
+    let hasStopped = false;
+    let hasStarted = false;
+    const settle: typeof settlements.settle = async (settlement) => {
+      await settlements.settle(settlement);
+      if (!hasStopped) await d.webhooks.stop(id, ACTOR);
+      hasStopped = true;
+    };
+    // Of the claim that follows the outcome. Looks go on meanwhile, as it is not one of theirs.
+    const target: typeof dispatch.target = async (webhookNumber) => {
+      const found = await dispatch.target(webhookNumber);
+      if (found?.webhook.progress.state !== 'stopped' || hasStarted) return found;
+      hasStarted = true;
+      await d.webhooks.start(id, ACTOR);
+      await d.looked();
+      return found;
+    };
+    const store = { ...d.store, dispatch: { ...dispatch, target }, settlements: { ...settlements, settle } };
+    await check(d, connected, store);
+    assert.equal(hasStarted, true);
+  });
+});
