@@ -44,10 +44,39 @@ export type DataCheck = {
   readonly dataJson: string;
 };
 
+/** Throws for what is no schema of the dialect. */
+type Compile = (schema: JsonSchema) => ValidateFunction;
+
+const OPTIONS = { strict: false, validateFormats: false } as const;
+
+/**
+ * One instance checks all schemas of a dialect, because it compiles the schema of schemas, which takes 30 ms. It does so before a time
+ * limit may interrupt it. An instance keeps what it compiles, so each schema gets one of its own.
+ */
+function createCompile(Dialect: typeof Ajv | typeof Ajv2020): Compile {
+  const checker = new Dialect(OPTIONS);
+  checker.validateSchema({}, true);
+  return (schema) => {
+    checker.validateSchema(schema, true);
+    return new Dialect({ ...OPTIONS, validateSchema: false }).compile(schema);
+  };
+}
+
+/** Creates it when a schema first needs it. */
+function lazily(Dialect: typeof Ajv | typeof Ajv2020): () => Compile {
+  let compile: Compile | null = null;
+  return () => {
+    compile ??= createCompile(Dialect);
+    return compile;
+  };
+}
+
+const newest = lazily(Ajv2020);
+
 /** By `$schema`; the first without it. Most schemas in use are of the second. */
-const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
-  ['https://json-schema.org/draft/2020-12/schema', Ajv2020],
-  ['http://json-schema.org/draft-07/schema', Ajv],
+const DIALECTS: ReadonlyMap<string, () => Compile> = new Map([
+  ['https://json-schema.org/draft/2020-12/schema', newest],
+  ['http://json-schema.org/draft-07/schema', lazily(Ajv)],
 ]);
 
 /** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
@@ -55,7 +84,7 @@ export function createDataSchemas(): DataSchemas {
   const compiled = createLru<string, ValidateFunction>({ max: EVENT_TYPE_SCHEMAS_CACHED });
   const validatorOf = ({ id, updatedAt }: DataCheck['eventType'], schema: JsonSchema): ValidateFunction => {
     const version = `${id} ${updatedAt}`;
-    const validator = compiled.get(version) ?? compile(schema);
+    const validator = compiled.get(version) ?? compilerOf(schema)(schema);
     compiled.set(version, validator);
     return validator;
   };
@@ -63,7 +92,8 @@ export function createDataSchemas(): DataSchemas {
     refuseInvalid: (schema) => {
       // The library's own extension: such a validator answers with a promise, which would pass for yes.
       if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
-      if (dialectOf(schema) === undefined)
+      const compile = dialectOf(schema)?.();
+      if (compile === undefined)
         throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
       let inTime: boolean;
       try {
@@ -75,6 +105,7 @@ export function createDataSchemas(): DataSchemas {
       if (!inTime) throw refuseField('dataSchema', `takes more than ${SCHEMA_COMPILE_MS} ms to be compiled`);
     },
     problemOf: (schema, data) => {
+      const compile = compilerOf(schema);
       let problem: FieldProblem | null = tooSlow(SCHEMA_CHECK_MS);
       endsInTries(SCHEMA_CHECK_MS, () => {
         problem = dataProblem(compile(schema), data);
@@ -142,14 +173,14 @@ function dataProblem(validator: ValidateFunction | undefined, data: unknown): Fi
   };
 }
 
-function dialectOf({ $schema }: JsonSchema): typeof Ajv | typeof Ajv2020 | undefined {
+function dialectOf({ $schema }: JsonSchema): (() => Compile) | undefined {
   // The empty fragment that draft-07's own name ends in says nothing.
-  return $schema === undefined ? Ajv2020 : DIALECTS.get(String($schema).replace(/#$/, ''));
+  return $schema === undefined ? newest : DIALECTS.get(String($schema).replace(/#$/, ''));
 }
 
-function compile(schema: JsonSchema): ValidateFunction {
-  const Dialect = dialectOf(schema) ?? Ajv2020;
-  return new Dialect({ strict: false, validateFormats: false }).compile(schema);
+/** For a schema that was not refused. */
+function compilerOf(schema: JsonSchema): Compile {
+  return (dialectOf(schema) ?? newest)();
 }
 
 /** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
