@@ -13,7 +13,7 @@ import { EDGE, EMPLOYEES, succeeded } from '../support/client.ts';
 import { type ApiDocument, operationsOf } from '../support/openapi-document.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { makeApplication, makeUser, tokenOf } from '../support/services.ts';
-import { contents, writtenByRequests } from '../support/store.ts';
+import { contentsByOthers, writtenByRequests } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 /** Paths without a leading `/` are relative to the administration API. */
@@ -234,7 +234,8 @@ test('the guarded operations of the API', async (t) => {
   const database = openSqlite(join(service.dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
   /** All tables except the figures, which are written every half minute. */
-  const written = (): unknown => writtenByRequests(contents(database));
+  const found = contentsByOthers(database);
+  const written = (): unknown => writtenByRequests(found());
   /** Each operation, and `HEAD` for each `GET`. */
   const refuse = async (tokenFor: (scope: string) => string | null, challengeFor: (scope: string) => RegExp) => {
     for (const line of GUARDED) {

@@ -7,7 +7,7 @@ import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, errorOf } from './client.ts';
 import type { Service } from './service.ts';
-import { contents, writtenByRequests } from './store.ts';
+import { contentsByOthers, writtenByRequests } from './store.ts';
 
 export type BadInput = {
   readonly what: string;
@@ -35,7 +35,8 @@ export async function refuseAll(
 ): Promise<void> {
   const database = openSqlite(join(dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
-  const kept = (): Readonly<Record<string, readonly unknown[]>> => writtenByRequests(contents(database));
+  const found = contentsByOthers(database);
+  const kept = (): Readonly<Record<string, readonly unknown[]>> => writtenByRequests(found());
   for (const { what, method = 'POST', path, body, headers = {}, client = admin, ...wanted } of cases) {
     await t.test(what, async () => {
       const before = kept();

@@ -203,6 +203,21 @@ export function contents({ connection }: SqliteDatabase): Readonly<Record<string
   return Object.fromEntries(tables.map((name) => [name, sorted(connection.prepare(`SELECT * FROM ${name}`).all())]));
 }
 
+/**
+ * `contents` of a database to which only other connections write. It reads the tables again only after one of them committed, which SQLite
+ * tells by `data_version`.
+ */
+export function contentsByOthers(database: SqliteDatabase): () => ReturnType<typeof contents> {
+  let version: unknown = null;
+  let found: ReturnType<typeof contents> = {};
+  return () => {
+    const now = database.connection.pragma('data_version', { simple: true });
+    if (now !== version) found = contents(database);
+    version = now;
+    return found;
+  };
+}
+
 /** Every row of every table of either database, sorted by content. */
 export async function contentsOf(
   database: Pick<Database, 'all'>,
