@@ -27,7 +27,7 @@ export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
-type Settled = Written & {
+export type Settled = Written & {
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
   /** Whether rows of waiting keys were written. */
@@ -36,7 +36,7 @@ type Settled = Written & {
   readonly isChanged: boolean;
 };
 
-type SettlementWriter = {
+export type SettlementWriter = {
   /**
    * Writes outcomes of one webhook in one transaction. While the store fails, it tries again until `giveUp`; outcomes that are not
    * written by then are sent again. Returns `refused` if several outcomes are refused together: written one by one (`isApart`), one that
