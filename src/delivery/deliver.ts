@@ -42,7 +42,7 @@ type Dependencies = {
   /** How many requests this process has answered. */
   readonly answeredRequests: () => number;
   readonly scheduler: Pick<Scheduler, 'sending'>;
-  /** Whether this process still holds its webhooks, as far as it can tell without asking. */
+  /** Whether this process still holds its webhooks. Does not ask the database. */
   readonly maySend: () => boolean;
   readonly formatOf: FormatOf;
 };

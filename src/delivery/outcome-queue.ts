@@ -16,7 +16,7 @@ export type OutcomeQueue = {
   add(finished: Finished, isUrgent: boolean): void;
   /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */
   touch(webhookNumber: number, isUrgent?: boolean): void;
-  /** Nothing is written any more. All outcomes are. */
+  /** All outcomes are written, and nothing more is. */
   close(): void;
 };
 

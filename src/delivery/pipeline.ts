@@ -52,7 +52,7 @@ export type PipelineOptions = {
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
-  /** Whether this process still holds its webhooks, as far as it can tell without asking. */
+  /** Whether this process still holds its webhooks. Does not ask the database. */
   readonly maySend: () => boolean;
   /** Whether work of a webhook may be claimed here. */
   readonly mayClaim: (webhookNumber: number) => boolean;
@@ -72,7 +72,7 @@ type Pipeline = {
   recall(subject: string): void;
   /** Gives back the claimed jobs that have not started, of one webhook or of all. */
   giveBack(webhookNumber?: number): void;
-  /** Another process may send for what this one held: nothing that is remembered holds any more. */
+  /** Another process may send for the webhooks of this one: forgets all that it remembers of them. */
   forget(): void;
   /** Whether anything of the webhook is claimed or being claimed. */
   isBusy(webhookNumber: number): boolean;
@@ -100,7 +100,7 @@ type Parts = PipelineOptions & {
   positionsAt: number;
   /** How many claims and writes of outcomes are in progress. */
   working: number;
-  /** Called when nothing is in progress any more. */
+  /** Called when the last of them ends, and every job is settled. */
   onDrained(): void;
 };
 
