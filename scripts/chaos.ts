@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * What a run may take besides its faults, in seconds, and what a kill may take. Each step has a limit of its own and says what hung.
- * This one ends a process that does nothing any more.
+ * What a run may take besides its faults, in seconds, and what a kill may take. Each step has its own limit and says what hung.
+ * These two end a run that hangs elsewhere.
  */
 const REST_WITHIN_S = 1800;
 const KILL_WITHIN_S = 7;

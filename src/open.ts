@@ -15,11 +15,11 @@ import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import type { ObserveSettled } from './delivery/settle.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
-import { EMBEDDING_PROGRAM } from './domain/acting.ts';
+import { type Acting, EMBEDDING_PROGRAM } from './domain/acting.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
-import { createHousekeeping } from './housekeeping/housekeeping.ts';
+import { createHousekeeping, type Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { apiRoutes, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
@@ -124,32 +124,15 @@ type Surroundings = {
   readonly failed: Sallyport['failed'];
 };
 
-function assemble(composed: Composed, { config, log, certificate, stopwatch, failed }: Surroundings): Sallyport {
+function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
+  const { config, log, certificate, failed } = surroundings;
   const { store, clock, services } = composed;
   const { instances } = store;
-  const metrics = createMetrics({ queues: store.queues, clock, instances });
-  const figures = createFigures({ store: store.figures, clock });
-  const feed = createAttemptFeed(instances === null ? null : store.attempts.live);
-  // Several instances agree on the clock of their database, which none of them watches.
-  const checkClock =
-    instances === null ? createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log }) : async () => {};
-  const membership =
-    instances === null ? null : createMembership({ instances, instance: () => thisInstance(address), log });
-  const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
-  const acknowledged = observeAcknowledged(clock, [metrics.observeSettled, figures.observeSettled]);
-  composed.onWork({ ...dispatcher, acknowledged });
+  const work = createWork(composed, surroundings, () => address);
+  const { metrics, figures, feed, send, dispatcher, housekeeping } = work;
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
   const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
-  const housekeeping = createHousekeeping({
-    ...composed,
-    checkClock,
-    log,
-    retention: retentionOf(config),
-    further: [figures.job, ...certificate.jobs],
-    ...(membership === null ? {} : { hasDuty: membership.hasDuty }),
-    observe: metrics.observeStep,
-  });
   const { compiled: catalogue, refreshIfChanged } = services.products;
   const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
   const gate = createGate({ store, clock, catalogue, refreshCatalogue });
@@ -222,18 +205,16 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   });
   const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
   const shared = { clock, publicUrl: issuer };
-  const asCaller = (caller: Caller): Program => {
-    const { customerId } = caller;
+  const programFor = (customerId: string | null, acting: Acting): Program => {
     const own = customerId === null ? services : ofCustomer(customerId).services;
     const operator = customerId === null ? services : null;
-    return refusedAfterStop(during, createProgram({ own, operator, acting: actingOf(caller), ...shared }));
+    return refusedAfterStop(during, createProgram({ own, operator, acting, ...shared }));
   };
-  const program = createProgram({ own: services, operator: services, acting: EMBEDDING_PROGRAM, ...shared });
   return {
     // Without the portal: an embedding program has its own pages at these paths.
     ...embedding,
-    ...refusedAfterStop(during, program),
-    as: asCaller,
+    ...programFor(null, EMBEDDING_PROGRAM),
+    as: (caller) => programFor(caller.customerId, actingOf(caller)),
     failed,
     firstCredentials: composed.firstCredentials,
     credentialsShown: () => during(composed.credentialsShown),
@@ -246,22 +227,65 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
         watches.end();
         stopping.abort();
         composed.logWatch.close();
-        const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
-        const drained = Promise.race([idle, patience]);
-        await Promise.all([
-          listener.close(),
-          dispatcher.stop(),
-          housekeeping.stop(),
-          composed.erasureWork.stop(),
-          drained,
-        ]);
-        await writeLast(composed, { figures, log });
-        await composed.close();
+        await endWork(composed, work, [listener.close(), withinDrainTime(idle)]);
         log.info('stopped');
       });
       return withinStopTime(stopped, log);
     }),
   };
+}
+
+/** What runs in the background, and what measures it. */
+type Work = Omit<DeliveryParts, 'checkClock' | 'membership'> & {
+  readonly send: Send;
+  readonly dispatcher: Dispatcher;
+  readonly housekeeping: Housekeeping;
+};
+
+function createWork(
+  composed: Composed,
+  { config, log, certificate, stopwatch }: Surroundings,
+  address: () => string | null,
+): Work {
+  const { store, clock } = composed;
+  const { instances } = store;
+  const metrics = createMetrics({ queues: store.queues, clock, instances });
+  const figures = createFigures({ store: store.figures, clock });
+  const feed = createAttemptFeed(instances === null ? null : store.attempts.live);
+  // Several instances agree on the clock of their database, which none of them watches.
+  const checkClock =
+    instances === null ? createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log }) : async () => {};
+  const membership =
+    instances === null ? null : createMembership({ instances, instance: () => thisInstance(address()), log });
+  const { send, dispatcher } = createDelivery(composed, { checkClock, membership, log, metrics, figures, feed });
+  const acknowledged = observeAcknowledged(clock, [metrics.observeSettled, figures.observeSettled]);
+  composed.onWork({ ...dispatcher, acknowledged });
+  const housekeeping = createHousekeeping({
+    ...composed,
+    checkClock,
+    log,
+    retention: retentionOf(config),
+    further: [figures.job, ...certificate.jobs],
+    ...(membership === null ? {} : { hasDuty: membership.hasDuty }),
+    observe: metrics.observeStep,
+  });
+  return { metrics, figures, feed, send, dispatcher, housekeeping, log };
+}
+
+/** Ends everything that writes, and `others` at the same time, and then closes the data. */
+async function endWork(
+  composed: Composed,
+  { dispatcher, housekeeping, figures, log }: Work,
+  others: readonly Promise<void>[],
+): Promise<void> {
+  await Promise.all([dispatcher.stop(), housekeeping.stop(), composed.erasureWork.stop(), ...others]);
+  await writeLast(composed, { figures, log });
+  await composed.close();
+}
+
+function withinDrainTime(idle: Promise<void>): Promise<void> {
+  const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
+  return Promise.race([idle, patience]);
 }
 
 /** Acknowledged records count as delivered. */

@@ -17,9 +17,10 @@ import { startBench } from './benches/start.ts';
 import { tokenBench } from './benches/token.ts';
 import { describeMachine } from './harness/machine.ts';
 import { killAll } from './harness/processes.ts';
+import { ownWorkFolder, runProgram } from './harness/program.ts';
 import { installationAdvice, installPeers, missingPrograms } from './harness/requirements.ts';
 import { versionsOf } from './harness/versions.ts';
-import { makeWorkFolder, removeFolder, subfolder } from './harness/work-folder.ts';
+import { removeFolder, subfolder } from './harness/work-folder.ts';
 import { type BenchName, type Options, readOptions, USAGE } from './options.ts';
 import { readResults, storeResult } from './report/stored.ts';
 import { printed } from './report/table.ts';
@@ -42,15 +43,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 /** One measurement under load. */
 const SECONDS = 3;
 
-process.exitCode = await main(process.argv.slice(2));
-
-async function main(args: readonly string[]): Promise<number> {
-  let options: Options;
-  try {
-    options = readOptions(args, here('results'));
-  } catch (error) {
-    return complain(`${(error as Error).message}\n\n${USAGE}`, 2);
-  }
+async function main(options: Options): Promise<number> {
   const benches = options.names.flatMap((name) => BENCHES[name]);
   const missing = missingPrograms(['setpriv', ...benches.flatMap(({ programs }) => programs)]);
   const peerPrograms = benches.flatMap((bench) => bench.peerPrograms ?? []);
@@ -66,8 +59,7 @@ async function main(args: readonly string[]): Promise<number> {
 /** One that fails does not keep the others from being measured. Answers how many did. */
 async function measure(benches: readonly Bench[], missing: ReadonlySet<string>, options: Options): Promise<number> {
   if (benches.some(({ peers }) => peers)) installPeers();
-  const folder = makeWorkFolder(options.folder);
-  endWithThisProcess(folder);
+  const folder = ownWorkFolder(options.folder);
   let failures = 0;
   for (const bench of benches) {
     try {
@@ -99,21 +91,9 @@ async function runBench(bench: Bench, parent: string, missing: ReadonlySet<strin
   }
 }
 
-/** Nothing that was started goes on, and nothing that was written stays, however this ends. */
-function endWithThisProcess(folder: string): void {
-  process.once('exit', () => {
-    killAll();
-    removeFolder(folder);
-  });
-  for (const [signal, status] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const)
-    process.once(signal, () => process.exit(status));
-}
-
 function complain(text: string, status: number): number {
   process.stderr.write(text);
   return status;
 }
+
+await runProgram(USAGE, (args) => readOptions(args, here('results')), main);

@@ -10,11 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeCertificates } from '../../test/support/tls.ts';
 import { checkOut } from './harness/checkout.ts';
-import { type Contender, type Operation, startContender } from './harness/operations.ts';
-import { killAll } from './harness/processes.ts';
-import { makeWorkFolder, removeFolder } from './harness/work-folder.ts';
+import { type Contender, measureCosts, type Operation, startContender, totalMicros } from './harness/operations.ts';
+import { ownWorkFolder, runProgram } from './harness/program.ts';
 import { startReceiver } from './receiver-process.ts';
-import { type Compared, compareRounds, printedComparison, ROUNDS_LEAST } from './report/comparison.ts';
+import { compareRounds, printedComparison, ROUNDS_LEAST } from './report/comparison.ts';
 
 /** The operations with their names in the table, and how often a round does each: about half a second of CPU time. */
 const COMPARED = {
@@ -28,8 +27,6 @@ const COMPARED = {
 type Name = keyof typeof COMPARED;
 const NAMES = Object.keys(COMPARED) as Name[];
 
-/** Rounds that do not count, until most functions are compiled. */
-const WARMING_ROUNDS = 2;
 const CALLERS = 16;
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const USAGE = `usage: npm run bench:compare -- <commit> [options]
@@ -47,9 +44,9 @@ type Options = {
 };
 
 /** Throws an `Error` that names the problem. */
-function readOptions(args: readonly string[]): Options {
+function readOptions(args: string[]): Options {
   const { values, positionals } = parseArgs({
-    args: [...args],
+    args,
     allowPositionals: true,
     options: {
       rounds: { type: 'string', default: '12' },
@@ -68,9 +65,10 @@ function readOptions(args: readonly string[]): Options {
   return { revision, rounds, names: NAMES.filter((name) => asked.includes(name)), folder: values.folder };
 }
 
-async function compare({ revision, rounds, names }: Options, work: string): Promise<string> {
+async function compare({ revision, rounds, names, folder }: Options): Promise<number> {
+  const work = ownWorkFolder(folder);
   process.stderr.write(`checking ${revision} out\n`);
-  const { commit, folder } = await checkOut(work, revision);
+  const before = await checkOut(work, revision);
   const certificates = makeCertificates();
   const receiver = await startReceiver(certificates.server);
   const start = (name: string, main: string): Promise<Contender> =>
@@ -82,49 +80,16 @@ async function compare({ revision, rounds, names }: Options, work: string): Prom
       publishers: CALLERS,
       receivers: { quick: receiver, slow: receiver },
     });
-  const before = await start('before', join(folder, 'src/main.ts'));
-  const now = await start('now', MAIN);
-  const found = new Map(names.map((name) => [name, { before: [] as number[], now: [] as number[] }]));
-  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
-    for (const [name, values] of found) {
-      // Neither is always the first.
-      for (const which of round % 2 === 0 ? (['before', 'now'] as const) : (['now', 'before'] as const)) {
-        const { threads } = await { before, now }[which].measure(name, COMPARED[name][1]);
-        const micros = [...threads.values()].reduce((sum, value) => sum + value, 0);
-        if (round >= 0) values[which].push(micros);
-      }
-    }
-    process.stderr.write('.');
-  }
-  process.stderr.write('\n');
-  for (const { stop } of [before, now]) await stop();
+  const contenders = [await start('before', join(before.folder, 'src/main.ts')), await start('now', MAIN)];
+  const costs = await measureCosts(contenders, new Map(names.map((name) => [name, COMPARED[name][1]])), rounds);
+  for (const { stop } of contenders) await stop();
   receiver.stop();
-  const compared: Compared[] = [];
-  for (const [name, values] of found) compared.push(compareRounds(COMPARED[name][0], values.before, values.now));
-  return printedComparison(compared, commit, rounds);
-}
-
-async function main(args: readonly string[]): Promise<number> {
-  let options: Options;
-  try {
-    options = readOptions(args);
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
-    return 2;
-  }
-  const work = makeWorkFolder(options.folder);
-  process.once('exit', () => {
-    killAll();
-    removeFolder(work);
+  const compared = names.map((name) => {
+    const [then = [], now = []] = costs.get(name) ?? [];
+    return compareRounds(COMPARED[name][0], then.map(totalMicros), now.map(totalMicros));
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-  try {
-    process.stdout.write(await compare(options, work));
-    return 0;
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n`);
-    return 1;
-  }
+  process.stdout.write(printedComparison(compared, before.commit, rounds));
+  return 0;
 }
 
-process.exit(await main(process.argv.slice(2)));
+await runProgram(USAGE, readOptions, compare);

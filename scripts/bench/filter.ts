@@ -13,6 +13,7 @@ import {
   type Judged,
 } from '../../src/domain/filter.ts';
 import { EVENT_DATA_BYTES } from '../../src/events/limits.ts';
+import { median } from './report/statistics.ts';
 
 const ROUNDS = 7;
 const ROUND_MS = 200;
@@ -109,7 +110,7 @@ function measure({ filter, data }: Row, event: Judged): number {
     }
     return (elapsedMs * 1e6) / judgements;
   });
-  return rounds.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN;
+  return median(rounds);
 }
 
 /** Only the first judgement of an event: the sizes of its objects are counted then. Median of several copies. */
@@ -122,7 +123,7 @@ function measureFirst({ filter, data }: Row): number {
     passes(event);
     return (performance.now() - startedAt) * 1e6;
   });
-  return times.sort((a, b) => a - b)[25] ?? Number.NaN;
+  return median(times);
 }
 
 function show(row: Row): void {

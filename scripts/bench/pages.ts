@@ -7,13 +7,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { customersPages, shownPages } from '../../test/support/portal-pages.ts';
 import { type SeededIds, seededPath } from '../../test/support/portal-seed.ts';
+import { spread } from './report/statistics.ts';
 
 const LIMIT_MS = 50;
 const ROUNDS = 25;
 const SHOWN = 8;
 
 type Visitor = { readonly portal: string; readonly cookie: string };
-type Timed = { readonly path: string; readonly median: number; readonly slowest: number };
+type Timed = { readonly path: string; readonly median: number; readonly most: number };
 
 const root = resolve(import.meta.dirname, '../..');
 const demo = spawn(process.execPath, ['scripts/demo.ts', '--keep'], {
@@ -70,9 +71,7 @@ async function measure(name: string, visitor: Visitor, paths: readonly string[])
     if (filled !== null) timed.push(...(await timesOf(visitor, path, filled)));
   }
   timed.sort((one, other) => other.median - one.median);
-  const rows = timed
-    .slice(0, SHOWN)
-    .map(({ path, median, slowest }) => `| \`${path}\` | ${ms(median)} | ${ms(slowest)} |`);
+  const rows = timed.slice(0, SHOWN).map(({ path, median, most }) => `| \`${path}\` | ${ms(median)} | ${ms(most)} |`);
   const middle = timed[timed.length >> 1]?.median ?? 0;
   process.stdout.write(`\n${timed.length} pages of ${name}, the median page ${ms(middle)}; the slowest:\n\n`);
   process.stdout.write(`| page | median | slowest of ${ROUNDS} |\n|---|---:|---:|\n${rows.join('\n')}\n\n`);
@@ -96,8 +95,7 @@ async function timesOf(visitor: Visitor, path: string, filled: string): Promise<
   if (first.status !== 200) return [];
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) times.push((await get(visitor, filled)).ms);
-  times.sort((one, other) => one - other);
-  return [{ path, median: times[ROUNDS >> 1] ?? 0, slowest: times.at(-1) ?? 0 }];
+  return [{ path, ...spread(times) }];
 }
 
 async function get({ portal, cookie }: Visitor, path: string): Promise<{ status: number; text: string; ms: number }> {

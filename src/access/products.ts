@@ -30,7 +30,7 @@ const PLAIN = "[A-Za-z0-9_~!$&'()*+,:=@-]|%(?:20|22|3[CE]|5[BDE]|60|7[BCD]|[89A-
 /** Not `.` and not `..`. */
 const LITERAL = `(?:\\.{3,}|\\.{0,2}(?:${PLAIN}))(?:\\.|${PLAIN})*`;
 /**
- * The rules of `parsePattern` as far as a pattern can express them. Repeated names are refused in addition, and escapes that are not UTF-8.
+ * The rules of `parsePattern` that a pattern can express. Repeated names are refused in addition, and escapes that are not UTF-8.
  */
 const RULE_PATH = `^(?:/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$`;
 

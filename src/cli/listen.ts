@@ -189,7 +189,7 @@ Publish an event in another terminal:
 type Screen = {
   readonly shows: Pick<Parts, 'showArrival' | 'showAnswer'>;
   write(text: string): void;
-  /** Resolves when nobody reads the output any more. Rejects if it cannot be written. */
+  /** Resolves when the reader of the output has gone. Rejects if it cannot be written. */
   readonly unread: Promise<void>;
 };
 

@@ -89,7 +89,7 @@ async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promi
   );
 }
 
-/** Prints the address and the first credentials. Returns whether somebody reads them. */
+/** Prints the address and the first credentials. Returns whether someone reads them. */
 async function announce(
   { terminal, json }: Invocation,
   { url, address }: { readonly url: string; readonly address: string },

@@ -168,7 +168,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
       try {
         await store.portalLinks.use(link, session, audit);
       } catch (error) {
-        // Somebody else opened it at the same time: the link is used, or its session is there already.
+        // Someone else opened it at the same time: the link is used, or its session is there already.
         if (error instanceof StaleWrite || (error instanceof ConstraintViolation && error.kind === 'unique'))
           return null;
         throw error;

@@ -56,7 +56,7 @@ export type BatchBodyRequest = BodyRequest & {
 type Unreadable = { readonly unreadable: string; readonly isDamaged: boolean };
 
 /**
- * `subjects`: whom its records are about. `erased`: no record of it has a payload any more. `clear`: one of them may not go out in
+ * `subjects`: whom its records are about. `erased`: all its records have lost their payloads. `clear`: one of them may not go out in
  * clear, and there is no key.
  */
 export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';

@@ -1,33 +1,43 @@
-/** Begins and ends the logs of webhooks as the store says that they start, stop and change. */
+/** Follows the store: begins and ends the logs of webhooks as they start, stop and change, and learns how far logs reach. */
 import type { LogPosition } from '../domain/batch.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import { POSITIONS_AT_ONCE } from './limits.ts';
+import type { AttemptsInProgress } from './deliver.ts';
+import { ENDS_EVERY_MS, ENDS_PER_LOOK, POSITIONS_AT_ONCE } from './limits.ts';
 import { returnParked } from './parked.ts';
 import { positionToWrite, type WebhookLogs } from './webhook-logs.ts';
 
-type ChangeReader = {
+export type ChangeReader = {
   /** Reads where webhooks are in their logs: those that this process begins to send for, and those that changed. One call at a time. */
   read(): Promise<void>;
   /**
-   * The next `read` reads the webhook. Whoever sees it stopped or deleted calls this and does not end its log: it may have started again
-   * since it was seen, and the store tells of each start once.
+   * The next `read` reads the webhook. Code that sees it stopped or deleted calls this instead of ending its log: it may have started
+   * again since it was seen, and the store tells of each start once.
    */
   readAgain(webhookNumber: number): void;
+  /** Reads how far logs reach: those to which this process has appended, and in turns all, because other processes append too. */
+  readEnds(): Promise<void>;
+  /** Ends requests of stopped webhooks. Reads the store, because another process may stop a webhook too; at most once a poll. */
+  endStopped(): Promise<void>;
 };
 
 type Options = {
   readonly store: Pick<DispatchVerbs, 'dispatch'>;
   readonly clock: Clock;
   readonly logs: WebhookLogs;
+  readonly attempts: Pick<AttemptsInProgress, 'busyWebhooks' | 'endWebhook'>;
+  readonly pollMs: number;
   readonly writePosition: (webhookNumber: number) => Promise<void>;
   /** Gives back the claimed jobs of the webhook that have not started. */
   readonly giveBack: (webhookNumber: number) => void;
 };
 
-export function createChangeReader({ store, clock, logs, writePosition, giveBack }: Options): ChangeReader {
+export function createChangeReader(options: Options): ChangeReader {
+  const { store, clock, logs, attempts, pollMs, writePosition, giveBack } = options;
   /** Webhooks whose positions are to be read. */
   const unread = new Set<number>();
+  let endsReadAt = Number.NEGATIVE_INFINITY;
+  let stoppedReadAt = Number.NEGATIVE_INFINITY;
 
   /** What changes during the read is read once more. */
   const readPositions = async (webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> => {
@@ -67,5 +77,23 @@ export function createChangeReader({ store, clock, logs, writePosition, giveBack
       }
     },
     readAgain: (webhookNumber) => void unread.add(webhookNumber),
+    readEnds: async () => {
+      const asked = new Set(store.dispatch.appended() ?? []);
+      const now = performance.now();
+      if (now - endsReadAt >= ENDS_EVERY_MS || asked.size === 0) {
+        endsReadAt = now;
+        for (const webhookNumber of logs.nextInTurn(ENDS_PER_LOOK)) asked.add(webhookNumber);
+      }
+      const known = [...asked].filter((webhookNumber) => logs.get(webhookNumber) !== undefined);
+      if (known.length === 0) return;
+      for (const [webhookNumber, end] of await store.dispatch.ends(known)) logs.grew(webhookNumber, end);
+    },
+    endStopped: async () => {
+      const now = performance.now();
+      const busy = now - stoppedReadAt < pollMs ? [] : attempts.busyWebhooks();
+      if (busy.length === 0) return;
+      stoppedReadAt = now;
+      for (const webhookNumber of await store.dispatch.stoppedAmong(busy)) attempts.endWebhook(webhookNumber);
+    },
   };
 }

@@ -35,7 +35,7 @@ type Dependencies = {
 };
 
 /** A claim, and when to look at the webhook if nothing happens. */
-type Claim = Claimed & { readonly idleUntil: number };
+export type Claim = Claimed & { readonly idleUntil: number };
 
 /**
  * Claims the next work of a webhook: its log holds the batches and moves past them. Null if the webhook is gone or does not send. One claim

@@ -19,7 +19,7 @@ import type { Scheduler } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createSendTurns, createYieldBudget, type YieldBudget, yieldToCalls } from './send-turns.ts';
 
-type Deliveries = {
+export type AttemptsInProgress = {
   /** Never throws. */
   readonly deliver: (job: Job) => Promise<JobResult>;
   /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
@@ -42,7 +42,7 @@ type Dependencies = {
   /** How many requests this process has answered. */
   readonly answeredRequests: () => number;
   readonly scheduler: Pick<Scheduler, 'sending'>;
-  /** Whether this process still holds its webhooks, as far as it can tell without asking. */
+  /** Whether this process still holds its webhooks. Does not ask the database. */
   readonly maySend: () => boolean;
   readonly formatOf: FormatOf;
 };
@@ -74,7 +74,7 @@ type Ready = {
 
 const RELEASED: JobResult = { kind: 'release' };
 
-export function createDeliver(dependencies: Dependencies): Deliveries {
+export function createDeliver(dependencies: Dependencies): AttemptsInProgress {
   const { store, answeredRequests, log } = dependencies;
   const budget = createYieldBudget(answeredRequests, () => performance.now());
   const context = { ...dependencies, budget };

@@ -20,7 +20,7 @@ const POSTGRES_BODY_THREAD_PATIENCE = 5;
 const port = parentPort;
 if (port !== null) {
   const { source } = workerData as BodyThreadStart;
-  // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is
+  // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everyone, before it is
   // lowered.
   stat('.', () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
   const opened = openReader(source).then(recordReader);

@@ -1,4 +1,5 @@
 /** Bounds that several files of this folder share. */
+import type { SchedulerLimits } from '../domain/batch.ts';
 
 /** How long a stop waits for requests and deliveries in progress. */
 export const DRAIN_MS = 8000;
@@ -12,8 +13,10 @@ export const MESSAGE_OVERHEAD_BYTES: number = 8 * 1024;
  */
 export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
-export const DELIVERY_LINGERS_MS = 1000;
-export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
+const DELIVERY_LINGERS_MS = 1000;
+const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
+/** Of all these, slow ones included, for one customer. */
+const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
 
 /**
  * How long a reader may wait for the next record, how many readers may wait, and how often a record of another process is looked for. One
@@ -21,14 +24,16 @@ export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
  */
 export const RECORDS_WAIT_MAX_SECONDS = 30;
 export const RECORD_READERS_MAX = 1000;
-
-/** Bodies of reads that are made at a time, of one customer, and how many reads of it may wait for that. */
-export const RECORDS_READING = 4;
-export const RECORDS_READING_PER_CUSTOMER = 2;
-export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
 export const RECORDS_LOOK_MS = 100;
 export const RECORDS_LOOK_EVERY_MS = 5;
 export const RECORDS_LOOK_SHARE = 10;
+
+/** Bodies of reads that are made at the same time, in all and of one customer, and how many reads of it may wait for that. */
+export const RECORDS_READING = 4;
+export const RECORDS_READING_PER_CUSTOMER = 2;
+export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
+
+/** When a refused test delivery may be tried again. */
 export const TEST_DELIVERIES_RETRY_SECONDS = 5;
 
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */
@@ -71,7 +76,17 @@ export const CLAIMS_AT_ONCE = 8;
 
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
 export const CLAIMED_PER_WEBHOOK = 256;
-export const CLAIMED_IN_ALL = 4096;
+const CLAIMED_IN_ALL = 4096;
+
+export const SCHEDULER_LIMITS: SchedulerLimits = {
+  perEndpoint: DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  perCustomer: DELIVERIES_IN_FLIGHT_PER_CUSTOMER,
+  inFlight: DELIVERIES_IN_FLIGHT,
+  lingersMs: DELIVERY_LINGERS_MS,
+  inFlightInAll: DELIVERIES_IN_FLIGHT_IN_ALL,
+  claimed: CLAIMED_PER_WEBHOOK,
+  claimedInAll: CLAIMED_IN_ALL,
+};
 
 /**
  * How often the position of a webhook is written while it moves, and after which time a claimed batch gets a row, so that a position need

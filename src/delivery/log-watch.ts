@@ -49,7 +49,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
       const next = new Map(found.map(({ webhookNumber, nextOffset }) => [webhookNumber, nextOffset]));
       for (const waiter of [...waiters]) {
         const { webhookNumber, offset, end } = waiter;
-        // A deleted webhook has no log any more: its reader finds out.
+        // A deleted webhook has lost its log: its reader finds out.
         if ((next.get(webhookNumber) ?? Number.POSITIVE_INFINITY) > offset + 1) end();
       }
     } catch {

@@ -22,7 +22,7 @@ export type Membership = {
   maySend(): boolean;
   /** Whether this instance does the work that one instance does for all. */
   hasDuty(): boolean;
-  /** No attempt of the webhook is in progress any more: others may take it. */
+  /** The last attempt of the webhook has ended: others may take it. */
   handedOver(webhookNumber: number): Promise<void>;
   /** Leaves. Deliveries must have ended. */
   stop(): Promise<void>;

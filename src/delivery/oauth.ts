@@ -3,6 +3,7 @@
  * until shortly before they expire; and the test of an endpoint's settings, which requests one token and stores nothing.
  */
 
+import { brotliDecompressSync, gunzipSync, inflateSync, type ZlibOptions } from 'node:zlib';
 import { z } from 'zod';
 import type { Endpoint } from '../domain/endpoint.ts';
 import { formsOfSecret, maskSecrets } from '../domain/masking.ts';
@@ -12,6 +13,8 @@ import {
   failure,
   type Outcome,
   RESPONSE_KEPT_BYTES,
+  RESPONSE_READ_BYTES,
+  type ReceiverAnswer,
   type Timings,
 } from '../domain/outcome.ts';
 import type { Clock } from '../kernel/ids.ts';
@@ -22,7 +25,6 @@ import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
 import { OAUTH_TIMEOUT_MS } from './limits.ts';
-import { type DecodedAnswer, decoded } from './token-answer.ts';
 
 /** A token is renewed this long before its end, or a tenth of its lifetime before if that is less. */
 const OAUTH_EARLY_MS = 60_000;
@@ -263,3 +265,46 @@ export function createTestOauth({ transport, clock, endpoints }: Dependencies): 
 }
 
 const MEMBER_SHOWN_LENGTH = 500;
+
+/** The answer of a token server, decoded. */
+type DecodedAnswer = {
+  /** The body as text is, without content coding and byte order mark; empty if it could not be decoded. */
+  readonly answer: ReceiverAnswer;
+  /** Why the body could not be decoded, as the end of a sentence, or null. */
+  readonly problem: string | null;
+};
+
+const DECODERS: Readonly<Record<string, (bytes: Uint8Array, options: ZlibOptions) => Uint8Array>> = {
+  gzip: gunzipSync,
+  'x-gzip': gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+};
+
+/**
+ * Removes the content coding, which some servers apply although the request accepts none, and a byte order mark. The body has at most
+ * `RESPONSE_READ_BYTES` afterwards too. A body that cannot be decoded is left out, because nobody could find the secrets in it.
+ */
+function decoded(answer: ReceiverAnswer): DecodedAnswer {
+  const coding = (answer.headers['content-encoding'] ?? '').trim().toLowerCase();
+  if (coding === '' || coding === 'identity' || answer.body.length === 0) {
+    return { answer: { ...answer, body: withoutMark(answer.body) }, problem: null };
+  }
+  const undecoded = { ...answer, body: new Uint8Array(0) };
+  const decode = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
+  if (decode === undefined) {
+    return { answer: undecoded, problem: 'in a Content-Encoding that was not asked for and is not supported' };
+  }
+  try {
+    const body = decode(answer.body, { maxOutputLength: RESPONSE_READ_BYTES });
+    return { answer: { ...answer, body: withoutMark(body) }, problem: null };
+  } catch {
+    const problem = `with a body that cannot be decoded as ${coding}, or has more than ${RESPONSE_READ_BYTES} bytes`;
+    return { answer: undecoded, problem };
+  }
+}
+
+/** JSON text must not begin with a byte order mark, and parsers may ignore one (RFC 8259 §8.1). */
+function withoutMark(body: Uint8Array): Uint8Array {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+}

@@ -12,11 +12,11 @@ const SETTLE_EVERY_MS = 50;
 const SETTLE_BUSY_EVERY_MS = 20;
 const SETTLE_BUSY = 16;
 
-type OutcomeQueue = {
+export type OutcomeQueue = {
   add(finished: Finished, isUrgent: boolean): void;
   /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */
   touch(webhookNumber: number, isUrgent?: boolean): void;
-  /** Nothing is written any more. All outcomes are. */
+  /** All outcomes are written, and nothing more is. */
   close(): void;
 };
 

@@ -28,7 +28,7 @@ export function hasKeyWrites({ queues }: WebhookLog): boolean {
   return queues !== null && (queues.blocked.size > 0 || queues.labels.length > 0);
 }
 
-/** Records that no claim holds any more return to the log, to be claimed again. */
+/** Records that no claim holds return to the log, to be claimed again. */
 export function returnRecords(log: WebhookLog, ranges: readonly OffsetRange[]): void {
   if (ranges.length === 0) return;
   const merged: { first: number; last: number }[] = [];

@@ -1,7 +1,7 @@
 /**
- * The way of a record: look which webhooks have work, claim it, deliver it, settle its outcome. Each of the four functions is called with
- * what the one before returned. What this process remembers between them (`webhook-logs.ts`, `scheduler.ts`) can be read from the store
- * again, so a killed process loses nothing: the next start continues.
+ * The way of a record, in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
+ * and `settle` writes the outcomes and goes on with the webhook. All that they share is in `Parts`. It can be read from the store again, so
+ * a killed process loses nothing: the next start continues.
  */
 
 import type { Finished, Job } from '../domain/batch.ts';
@@ -12,37 +12,27 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { isOutage, StaleWrite } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
-import { createChangeReader } from './changes.ts';
-import { claimWork, idleAt } from './claim.ts';
-import { createDeliver } from './deliver.ts';
+import { type ChangeReader, createChangeReader } from './changes.ts';
+import { type Claim, claimWork, idleAt } from './claim.ts';
+import { type AttemptsInProgress, createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
 import { isAwaited } from './key-queues.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import {
-  CLAIMED_IN_ALL,
-  CLAIMED_PER_WEBHOOK,
   CLAIMS_AT_ONCE,
-  DELIVERIES_IN_FLIGHT,
-  DELIVERIES_IN_FLIGHT_IN_ALL,
-  DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-  DELIVERY_LINGERS_MS,
-  ENDS_EVERY_MS,
-  ENDS_PER_LOOK,
   POLL_MS,
   POSITIONS_PAUSE_MS,
+  SCHEDULER_LIMITS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from './limits.ts';
-import { createOutcomeQueue } from './outcome-queue.ts';
+import { createOutcomeQueue, type OutcomeQueue } from './outcome-queue.ts';
 import { hasKeyWrites } from './parked.ts';
-import { createScheduler, isSequential } from './scheduler.ts';
+import { createScheduler, isSequential, type Scheduler } from './scheduler.ts';
 import type { Send } from './send.ts';
-import { createSettlementWriter, type ObserveOutcome } from './settle.ts';
+import { createSettlementWriter, type ObserveOutcome, type Settled, type SettlementWriter } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
-import { createWebhookLogs, hasWork, noteSettled } from './webhook-logs.ts';
-
-/** Of all these, slow ones included, for one customer. */
-const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
+import { createWebhookLogs, hasWork, noteSettled, type WebhookLogs } from './webhook-logs.ts';
 
 export type PipelineOptions = {
   readonly store: Store;
@@ -62,7 +52,7 @@ export type PipelineOptions = {
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
-  /** Whether this process still holds its webhooks, as far as it can tell without asking. */
+  /** Whether this process still holds its webhooks. Does not ask the database. */
   readonly maySend: () => boolean;
   /** Whether work of a webhook may be claimed here. */
   readonly mayClaim: (webhookNumber: number) => boolean;
@@ -72,14 +62,17 @@ export type PipelineOptions = {
   readonly wake: () => void;
 };
 
+/** Whether to look again immediately, and otherwise when to look next; null: only when woken. */
+type Look = { readonly again: boolean; readonly nextAt: number | null };
+
 type Pipeline = {
-  /** Finds and claims work, and starts to deliver it. Returns whether to look again immediately, and otherwise when to look next. */
-  look(): Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
+  /** Finds and claims work, and starts to deliver it. */
+  look(): Promise<Look>;
   /** Ends requests that carry events about the subject. Their batches go out again without these events. */
   recall(subject: string): void;
   /** Gives back the claimed jobs that have not started, of one webhook or of all. */
   giveBack(webhookNumber?: number): void;
-  /** Another process may send for what this one held: nothing that is remembered holds any more. */
+  /** Another process may send for the webhooks of this one: forgets all that it remembers of them. */
   forget(): void;
   /** Whether anything of the webhook is claimed or being claimed. */
   isBusy(webhookNumber: number): boolean;
@@ -91,273 +84,292 @@ type Pipeline = {
   drained(): Promise<void>;
 };
 
+/** What the functions below share: the options, the parts that remember something, each in a file of its own, and three values. */
+type Parts = PipelineOptions & {
+  readonly pollMs: number;
+  /** How far this process is in the log of each webhook. */
+  readonly logs: WebhookLogs;
+  /** Claimed jobs, requests in progress and rates. */
+  readonly scheduler: Scheduler;
+  readonly attempts: AttemptsInProgress;
+  /** Outcomes that are not written yet. */
+  readonly outcomes: OutcomeQueue;
+  readonly writer: SettlementWriter;
+  readonly changes: ChangeReader;
+  /** When positions were last written. */
+  positionsAt: number;
+  /** How many claims and writes of outcomes are in progress. */
+  working: number;
+  /** Called when the last of them ends, and every job is settled. */
+  onDrained(): void;
+};
+
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, clock, checkClock, ids, log, maySend, mayClaim, onWorkEnded, wake, pollMs = POLL_MS } = options;
-  const { answeredRequests = () => 0, send, makeLargeBody, jitter } = options;
-  /** Names this process in the rows of slow attempts. */
-  const owner = ids.uuid();
+  const { store, clock, ids, pollMs = POLL_MS } = options;
   const logs = createWebhookLogs();
   const scheduler = createScheduler({
-    perEndpoint: options.inFlightPerEndpoint ?? DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-    inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
-    lingersMs: DELIVERY_LINGERS_MS,
-    inFlightInAll: DELIVERIES_IN_FLIGHT_IN_ALL,
-    perCustomer: DELIVERIES_IN_FLIGHT_PER_CUSTOMER,
-    claimed: CLAIMED_PER_WEBHOOK,
-    claimedInAll: CLAIMED_IN_ALL,
+    ...SCHEDULER_LIMITS,
+    inFlight: options.inFlight ?? SCHEDULER_LIMITS.inFlight,
+    perEndpoint: options.inFlightPerEndpoint ?? SCHEDULER_LIMITS.perEndpoint,
   });
-  const deliveries = createDeliver({
-    store,
-    clock,
-    ids,
-    send,
-    makeLargeBody,
-    log,
-    answeredRequests,
+  const attempts = createDeliver({
+    ...options,
     scheduler,
-    maySend,
+    answeredRequests: options.answeredRequests ?? (() => 0),
     formatOf: options.formatOf ?? createFormatOf({ store, clock, publicUrl: () => null }),
   });
-  const observe = options.observe ?? [];
-  const writer = createSettlementWriter({
-    store,
-    clock,
-    checkClock,
-    ids,
-    jitter,
-    log,
-    owner,
+  const outcomes = createOutcomeQueue((webhookNumber, finished) => settle(parts, webhookNumber, finished));
+  const parts: Parts = {
+    ...options,
+    pollMs,
     logs,
     scheduler,
-    observe,
-  });
-  let endsReadAt = Number.NEGATIVE_INFINITY;
-  let positionsAt = Number.NEGATIVE_INFINITY;
-  let stoppedReadAt = Number.NEGATIVE_INFINITY;
-  /** Claims and writes of outcomes in progress. */
-  let working = 0;
-  let onDrained = (): void => {};
-
-  const look: Pipeline['look'] = async () => {
-    await endStopped();
-    // The passing of time frees slots too.
-    runNext();
-    await checkClock();
-    if (!maySend()) return { again: false, nextAt: null };
-    await changes.read();
-    await readEnds();
-    const now = clock();
-    writePositions(now);
-    const due = [...logs.takeReady(now, WEBHOOKS_PER_ROUND)];
-    // Several together, because they share reads; not all together, because each reads the waiting records.
-    try {
-      while (due.length > 0) await allOf(due.splice(0, CLAIMS_AT_ONCE).map(claim));
-    } finally {
-      for (const webhookNumber of due) logs.ready(webhookNumber);
-    }
-    const nextAt = logs.nextLookAt();
-    return { again: nextAt !== null && nextAt <= now, nextAt };
+    attempts,
+    outcomes,
+    // The owner names this process in the rows of slow attempts.
+    writer: createSettlementWriter({ ...options, owner: ids.uuid(), logs, scheduler, observe: options.observe ?? [] }),
+    changes: createChangeReader({
+      store,
+      clock,
+      logs,
+      attempts,
+      pollMs,
+      writePosition: (webhookNumber) => writePosition(parts, webhookNumber),
+      giveBack: (webhookNumber) => giveBack(parts, webhookNumber),
+    }),
+    positionsAt: Number.NEGATIVE_INFINITY,
+    working: 0,
+    onDrained: () => {},
   };
-
-  /** Not in every look: it goes through all webhooks that have moved. */
-  const writePositions = (now: number): void => {
-    const elapsed = performance.now() - positionsAt;
-    if (elapsed < POSITIONS_PAUSE_MS) return;
-    positionsAt = performance.now();
-    for (const webhookNumber of logs.unwritten(now)) outcomes.touch(webhookNumber);
-  };
-
-  /** Of the logs to which this process has appended, and in turns of all: other processes append too. */
-  const readEnds = async (): Promise<void> => {
-    const asked = new Set(store.dispatch.appended() ?? []);
-    const elapsed = performance.now() - endsReadAt;
-    if (elapsed >= ENDS_EVERY_MS || asked.size === 0) {
-      endsReadAt = performance.now();
-      for (const webhookNumber of logs.nextInTurn(ENDS_PER_LOOK)) asked.add(webhookNumber);
-    }
-    const known = [...asked].filter((webhookNumber) => logs.get(webhookNumber) !== undefined);
-    if (known.length === 0) return;
-    for (const [webhookNumber, end] of await store.dispatch.ends(known)) logs.grew(webhookNumber, end);
-  };
-
-  const claim = async (webhookNumber: number): Promise<void> => {
-    const ofLog = logs.get(webhookNumber);
-    if (ofLog === undefined || ofLog.isClosing) return;
-    // It may be able to later, without any news of the webhook.
-    if (!maySend() || !mayClaim(webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
-    // At its limit, the next settlement claims.
-    if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
-    working += 1;
-    try {
-      const claimed = await claimWork({ store, clock, ids, log, scheduler, logs }, ofLog);
-      const now = clock();
-      if (claimed === null) return readAgain(webhookNumber);
-      scheduler.admit(claimed);
-      // The service began to stop during the claim, or another process may send for the webhook.
-      if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(webhookNumber);
-      runNext();
-      if (ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
-      logs.lookBy(ofLog, claimed.idleUntil);
-      if (claimed.next.kind === 'not before') logs.lookBy(ofLog, claimed.next.at);
-      else lookAgain(ofLog, now);
-    } catch (error) {
-      // What was due is asked for again.
-      ofLog.dueAt = 0;
-      if (error instanceof StaleWrite || isOutage(error)) logs.ready(webhookNumber);
-      if (error instanceof StaleWrite) return;
-      if (isOutage(error)) throw error;
-      // A webhook whose claim fails must not keep the others from being looked at.
-      logs.lookBy(ofLog, clock() + UNCLAIMABLE_PAUSE_MS);
-      log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
-    } finally {
-      scheduler.endClaim(webhookNumber);
-      onWorkEnded(webhookNumber);
-      workEnded();
-    }
-  };
-
-  const isDrained = (): boolean => working === 0 && scheduler.isIdle();
-
-  const workEnded = (): void => {
-    working -= 1;
-    if (isDrained()) onDrained();
-  };
-
-  const lookAgain = (ofLog: WebhookLog, now: number): void => {
-    if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
-    if (!hasWork(ofLog, now) || !scheduler.hasRoom(ofLog.webhookNumber)) return;
-    logs.ready(ofLog.webhookNumber);
-    wake();
-  };
-
-  const runNext = (): void => {
-    for (let job = scheduler.next(performance.now()); job !== null; job = scheduler.next(performance.now())) {
-      void deliver(job);
-    }
-  };
-
-  const deliver = async (job: Job): Promise<void> => {
-    const result = await deliveries.deliver(job);
-    const ofLog = logs.get(job.webhookNumber);
-    const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
-    const isUrgent =
-      isSequentialNow || (job.batch !== null && ofLog?.queues != null && isAwaited(ofLog.queues, job.batch));
-    runNext();
-    outcomes.add({ job, result }, isUrgent);
-    if (!isUrgent && ofLog !== undefined) await claimMore(ofLog, clock());
-  };
-
-  /** `isApart`: the store refused the outcome together with others. */
-  const settle = async (webhookNumber: number, all: readonly Finished[], isApart = false): Promise<void> => {
-    working += 1;
-    await settleAll(webhookNumber, all, isApart);
-    workEnded();
-  };
-
-  const settleAll = async (webhookNumber: number, all: readonly Finished[], isApart: boolean): Promise<void> => {
-    const settled = await writer.write(webhookNumber, all, { isApart, isLast: false });
-    if (settled === 'refused') {
-      for (const one of all) void settle(webhookNumber, [one], true);
-      return;
-    }
-    const { webhook, finished } = settled;
-    const now = clock();
-    const ofLog = logs.get(webhookNumber);
-    if (ofLog !== undefined) {
-      noteSettled(logs, ofLog, all, settled, now);
-      if (settled.hasKeyRows) logs.ready(webhookNumber);
-      if (all.length > 0 && ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
-    }
-    if (all.length > 0 && (webhook === null || !isRunnable(webhook.progress.state))) readAgain(webhookNumber);
-    if (ofLog !== undefined && finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) {
-      // Its row may be due: while the batch was held here, no read returned it.
-      ofLog.dueAt = 0;
-      logs.ready(webhookNumber);
-    }
-    // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
-    const isReleased = finished.some(({ result }) => result.kind === 'release');
-    const isUnheld = logs.get(webhookNumber) === undefined;
-    if (all.length > 0 && (isReleased || isUnheld || webhook === null || isHeldUp(webhook, now)))
-      giveBack(webhookNumber);
-    const jobs = all.map(({ job }) => job);
-    // A write without an outcome says nothing about the outcomes that wait.
-    scheduler.settled(webhookNumber, jobs, webhook === null || all.length === 0 ? null : isSequential(webhook));
-    runNext();
-    if (ofLog !== undefined && webhook !== null && all.length > 0) await goOn(ofLog, webhook, now);
-    if (settled.isChanged || settled.hasKeyRows || isUnheld) wake();
-    onWorkEnded(webhookNumber);
-  };
-
-  /** The webhook's next work, without waiting for a look. */
-  const goOn = async (ofLog: WebhookLog, webhook: Webhook, now: number): Promise<void> => {
-    const { heartbeatAt, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: ofLog.sentAt });
-    logs.lookBy(ofLog, Math.min(heartbeatAt, renewAt));
-    if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
-    await claimMore(ofLog, now);
-  };
-
-  const claimMore = async (ofLog: WebhookLog, now: number): Promise<void> => {
-    const { webhookNumber } = ofLog;
-    if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber)) return;
-    await claim(webhookNumber).catch((err: unknown) => {
-      log.warn({ webhookNumber, err }, 'no work could be claimed for a webhook yet');
-    });
-  };
-
-  const outcomes = createOutcomeQueue(settle);
-
-  const giveBack = (webhookNumber?: number): void => {
-    for (const job of scheduler.withdraw(webhookNumber)) outcomes.add({ job, result: { kind: 'release' } }, true);
-  };
-
-  /** Ends requests of stopped webhooks. Reads the store, because another process may stop a webhook too; at most once a poll. */
-  const endStopped = async (): Promise<void> => {
-    const now = performance.now();
-    const busy = now - stoppedReadAt < pollMs ? [] : deliveries.busyWebhooks();
-    if (busy.length === 0) return;
-    stoppedReadAt = now;
-    for (const webhookNumber of await store.dispatch.stoppedAmong(busy)) deliveries.endWebhook(webhookNumber);
-  };
-
-  const writePosition = async (webhookNumber: number): Promise<void> => {
-    await writer.write(webhookNumber, [], { isApart: false, isLast: true });
-  };
-
-  const changes = createChangeReader({ store, clock, logs, writePosition, giveBack });
-
-  /** The webhook was seen stopped or deleted: the next look ends its log, unless it has started again. */
-  const readAgain = (webhookNumber: number): void => {
-    changes.readAgain(webhookNumber);
-    wake();
-  };
-
   return {
-    look,
-    giveBack,
-    recall: deliveries.recall,
+    look: () => look(parts),
+    giveBack: (webhookNumber) => giveBack(parts, webhookNumber),
+    recall: attempts.recall,
+    isBusy: scheduler.isBusy,
     forget: () => {
-      giveBack();
+      giveBack(parts);
       for (const webhookNumber of [...logs.numbers()]) logs.drop(webhookNumber);
     },
-    isBusy: scheduler.isBusy,
     leave: async (webhookNumber, giveAway) => {
-      await writePosition(webhookNumber);
+      await writePosition(parts, webhookNumber);
       // If nobody knows whether it is given away, its position is read again.
       await giveAway().finally(() => logs.drop(webhookNumber));
     },
     abandon: () => {
-      deliveries.abandon();
-      writer.giveUp();
+      attempts.abandon();
+      parts.writer.giveUp();
     },
-    drained: async () => {
-      await new Promise<void>((resolve) => {
-        onDrained = resolve;
-        if (isDrained()) resolve();
-      });
-      outcomes.close();
-      await allOf(logs.unwritten(Number.POSITIVE_INFINITY).map(writePosition));
-    },
+    drained: () => drained(parts),
   };
+}
+
+async function look(parts: Parts): Promise<Look> {
+  const { logs, changes, clock, checkClock, maySend } = parts;
+  await changes.endStopped();
+  // The passing of time frees slots too.
+  startNext(parts);
+  await checkClock();
+  if (!maySend()) return { again: false, nextAt: null };
+  await changes.read();
+  await changes.readEnds();
+  const now = clock();
+  writePositions(parts, now);
+  const due = [...logs.takeReady(now, WEBHOOKS_PER_ROUND)];
+  // Several together, because they share reads; not all together, because each reads the waiting records.
+  try {
+    while (due.length > 0)
+      await allOf(due.splice(0, CLAIMS_AT_ONCE).map((webhookNumber) => claim(parts, webhookNumber)));
+  } finally {
+    for (const webhookNumber of due) logs.ready(webhookNumber);
+  }
+  const nextAt = logs.nextLookAt();
+  return { again: nextAt !== null && nextAt <= now, nextAt };
+}
+
+/** Not in every look: it goes through all webhooks that have moved. */
+function writePositions(parts: Parts, now: number): void {
+  if (performance.now() - parts.positionsAt < POSITIONS_PAUSE_MS) return;
+  parts.positionsAt = performance.now();
+  for (const webhookNumber of parts.logs.unwritten(now)) parts.outcomes.touch(webhookNumber);
+}
+
+async function claim(parts: Parts, webhookNumber: number): Promise<void> {
+  const { logs, scheduler, clock, pollMs, maySend, mayClaim, onWorkEnded } = parts;
+  const ofLog = logs.get(webhookNumber);
+  if (ofLog === undefined || ofLog.isClosing) return;
+  // It may be able to later, without any news of the webhook.
+  if (!maySend() || !mayClaim(webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
+  // At its limit, the next settlement claims.
+  if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
+  parts.working += 1;
+  try {
+    const claimed = await claimWork(parts, ofLog);
+    if (claimed === null) readAgain(parts, webhookNumber);
+    else startClaimed(parts, ofLog, claimed);
+  } catch (error) {
+    claimFailed(parts, ofLog, error);
+  } finally {
+    scheduler.endClaim(webhookNumber);
+    onWorkEnded(webhookNumber);
+    workEnded(parts);
+  }
+}
+
+function startClaimed(parts: Parts, ofLog: WebhookLog, claimed: Claim): void {
+  const { logs, scheduler, outcomes, clock, mayClaim, wake } = parts;
+  const { webhookNumber } = ofLog;
+  const now = clock();
+  scheduler.admit(claimed);
+  // The service began to stop during the claim, or another process may send for the webhook.
+  if (!mayClaim(webhookNumber) || logs.get(webhookNumber) !== ofLog) giveBack(parts, webhookNumber);
+  startNext(parts);
+  if (ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
+  logs.lookBy(ofLog, claimed.idleUntil);
+  if (claimed.next.kind === 'not before') {
+    logs.lookBy(ofLog, claimed.next.at);
+    return;
+  }
+  if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
+  if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber)) return;
+  logs.ready(webhookNumber);
+  wake();
+}
+
+/** Throws while the store fails. */
+function claimFailed({ logs, clock, log }: Parts, ofLog: WebhookLog, error: unknown): void {
+  const { webhookNumber } = ofLog;
+  // What was due is asked for again.
+  ofLog.dueAt = 0;
+  if (error instanceof StaleWrite || isOutage(error)) logs.ready(webhookNumber);
+  if (error instanceof StaleWrite) return;
+  if (isOutage(error)) throw error;
+  // A webhook whose claim fails must not keep the others from being looked at.
+  logs.lookBy(ofLog, clock() + UNCLAIMABLE_PAUSE_MS);
+  log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
+}
+
+/** Starts every claimed job that has a slot. */
+function startNext(parts: Parts): void {
+  const { scheduler } = parts;
+  for (let job = scheduler.next(performance.now()); job !== null; job = scheduler.next(performance.now())) {
+    void deliver(parts, job);
+  }
+}
+
+async function deliver(parts: Parts, job: Job): Promise<void> {
+  const { attempts, logs, scheduler, outcomes, clock } = parts;
+  const result = await attempts.deliver(job);
+  const ofLog = logs.get(job.webhookNumber);
+  const isSequentialNow = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+  const isUrgent =
+    isSequentialNow || (job.batch !== null && ofLog?.queues != null && isAwaited(ofLog.queues, job.batch));
+  startNext(parts);
+  outcomes.add({ job, result }, isUrgent);
+  if (!isUrgent && ofLog !== undefined) await claimMore(parts, ofLog, clock());
+}
+
+/** `isApart`: the store refused the outcome together with others. */
+async function settle(parts: Parts, webhookNumber: number, all: readonly Finished[], isApart = false): Promise<void> {
+  parts.working += 1;
+  try {
+    const settled = await parts.writer.write(webhookNumber, all, { isApart, isLast: false });
+    if (settled !== 'refused') await goOn(parts, webhookNumber, all, settled);
+    else for (const one of all) void settle(parts, webhookNumber, [one], true);
+  } finally {
+    workEnded(parts);
+  }
+}
+
+/** After the outcomes of a webhook are written, or only its position if `all` is empty: notes it, and starts the webhook's next work. */
+async function goOn(parts: Parts, webhookNumber: number, all: readonly Finished[], settled: Settled): Promise<void> {
+  const { logs, scheduler, clock, wake, onWorkEnded } = parts;
+  const { webhook } = settled;
+  const hasOutcomes = all.length > 0;
+  const now = clock();
+  const ofLog = logs.get(webhookNumber);
+  if (ofLog !== undefined) noteInLog(parts, ofLog, all, settled, now);
+  if (hasOutcomes && (webhook === null || !isRunnable(webhook.progress.state))) readAgain(parts, webhookNumber);
+  // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
+  const isReleased = settled.finished.some(({ result }) => result.kind === 'release');
+  const isUnheld = logs.get(webhookNumber) === undefined;
+  if (hasOutcomes && (isReleased || isUnheld || webhook === null || isHeldUp(webhook, now)))
+    giveBack(parts, webhookNumber);
+  const jobs = all.map(({ job }) => job);
+  // A write without an outcome says nothing about the outcomes that wait.
+  scheduler.settled(webhookNumber, jobs, webhook === null || !hasOutcomes ? null : isSequential(webhook));
+  startNext(parts);
+  if (ofLog !== undefined && webhook !== null && hasOutcomes) {
+    lookWhenIdle(parts, ofLog, webhook, now);
+    await claimMore(parts, ofLog, now);
+  }
+  if (settled.isChanged || settled.hasKeyRows || isUnheld) wake();
+  onWorkEnded(webhookNumber);
+}
+
+function noteInLog(
+  { logs, outcomes }: Parts,
+  ofLog: WebhookLog,
+  all: readonly Finished[],
+  settled: Settled,
+  now: number,
+): void {
+  const { webhookNumber } = ofLog;
+  noteSettled(logs, ofLog, all, settled, now);
+  if (settled.hasKeyRows) logs.ready(webhookNumber);
+  if (all.length > 0 && ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
+  if (!settled.finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) return;
+  // Its row may be due: while the batch was held here, no read returned it.
+  ofLog.dueAt = 0;
+  logs.ready(webhookNumber);
+}
+
+function lookWhenIdle({ logs }: Parts, ofLog: WebhookLog, webhook: Webhook, now: number): void {
+  const { heartbeatAt, renewAt } = idleAt(webhook, { ...webhook.progress, sentAt: ofLog.sentAt });
+  logs.lookBy(ofLog, Math.min(heartbeatAt, renewAt));
+  if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
+}
+
+/** The webhook's next work, without waiting for a look. */
+async function claimMore(parts: Parts, ofLog: WebhookLog, now: number): Promise<void> {
+  const { webhookNumber } = ofLog;
+  if (!hasWork(ofLog, now) || !parts.scheduler.hasRoom(webhookNumber)) return;
+  await claim(parts, webhookNumber).catch((err: unknown) => {
+    parts.log.warn({ webhookNumber, err }, 'no work could be claimed for a webhook yet');
+  });
+}
+
+/** The webhook was seen stopped or deleted: the next look ends its log, unless it has started again. */
+function readAgain({ changes, wake }: Parts, webhookNumber: number): void {
+  changes.readAgain(webhookNumber);
+  wake();
+}
+
+function giveBack({ scheduler, outcomes }: Parts, webhookNumber?: number): void {
+  for (const job of scheduler.withdraw(webhookNumber)) outcomes.add({ job, result: { kind: 'release' } }, true);
+}
+
+async function writePosition({ writer }: Parts, webhookNumber: number): Promise<void> {
+  await writer.write(webhookNumber, [], { isApart: false, isLast: true });
+}
+
+function workEnded(parts: Parts): void {
+  parts.working -= 1;
+  if (isDrained(parts)) parts.onDrained();
+}
+
+function isDrained({ working, scheduler }: Parts): boolean {
+  return working === 0 && scheduler.isIdle();
+}
+
+async function drained(parts: Parts): Promise<void> {
+  const { outcomes, logs } = parts;
+  await new Promise<void>((resolve) => {
+    parts.onDrained = resolve;
+    if (isDrained(parts)) resolve();
+  });
+  outcomes.close();
+  const unwritten = logs.unwritten(Number.POSITIVE_INFINITY);
+  await allOf(unwritten.map((webhookNumber) => writePosition(parts, webhookNumber)));
 }
 
 /** Waits for all, so that nothing is in progress when it rejects. */

@@ -27,7 +27,7 @@ export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
-type Settled = Written & {
+export type Settled = Written & {
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
   readonly webhook: Webhook | null;
   /** Whether rows of waiting keys were written. */
@@ -36,7 +36,7 @@ type Settled = Written & {
   readonly isChanged: boolean;
 };
 
-type SettlementWriter = {
+export type SettlementWriter = {
   /**
    * Writes outcomes of one webhook in one transaction. While the store fails, it tries again until `giveUp`; outcomes that are not
    * written by then are sent again. Returns `refused` if several outcomes are refused together: written one by one (`isApart`), one that
@@ -171,7 +171,7 @@ async function writeOnce(
   finished: readonly Finished[],
   { isApart, isLast }: { readonly isApart: boolean; readonly isLast: boolean },
 ): Promise<Settled> {
-  const { store, clock, checkClock, ids, jitter, log, owner, observe, logs } = options;
+  const { store, clock, checkClock, ids, jitter, log, owner, logs } = options;
   await checkClock();
   const ofLog = logs.get(webhookNumber);
   const target = await store.dispatch.target(webhookNumber);
@@ -200,36 +200,34 @@ async function writeOnce(
       : positionToWrite(ofLog, now, { settling, isLast: isLast || !isRunnable(progress.state) });
   const isSame = health === null || isSameHealth(health, webhook.progress);
   const { parked, labelled } = queues;
-  const hold = ofLog?.hold ?? null;
-  const outcome = {
-    webhookNumber,
-    hold,
-    owner,
-    batches,
-    slow,
-    parked,
-    labelled,
-    position,
-    now,
-    changes: limited,
-    audit,
-  };
+  const rowsToWrite = { batches, slow, parked, labelled, position, changes: limited, audit };
   let isWritten = false;
   try {
-    await store.settlements.settle({ ...outcome, health: isSame ? null : health });
+    const hold = ofLog?.hold ?? null;
+    await store.settlements.settle({ webhookNumber, hold, owner, now, ...rowsToWrite, health: isSame ? null : health });
     isWritten = true;
   } finally {
     endKeyWrites(logs, ofLog, queues, isWritten);
   }
   stateEvents.written(limited, now);
+  report(options, webhook, batches, changes);
+  const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
+  return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
+}
+
+/** Tells observers and the log what was written. */
+function report(
+  { observe, log }: WriterOptions,
+  webhook: Webhook,
+  batches: readonly SettledBatch[],
+  changes: readonly StateChange[],
+): void {
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
     for (const observed of observe) observed(webhook.id, settled, webhook.customerId);
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  const written = { finished: rows, webhook: { ...webhook, progress }, batches, slow, position, returned };
-  return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
 }
 
 function returnedOf({ batch, fate }: SettledBatch): Batch[] {

@@ -20,7 +20,7 @@ export type WebhookLog = {
   readonly hold: Hold | null;
   /** Records from here on are in no batch and not claimed. */
   next: number;
-  /** The offset that the next published record gets, as far as this process knows. */
+  /** The offset that the next published record gets. Other processes may have published since. */
   end: number;
   /** Stretches before `next` that are in no batch and not claimed. */
   gaps: readonly OffsetRange[];
@@ -29,7 +29,7 @@ export type WebhookLog = {
   /** When to look at the webhook, even if nothing happens, and the time of its alarm, which may be earlier. */
   lookAt: number;
   alarmAt: number;
-  /** It sends nothing any more, and is forgotten once nothing of it is held. */
+  /** It no longer sends, and is forgotten once nothing of it is held. */
   isClosing: boolean;
   sentAt: number | null;
   /** The order in which its batches were claimed; null before the first claim. With order by key, also the records that wait. */

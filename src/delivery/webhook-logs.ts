@@ -26,9 +26,9 @@ export type WebhookLogs = {
   get(webhookNumber: number): WebhookLog | undefined;
   /** Begins with a webhook, or reads its position again. What it holds stays held, unless its hold is another one now. It is ready. */
   open(position: LogPosition, now: number): WebhookLog;
-  /** The webhook sends nothing any more. It is forgotten once nothing of it is held. */
+  /** The webhook no longer sends. It is forgotten once nothing of it is held. */
   close(webhookNumber: number): void;
-  /** Another process may send for the webhook: claims of this process do not count any more. */
+  /** Another process may send for the webhook: claims of this process no longer count. */
   drop(webhookNumber: number): void;
   /** The same for a log that was read under the hold. */
   dropHeld(hold: Hold): void;

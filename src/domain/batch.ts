@@ -56,7 +56,7 @@ export type LogPosition = {
   readonly gaps: readonly OffsetRange[];
   /** When the first pending batch is due; `NEVER` without one. */
   readonly dueAt: number;
-  /** The last attempt, as far as it was written. */
+  /** The last attempt that was written. */
   readonly sentAt: number | null;
 };
 

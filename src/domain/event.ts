@@ -94,9 +94,9 @@ export type EventType = {
   readonly group: string | null;
   /** The `source` of its CloudEvents; null: the address of the service. */
   readonly source: string | null;
-  /** Receivers should not subscribe to it any more. */
+  /** Receivers should no longer subscribe to it. */
   readonly deprecated: boolean;
-  /** Whether everybody sees it in the event catalogue. */
+  /** Whether everyone sees it in the event catalogue. */
   readonly public: boolean;
   /** Paths such as `data.orderId`: people find its events by the values there. None if they must be encrypted. */
   readonly searchPaths: readonly string[];

@@ -51,7 +51,7 @@ export type ReceiverAnswer = {
 
 /**
  * `ok` means delivered: a 2xx status arrived, with its body too where `headDecides` was not asked for. Any other status is a failure of
- * class `http_status` with the answer. Other failures carry the answer as far as it had arrived, or null.
+ * class `http_status` with the answer. Other failures carry the part of the answer that had arrived, or null.
  */
 export type Outcome =
   | { readonly ok: true; readonly answer: ReceiverAnswer; readonly timings: Timings }
@@ -85,13 +85,13 @@ export function failure(
   };
 }
 
-/** A text of somebody else as both databases keep it. */
+/** A text of someone else as both databases keep it. */
 function keptText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 /**
- * What to check or change, for everybody: it names no setting of the operator. For `http_status` by the status of the answer, for
+ * What to check or change, for everyone: it names no setting of the operator. For `http_status` by the status of the answer, for
  * `tls_untrusted` by the code at the end of the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {

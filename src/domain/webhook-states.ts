@@ -77,7 +77,7 @@ export const HEALTHY = {
 
 /**
  * The progress of a webhook that is started: a new session. A failure that a stop interrupted goes on, unless it has lasted for
- * `FAILING_LIMIT_MS` or the service gave the webhook up for it: somebody who starts a webhook again and again does not postpone its end.
+ * `FAILING_LIMIT_MS` or the service gave the webhook up for it: someone who starts a webhook again and again does not postpone its end.
  */
 export function startedProgress(
   { progress }: Pick<Webhook, 'progress'>,

@@ -23,7 +23,7 @@ export const catalogueView = z
   })
   .meta({ id: 'EventCatalogue', description: 'The event types that webhooks can subscribe to, by group and name.' });
 
-/** The event types that somebody sees. Those without a group come last, and deprecated ones last in their group. */
+/** The event types that someone sees. Those without a group come last, and deprecated ones last in their group. */
 export function eventCatalogue(eventTypes: readonly EventType[], sees: 'all' | 'public'): readonly EventType[] {
   return eventTypes.filter((eventType) => sees === 'all' || eventType.public).toSorted(byGroup);
 }

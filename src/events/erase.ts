@@ -189,7 +189,7 @@ async function overwrite({ erasures, pause, isStopping }: Worker, id: string): P
     if (step === null) continue;
     if (step.done) return;
     const { statementsMs, commitMs } = step.took;
-    // Somebody waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
+    // Someone waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
     size = nextSize(size, { statementsMs, commitMs: 0 });
     await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));
   }

@@ -1,5 +1,5 @@
 /**
- * Writes the head of the audit log to the service's log, once an hour and at a stop. Somebody with access to the database can remove
+ * Writes the head of the audit log to the service's log, once an hour and at a stop. Someone with access to the database can remove
  * entries from the end of the chain. A head that is kept elsewhere shows this (`sallyport audit verify --head`).
  */
 

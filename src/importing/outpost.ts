@@ -4,21 +4,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { STANDARD_SECRET_PREFIX } from '../wire/signature.ts';
 import { translateFilter } from './outpost-filter.ts';
-import {
-  cleanName,
-  type EndpointHeaders,
-  endpointName,
-  headersOf,
-  hostOf,
-  metadataOf,
-  RENAME,
-  retryOf,
-  shown,
-  sourceIdProblem,
-  type TypeNames,
-  typeNames,
-  urlProblem,
-} from './parts.ts';
+import { type EndpointHeaders, headersOf, hostOf, metadataOf, retryOf, shown, urlProblem } from './parts.ts';
 import {
   type ExportReader,
   exportReader,
@@ -30,8 +16,9 @@ import {
   type PlannedEventType,
   textOf,
   textsOf,
-  withoutRepeats,
 } from './plan.ts';
+import { plannedCustomer, plannedEndpoint, planOf, WITHOUT_SECRET } from './planned.ts';
+import { RENAME, type TypeNames, typeNames } from './type-names.ts';
 
 const HEADER_PREFIX = 'x-outpost-';
 
@@ -59,16 +46,10 @@ export function readOutpost(given: unknown, options: ImportOptions): Plan {
   const types = [...topics, ...[...listed].filter(([topic]) => !topics.some(([one]) => one === topic))];
   const known = types.flatMap(([topic]) => textOf(topic) ?? []);
   const names = typeNames(known, options);
-  return {
-    eventTypes: withoutRepeats(
-      types.map(([topic, path]) => eventTypeOf(topic, path, names)),
-      ({ body }) => String(body.name),
-    ),
-    customers: withoutRepeats(
-      tenants.map((tenant) => customerOf(tenant, { names, known, options })),
-      ({ externalId }) => externalId,
-    ),
-  };
+  return planOf(
+    types.map(([topic, path]) => eventTypeOf(topic, path, names)),
+    tenants.map((tenant) => customerOf(tenant, { names, known, options })),
+  );
 }
 
 /** The topics of a destination, without patterns, with their places. */
@@ -102,17 +83,15 @@ function eventTypeOf(given: unknown, path: string, names: TypeNames): PlannedEve
 function customerOf({ fields, path, destinations }: Tenant, context: Context): PlannedCustomer {
   const externalId = textOf(fields.id);
   const { metadata, lost } = metadataOf(fields.metadata);
-  const name = cleanName(textOf(metadata.name) ?? externalId ?? '', path);
-  const endpoints = destinations.map(([one, where]) => endpointOf(one, where, context));
-  return {
+  return plannedCustomer({
     path,
-    name,
-    externalId: externalId ?? '',
-    problem: externalId === null ? 'has no id' : null,
+    label: textOf(metadata.name),
+    externalId,
+    withoutId: 'has no id',
+    metadata,
     lost,
-    body: { name, externalId, metadata },
-    endpoints: withoutRepeats(endpoints, ({ sourceId }) => sourceId),
-  };
+    endpoints: destinations.map(([one, where]) => endpointOf(one, where, context)),
+  });
 }
 
 function endpointOf(given: unknown, path: string, { names, known, options }: Context): PlannedEndpoint {
@@ -128,18 +107,16 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
   const prefix = options.headerPrefix ?? HEADER_PREFIX;
   const sent = headersOfDestination(config.custom_headers, fields.delivery_metadata, prefix);
   const isEnabled = fields.disabled_at === null || fields.disabled_at === undefined;
-  const name = endpointName(hostOf(url ?? ''), id ?? path);
-  return {
+  return plannedEndpoint({
     path,
-    name,
-    sourceId: id ?? '',
+    label: hostOf(url ?? ''),
+    id,
     problem:
-      sourceIdProblem(id) ??
       (fields.type === 'webhook'
         ? null
         : `is of type ${shown(String(fields.type))}, and Sallyport delivers to HTTPS endpoints only`) ??
       urlProblem(url) ??
-      (secret === null ? 'has no secret: the receiver would refuse every delivery' : null) ??
+      (secret === null ? WITHOUT_SECRET : null) ??
       ('problem' in translated ? translated.problem : null) ??
       (eventTypes.length > 0 ? null : problem),
     lost: [
@@ -151,27 +128,17 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
         : []),
       ...(isObject(fields.metadata) && Object.keys(fields.metadata).length > 0 ? ['its metadata'] : []),
     ],
-    endpoint: {
-      name,
-      url,
-      secret,
-      // Its receiver proved nothing to Outpost either: the person who imports it vouches for it.
-      tokenChallenge: false,
-      enabled: isEnabled,
-      sendApiKey: false,
-      ...sent.fields,
-    },
+    url,
+    secret,
+    isEnabled,
+    headers: sent,
     webhook: {
-      name,
       eventTypes,
       filter: 'filter' in translated ? translated.filter : null,
-      // Its bodies are only the data.
-      format: 'cloudevents-binary',
       ...signatureOf(prefix, secret ?? ''),
       retry: retryOf(options, RETRY_DELAYS_SECONDS),
     },
-    mayStart: isEnabled && sent.isComplete,
-  };
+  });
 }
 
 /** Null: all. A wildcard matches any run of characters. */

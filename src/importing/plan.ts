@@ -9,7 +9,7 @@ const ITEMS_MAX = 20_000;
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** One thing of the export. */
-type Planned = {
+export type Planned = {
   /** Its place in the export, such as `applications[0].endpoints[2]`. */
   readonly path: string;
   /** As people know it. */
@@ -87,18 +87,4 @@ export function textOf(value: unknown): string | null {
 /** The texts of a list. Items that are no text are left out. */
 export function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
-}
-
-/** Adds to each item that repeats an earlier one with the same key that it does. */
-export function withoutRepeats<Item extends Planned>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
-  const first = new Map<string, string>();
-  return items.map((item) => {
-    const key = keyOf(item);
-    const earlier = first.get(key);
-    if (earlier === undefined) {
-      if (item.problem === null) first.set(key, item.path);
-      return item;
-    }
-    return item.problem === null ? { ...item, problem: `repeats ${earlier}` } : item;
-  });
 }

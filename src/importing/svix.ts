@@ -7,20 +7,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { decodeStrictBase64 } from '../wire/bytes.ts';
 import { STANDARD_SECRET_PREFIX } from '../wire/signature.ts';
-import {
-  cleanName,
-  endpointName,
-  headersOf,
-  hostOf,
-  metadataOf,
-  RENAME,
-  retryOf,
-  shown,
-  sourceIdProblem,
-  type TypeNames,
-  typeNames,
-  urlProblem,
-} from './parts.ts';
+import { headersOf, hostOf, metadataOf, retryOf, shown, urlProblem } from './parts.ts';
 import {
   type ExportReader,
   exportReader,
@@ -32,8 +19,9 @@ import {
   type PlannedEventType,
   textOf,
   textsOf,
-  withoutRepeats,
 } from './plan.ts';
+import { plannedCustomer, plannedEndpoint, planOf, WITHOUT_SECRET } from './planned.ts';
+import { RENAME, type TypeNames, typeNames } from './type-names.ts';
 
 const HEADER_PREFIX = 'svix-';
 
@@ -59,14 +47,11 @@ export function readSvix(given: unknown, options: ImportOptions): Plan {
     types.flatMap(([one]) => (isObject(one) ? (textOf(one.name) ?? []) : [])),
     options,
   );
-  const eventTypes = types.map(([one, path]) => eventTypeOf(one, path, names, options));
-  const customers = reader
-    .list(given.applications, 'applications', LISTS)
-    .map(([one, path]) => customerOf(one, path, names, options, reader));
-  return {
-    eventTypes: withoutRepeats(eventTypes, ({ body }) => String(body.name)),
-    customers: withoutRepeats(customers, ({ externalId }) => externalId),
-  };
+  const applications = reader.list(given.applications, 'applications', LISTS);
+  return planOf(
+    types.map(([one, path]) => eventTypeOf(one, path, names, options)),
+    applications.map(([one, path]) => customerOf(one, path, names, options, reader)),
+  );
 }
 
 function eventTypeOf(
@@ -119,21 +104,20 @@ function customerOf(
 ): PlannedCustomer {
   const fields = isObject(given) ? given : {};
   const externalId = textOf(fields.uid) ?? textOf(fields.id);
-  const name = cleanName(textOf(fields.name) ?? externalId ?? '', path);
   const { metadata, lost } = metadataOf(fields.metadata);
   const endpoints = reader
     .list(fields.endpoints, `${path}.endpoints`, LISTS)
     .map(([one, where]) => endpointOf(one, where, names, options));
   const rate = fields.throttleRate ?? fields.rateLimit ?? null;
-  return {
+  return plannedCustomer({
     path,
-    name,
-    externalId: externalId ?? '',
-    problem: externalId === null ? 'has neither uid nor id' : null,
+    label: textOf(fields.name),
+    externalId,
+    withoutId: 'has neither uid nor id',
+    metadata,
     lost: [...lost, ...(rate === null ? [] : ['its rate: give each webhook one with maxRecordsPerSecond'])],
-    body: { name, externalId, metadata },
-    endpoints: withoutRepeats(endpoints, ({ sourceId }) => sourceId),
-  };
+    endpoints,
+  });
 }
 
 function endpointOf(given: unknown, path: string, names: TypeNames, options: ImportOptions): PlannedEndpoint {
@@ -150,14 +134,12 @@ function endpointOf(given: unknown, path: string, names: TypeNames, options: Imp
   const isTransformed = isObject(fields.transformation) && fields.transformation.enabled === true;
   const rate = fields.throttleRate ?? fields.rateLimit;
   const hasMetadata = isObject(fields.metadata) && Object.keys(fields.metadata).length > 0;
-  const name = endpointName(textOf(fields.description) ?? hostOf(url ?? ''), id ?? path);
   const prefix = options.headerPrefix ?? HEADER_PREFIX;
-  return {
+  return plannedEndpoint({
     path,
-    name,
-    sourceId: id ?? '',
+    label: textOf(fields.description) ?? hostOf(url ?? ''),
+    id,
     problem:
-      sourceIdProblem(id) ??
       urlProblem(url) ??
       secret.problem ??
       (isTransformed ? 'has a transformation, which changes what its receiver gets' : problem),
@@ -167,29 +149,19 @@ function endpointOf(given: unknown, path: string, names: TypeNames, options: Imp
       ...(hasMetadata ? ['its metadata'] : []),
       ...(channels.length > 0 ? [`its channels, unless events have them in ${options.channelsAt}`] : []),
     ],
-    endpoint: {
-      name,
-      url,
-      secret: secret.text,
-      // Its receiver proved nothing to Svix either: the person who imports it vouches for it.
-      tokenChallenge: false,
-      enabled: fields.disabled !== true,
-      sendApiKey: false,
-      ...sent.fields,
-    },
+    url,
+    secret: secret.text,
+    isEnabled: fields.disabled !== true,
+    headers: sent,
     webhook: {
-      name,
       eventTypes: patterns,
       filter: channelFilter(channels, options.channelsAt),
-      // Its bodies are only the payload.
-      format: 'cloudevents-binary',
       ...signatureOf(prefix),
       maxRecordsPerSecond: typeof rate === 'number' && rate > 0 ? rate : null,
       retry: retryOf(options, RETRY_DELAYS_SECONDS),
       timeoutSeconds: TIMEOUT_SECONDS,
     },
-    mayStart: fields.disabled !== true && sent.isComplete,
-  };
+  });
 }
 
 /** Svix's headers under another prefix, or Standard Webhooks', which are reserved for the setting of this name. */
@@ -211,7 +183,7 @@ function signatureOf(prefix: string): Fields {
 
 function secretOf(given: unknown): { readonly text: string; readonly problem: string | null } {
   const text = textOf(isObject(given) ? given.key : given) ?? '';
-  if (text === '') return { text, problem: 'has no secret: the receiver would refuse every delivery' };
+  if (text === '') return { text, problem: WITHOUT_SECRET };
   if (/^(?:whsk|whpk)/.test(text))
     return {
       text: '',

@@ -45,7 +45,7 @@ export type RefusalCode = keyof typeof REFUSAL_STATUS;
 export type FieldProblem = { readonly field: string; readonly problem: string };
 
 /**
- * When a request that was `unavailable` can be sent again: in a few seconds, once somebody has fixed the cause, or after a look, because
+ * When a request that was `unavailable` can be sent again: in a few seconds, once someone has fixed the cause, or after a look, because
  * nobody knows whether its change was kept.
  */
 export type Repeat = 'soon' | 'once fixed' | 'after a look';

@@ -16,7 +16,7 @@ export type HeadProblem = 'too many interim' | 'too large' | 'not HTTP' | 'other
 type HeadReader = {
   /** Reads the next bytes. Returns the head once it is complete, and null until then. */
   read(bytes: Buffer<ArrayBuffer>): FoundHead | HeadProblem | null;
-  /** The head of the final response as far as it has arrived; null before its status line is complete, and once the head was found. */
+  /** The part of the head of the final response that has arrived; null before its status line is complete, and once the head was found. */
   unseen(): ReadHead | null;
 };
 
@@ -89,7 +89,7 @@ function skipEmptyLines(bytes: Uint8Array): number {
 /** `d` means any digit. */
 const BEGINNING = 'HTTP/d.d';
 
-/** Whether the bytes are the beginning of a status line, as far as they go. */
+/** Whether the bytes may be the beginning of a status line. */
 function beginsAsStatusLine(bytes: Uint8Array): boolean {
   for (let i = 0; i < BEGINNING.length && i < bytes.length; i += 1) {
     const byte = bytes[i] ?? 0;

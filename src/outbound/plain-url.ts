@@ -23,7 +23,7 @@ function isPort(text: string): boolean {
   return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535;
 }
 
-/** Written as the parser understood it: a name in upper case and in letters beyond ASCII is the same to everybody. */
+/** Written as the parser understood it: a name in upper case and in letters beyond ASCII is the same to everyone. */
 function isPlainHost(written: string, hostname: string): boolean {
   const lower = written.toLowerCase();
   if (lower === hostname) return true;

@@ -55,7 +55,7 @@ export function createResolve({
 }: Options): ResolveHost {
   /** Look-ups that have a thread, by name. */
   const running = new Map<string, ReturnType<ResolveHost>>();
-  /** Look-ups that wait for their turn or for their answer, by owner and name: nobody waits in somebody else's turn. */
+  /** Look-ups that wait for their turn or for their answer, by owner and name: nobody waits in someone else's turn. */
   const asked = new Map<string, ReturnType<ResolveHost>>();
   const lastTime = createLru<string, Exclude<Kind, 'unknown'>>({ max: NAMES_REMEMBERED });
   const queues: Readonly<Record<Kind, FairQueue>> = {

@@ -112,7 +112,7 @@ export type EventTypeInput = {
   /** The `source` of its CloudEvents, a URI reference. Default: the public address of Sallyport. */
   readonly source?: string | null | undefined;
   readonly deprecated?: boolean | undefined;
-  /** Whether everybody sees it in the event catalogue, and webhooks of customers get it. Default: true. */
+  /** Whether everyone sees it in the event catalogue, and webhooks of customers get it. Default: true. */
   readonly public?: boolean | undefined;
   /** Paths such as `data.orderId`: the portal finds its events by the values there. At most 5. */
   readonly searchPaths?: readonly string[] | undefined;

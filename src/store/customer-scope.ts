@@ -26,7 +26,7 @@ export type Scope = {
   numbers(): Promise<number[]>;
   /** The numbers that are the customer's own, of some or of all. */
   among(wanted: readonly number[] | undefined): Promise<readonly number[]>;
-  /** Throws for a record of somebody else. */
+  /** Throws for a record of someone else. */
   mine<T>(record: T & Owned): T;
   /** Audit entries say whose they are, so that only this customer and the operator see them. */
   audited(audit: AuditEntry): AuditEntry;
@@ -37,7 +37,7 @@ export type Scope = {
   ): Verbs<Read, Written>;
   /** What `read` returns for a webhook of the customer, and `none` for any other number. */
   ofNumber<T>(webhookNumber: number, none: T, read: () => Promise<T>): Promise<T>;
-  /** Throws for a webhook of somebody else. */
+  /** Throws for a webhook of someone else. */
   requireNumber(webhookNumber: number): Promise<void>;
 };
 

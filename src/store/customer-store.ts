@@ -3,7 +3,7 @@
  * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
  *
  * `confinement.ts` says of each verb whether it is here. A verb that is here is confined in one of three ways:
- * - It accepts an id or a number, which must be the customer's own. The same statement looks up a row of somebody else and a row that does
+ * - It accepts an id or a number, which must be the customer's own. The same statement looks up a row of someone else and a row that does
  *   not exist, and the answer is the same.
  * - It accepts a filter, to which the customer is added.
  * - It writes a record, which must be the customer's own.

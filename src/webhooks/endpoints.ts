@@ -52,7 +52,7 @@ import { type ChallengeEndpoint, challengeOnce } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & {
   /**
-   * Challenges the endpoint now and keeps the result in `lastVerification`. Success enables it unless somebody set `enabled: false`.
+   * Challenges the endpoint now and keeps the result in `lastVerification`. Success enables it unless someone set `enabled: false`.
    * Failure changes nothing else of a verified endpoint (contract §4).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
@@ -194,25 +194,8 @@ function buildWith(
       () => refuseForStandardWebhooks(store, stamp.id, { contentEncoding: input.contentEncoding }),
     ]);
     if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
-    if (input.tokenChallenge && input.verification !== null) {
-      throw refuseFields([
-        {
-          field: 'tokenChallenge',
-          problem: 'cannot be combined with verification: an endpoint is verified in one way',
-        },
-        { field: 'verification', problem: 'cannot be combined with tokenChallenge' },
-      ]);
-    }
-    const moved = before !== null && before.url !== input.url;
-    const isNewHandshake = input.verification !== null && before?.verification !== input.verification;
-    const verified = before !== null && !moved && before.verified && !isNewHandshake;
-    const isNewRule = isNewHandshake || (input.tokenChallenge && before?.tokenChallenge !== true);
-    const due = mustBeVerified(input) && !verified && (moved || isNewRule);
+    const { moved, verified, due } = verificationOf(input, before, stamp.id);
     const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
-    if (before !== null && input.enabled === true && mustBeVerified(input) && !verified && !due) {
-      const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
-      throw refuseField('enabled', problem, 'not_verified');
-    }
     const endpoint: Endpoint = {
       ...stamp,
       customerId: input.customerId,
@@ -244,6 +227,34 @@ function buildWith(
     await refuseHeaders(store, endpoint, before);
     return challengeAndEnable(challenge, endpoint, wanted, due);
   };
+}
+
+/**
+ * `verified`: a verification of the endpoint still holds. `due`: it is challenged now. Throws 400 for two ways of verification, and for an
+ * endpoint that is to be enabled before it is verified.
+ */
+function verificationOf(
+  input: EndpointInput,
+  before: Endpoint | null,
+  id: string,
+): Readonly<Record<'moved' | 'verified' | 'due', boolean>> {
+  if (input.tokenChallenge && input.verification !== null) {
+    throw refuseFields([
+      {
+        field: 'tokenChallenge',
+        problem: 'cannot be combined with verification: an endpoint is verified in one way',
+      },
+      { field: 'verification', problem: 'cannot be combined with tokenChallenge' },
+    ]);
+  }
+  const moved = before !== null && before.url !== input.url;
+  const isNewHandshake = input.verification !== null && before?.verification !== input.verification;
+  const verified = before !== null && !moved && before.verified && !isNewHandshake;
+  const isNewRule = isNewHandshake || (input.tokenChallenge && before?.tokenChallenge !== true);
+  const due = mustBeVerified(input) && !verified && (moved || isNewRule);
+  if (before !== null && input.enabled === true && mustBeVerified(input) && !verified && !due)
+    throw refuseField('enabled', `must be false until the endpoint is verified; ${howToVerify(id)}`, 'not_verified');
+  return { moved, verified, due };
 }
 
 /** Writes a changed endpoint, and starts the webhooks that the service stopped with it if it is enabled again (contract §4). */

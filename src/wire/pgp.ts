@@ -246,7 +246,7 @@ function unsupportedKind(key: Key | Subkey): string | null {
   return isUnsupported ? `the curve ${curve}` : null;
 }
 
-/** The newest subkey for encryption says why the key cannot encrypt any more. A key without such a subkey never could. */
+/** The newest subkey for encryption says why the key can no longer encrypt. A key without such a subkey never could. */
 async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Rejection<KeyFailureCode>> {
   const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
   for (const subkey of newestFirst) {

@@ -253,7 +253,7 @@ describe('a receiver that asked for a pause of a day', () => {
   });
 });
 
-describe('a webhook that starts again sends what follows', () => {
+describe('a webhook that starts again sends the next records', () => {
   /** Sends two events, with a stop and a start in between, and then one more. */
   const check = async (d: Dispatching, { at }: Connected, store: Store): Promise<void> => {
     await d.publishMany(2);

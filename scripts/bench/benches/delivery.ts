@@ -141,15 +141,12 @@ function contender(name: string, measure: Measure, quick: boolean): Contender {
 }
 
 const METHOD =
-  `Waiting events of ${EVENT_BYTES} bytes, timed from the start signal until the last outcome is stored. All ` +
-  'contenders POST over HTTPS to one receiver process on this ' +
-  'machine, with 64 requests in flight over persistent connections, signed with HMAC-SHA256; the others ' +
-  'use undici. Sallyport is `sallyport serve` ' +
-  `with ${ENDPOINTS} webhooks. The queues have a job for each record, Redis with \`appendfsync always\` and ` +
-  'PostgreSQL with its defaults, so all of them have ' +
-  'an outcome on the disk before they report it. The bare POSTs send the same body again and store nothing. ' +
-  '`cpu` is the CPU time of the sending process, without its ' +
-  'database server.';
+  `Waiting events of ${EVENT_BYTES} bytes, timed from the start signal until the last outcome is stored. All contenders ` +
+  'POST over HTTPS to one receiver process on this machine, with 64 requests in flight over persistent connections, ' +
+  'signed with HMAC-SHA256; the others use undici. Sallyport is `sallyport serve` ' +
+  `with ${ENDPOINTS} webhooks. The queues have a job for each record, Redis with \`appendfsync always\` and PostgreSQL ` +
+  'with its defaults, so all of them have an outcome on the disk before they report it. The bare POSTs send the same ' +
+  'body again and store nothing. `cpu` is the CPU time of the sending process, without its database server.';
 
 function describe(
   rows: readonly Row[],

@@ -57,7 +57,7 @@ async function ownRequests(service: Service): Promise<LoadRequest[]> {
   return (await tokensFor(service.url, asked)).map((token) => guardedRequest(path, token));
 }
 
-/** The employee comes with the token, and does not come without. */
+/** Throws unless the employee is answered with the token and refused without it. */
 async function checkGuarded(url: string, request: LoadRequest | undefined): Promise<unknown> {
   const path = request?.path ?? '';
   const refused = await fetch(url + path);
@@ -76,10 +76,9 @@ function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<B
     title: 'Guarding an API',
     method:
       `GET of an employee with a valid token, over ${CONNECTIONS} connections, with ${TOKENS} tokens in turn. ` +
-      'Sallyport checks the token, the scope of ' +
-      "the API catalogue, and the user's permission and constraints, and reads the employee. The peers check " +
-      'token and scope in Express and ' +
-      'read the same from SQLite. The bare server answers with JSON of the same size.',
+      "Sallyport checks the token, the scope of the API catalogue, and the user's permission and constraints, and " +
+      'reads the employee. The peers check token and scope in Express and read the same from SQLite. The bare server ' +
+      'answers with JSON of the same size.',
     ...compared,
     goals: rateGoals(compared, 75, 2),
     profile,

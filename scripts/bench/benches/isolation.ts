@@ -47,18 +47,18 @@ export const isolationBench: Bench = {
         const { perSecond, p50Ms, p99Ms } = await load(target, { seconds, openMs: OPEN_MS });
         return { p99: p99Ms, p50: p50Ms, rate: perSecond };
       };
-      const while_ = async (
+      const beside = async (
         webhooks: readonly string[],
         during: (until: AbortSignal) => Promise<void> = async () => undefined,
       ): Promise<Record<string, number>> => {
         const before = (await receiver.received()).requests;
         const over = new AbortController();
         await all(service, webhooks, 'start');
-        const beside = during(over.signal);
+        const others = during(over.signal);
         const measured = await loaded();
         const { requests } = await receiver.received();
         over.abort();
-        await beside;
+        await others;
         await all(service, webhooks, 'stop');
         return { ...measured, posts: (requests - before) / seconds };
       };
@@ -70,7 +70,7 @@ export const isolationBench: Bench = {
             name: DELIVERING,
             measure: async () => {
               await publish(service, quick ? 800 : 8000 * seconds);
-              return while_(small);
+              return beside(small);
             },
           },
           {
@@ -78,7 +78,7 @@ export const isolationBench: Bench = {
             measure: async () => {
               if (!isPublished) await publishLarge(service, quick ? 1 : LARGE_BODIES);
               isPublished = true;
-              return while_(large, (until) => keepReplaying(service, large, until));
+              return beside(large, (until) => keepReplaying(service, large, until));
             },
           },
         ],

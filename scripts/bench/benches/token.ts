@@ -59,12 +59,10 @@ function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<B
     title: 'Issuing tokens',
     method:
       `${CLIENTS} clients request tokens in turn with the client credentials grant, over ${CONNECTIONS} ` +
-      `connections. Sallyport is \`sallyport serve\` ` +
-      'with its defaults, in JSON. The bare server reads the same POST and answers with its bytes. The peers ' +
-      'read a form and keep their tokens in ' +
-      'SQLite with `synchronous=FULL`. So all but the bare server have the token on the disk before they answer. ' +
-      '`cpu` is the CPU time of the ' +
-      'server for one request.',
+      'connections. Sallyport is `sallyport serve` with its defaults, in JSON. The bare server reads the same POST and ' +
+      'answers with its bytes. The peers read a form and keep their tokens in SQLite with `synchronous=FULL`. So all ' +
+      'but the bare server have the token on the disk before they answer. `cpu` is the CPU time of the server for one ' +
+      'request.',
     ...compared,
     goals: goals(compared),
     profile,

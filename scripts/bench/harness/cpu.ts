@@ -36,7 +36,7 @@ export async function cpuMillisOfPostgres(url: string): Promise<number> {
   return [server, ...children].reduce((sum, pid) => sum + schedulerMillis(`/proc/${pid}`), 0);
 }
 
-/** 0: there is no such process any more. */
+/** 0: the process has ended. */
 function parentOf(pid: number): number {
   return Number(/^PPid:\s+(\d+)$/m.exec(readIfThere(`/proc/${pid}/status`))?.[1] ?? 0);
 }

@@ -100,43 +100,44 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     const shared = { certificates, batchRecords: 1, main, receiver: receivers.quick };
     return startDelivering({ ...shared, ...more, ...cluster, dataDir: join(folder, name) });
   };
-  const startIf = async (operation: Operation, more: Partial<DeliveringOptions>): Promise<Delivering | null> =>
-    operations.includes(operation) ? startOne(operation, more) : null;
   const some = await startOne('some', { nodeFlags });
-  const ordered = await startIf('ordered', { ordered: true, receiver: receivers.slow });
-  const keyed = await startIf('keyed', { ordered: 'key' });
-  const batched = await startIf('batches', { batchRecords: 100 });
-  const standard = await startIf('standard', { format: 'standard' });
-  const cloudevents = await startIf('cloudevents', { format: 'cloudevents' });
+  const settings: { readonly [Name in Operation]?: Partial<DeliveringOptions> } = {
+    batches: { batchRecords: 100 },
+    ordered: { ordered: true, receiver: receivers.slow },
+    keyed: { ordered: 'key' },
+    standard: { format: 'standard' },
+    cloudevents: { format: 'cloudevents' },
+  };
+  const own = new Map<Operation, Delivering>();
+  for (const name of operations) {
+    const others = settings[name];
+    if (others !== undefined) own.set(name, await startOne(name, others));
+  }
+  const serviceFor = (operation: Operation): Delivering => own.get(operation) ?? some;
   const calls = await prepareCalls(some, publishers);
-  const measures: Readonly<Record<Operation, (count: number) => Promise<Measured>>> = {
+  /** The others deliver what was published before. */
+  const called: { readonly [Name in Operation]?: (count: number) => Promise<Measured> } = {
     token: (count) => costOf(some, () => atOnce(count, publishers, calls.issueOne)),
     guard: (count) => costOf(some, () => atOnce(count, publishers, calls.guardOne)),
     publish: (count) => costOf(some, () => atOnce(count, publishers, calls.publishOne)),
-    deliver: (count) => some.deliver(count),
-    batches: (count) => started(batched).deliver(count),
     steady: (count) => some.deliver(count, () => atOnce(count, publishers, calls.publishOne)),
     paced: (count) => some.deliver(count, () => paced(count, calls.publishOne)),
-    ordered: (count) => started(ordered).deliver(count),
-    keyed: (count) => started(keyed).deliver(count),
-    standard: (count) => started(standard).deliver(count),
-    cloudevents: (count) => started(cloudevents).deliver(count),
   };
-  const prepare: { readonly [Name in Operation]?: (count: number) => Promise<unknown> } = {
-    deliver: (count) => publish(some.service, count),
-    batches: (count) => publish(started(batched).service, count),
-    ordered: (count) => publishInOrder(started(ordered), count),
-    keyed: (count) => publish(started(keyed).service, count, undefined, (n) => `key-${n % KEYS}`),
-    standard: (count) => publish(started(standard).service, count),
-    cloudevents: (count) => publish(started(cloudevents).service, count),
+  const delivered = async (operation: Operation, count: number): Promise<() => Promise<Measured>> => {
+    const running = serviceFor(operation);
+    const keyOf = operation === 'keyed' ? (n: number) => `key-${n % KEYS}` : undefined;
+    if (operation === 'ordered') await publishInOrder(running, count);
+    else await publish(running.service, count, undefined, keyOf);
+    return () => running.deliver(count);
   };
   const postgresMs = async (): Promise<number> =>
     server === null ? 0 : await cpuMillisOfPostgres(server.url('postgres'));
   return {
     measure: async (operation, count) => {
-      await prepare[operation]?.(count);
+      const call = called[operation];
+      const run = call === undefined ? await delivered(operation, count) : () => call(count);
       const before = await postgresMs();
-      const { ms, cpuMsByThread } = await measures[operation](count);
+      const { ms, cpuMsByThread } = await run();
       const postgres = (((await postgresMs()) - before) * 1000) / count;
       // What was published is delivered before the next measurement.
       if (operation === 'publish') await some.deliver(count);
@@ -145,15 +146,43 @@ export async function startContender(options: ContenderOptions): Promise<Contend
     },
     stop: async () => {
       await calls.close();
-      for (const running of [some, ordered, keyed, batched, standard, cloudevents]) await running?.stop();
+      for (const running of [some, ...own.values()]) await running.stop();
       server?.stop();
     },
   };
 }
 
-function started(running: Delivering | null): Delivering {
-  if (running === null) throw new Error('the contender was not started for this operation');
-  return running;
+/** Rounds that do not count, until most functions are compiled. */
+const WARMING_ROUNDS = 2;
+
+/**
+ * Measures each operation with each contender in turn, round after round, so that other load affects all of them alike. Returns the costs
+ * of the rounds by operation, for each contender.
+ */
+export async function measureCosts(
+  contenders: readonly Contender[],
+  counts: ReadonlyMap<Operation, number>,
+  rounds: number,
+): Promise<ReadonlyMap<Operation, readonly Cost[][]>> {
+  const costs = new Map([...counts.keys()].map((name) => [name, contenders.map((): Cost[] => [])]));
+  // None of them is always the first.
+  const orders = [[...contenders.keys()], [...contenders.keys()].reverse()];
+  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
+    for (const [name, count] of counts) {
+      for (const at of orders[Math.abs(round % 2)] ?? []) {
+        const cost = await contenders[at]?.measure(name, count);
+        if (round >= 0 && cost !== undefined) costs.get(name)?.[at]?.push(cost);
+      }
+    }
+    process.stderr.write('.');
+  }
+  process.stderr.write('\n');
+  return costs;
+}
+
+/** The CPU time of all threads of the service. */
+export function totalMicros({ threads }: Cost): number {
+  return [...threads.values()].reduce((sum, micros) => sum + micros, 0);
 }
 
 export type Calls = Readonly<Record<'publishOne' | 'issueOne' | 'guardOne', (n: number) => Promise<void>>> & {

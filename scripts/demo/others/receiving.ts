@@ -24,7 +24,7 @@ export type Receiving = {
   stop(): Promise<void>;
 };
 
-/** Somebody else's receiver. */
+/** Someone else's receiver. */
 export type OtherReceiver = {
   readonly name: string;
   readonly title: string;

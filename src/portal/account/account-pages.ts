@@ -83,7 +83,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       respond: async (call) => {
         const { form } = call;
         const user = accountOf(call);
-        // Somebody at an unattended browser must not be able to add a passkey.
+        // Someone at an unattended browser must not be able to add a passkey.
         await confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword');
         await passkeys.register(user.id, placeOf(call), form.get('name') ?? '', form.get('response') ?? '');
         return redirectTo('/account', 'The passkey is added. Next time you can sign in with it.');

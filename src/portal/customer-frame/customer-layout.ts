@@ -7,7 +7,7 @@ import type { SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
-import { type NavigationGroup, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
+import { type NavigationGroup, SHARED_PAGES, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
 
@@ -54,27 +54,20 @@ function accountOf({ userId, displayName, userName, role, customerName }: Signed
     : { name: displayName ?? userName, detail: `${userName} · ${role} · ${customerName}`, label: 'Your account' };
 }
 
-/** The keys are those of the operator's portal. */
+const { overview, endpoints, webhooks, eventTypes, keys, deliveries, applications, users, usage, audit } = SHARED_PAGES;
+
 export const CUSTOMER_NAVIGATION: readonly NavigationGroup[] = [
-  { label: null, items: [{ path: '/', label: 'Overview', icon: 'overview', key: 'o' }] },
+  { label: null, items: [overview] },
   {
     label: 'Events',
     items: [
-      { path: '/event-types', label: 'Event catalogue', icon: 'event', key: 't' },
-      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint', key: 'e' },
-      { path: '/webhooks', label: 'Webhooks', icon: 'webhook', key: 'w' },
-      { path: '/deliveries', label: 'Deliveries', icon: 'delivery', key: 'd' },
-      { path: '/keys', label: 'Keys', icon: 'key', key: 'k' },
+      { ...eventTypes, label: 'Event catalogue' },
+      endpoints,
+      webhooks,
+      deliveries,
+      keys,
       { path: GUIDE_PATH, label: 'Guide', icon: 'book', key: 'h' },
     ],
   },
-  {
-    label: 'Access',
-    items: [
-      { path: '/applications', label: 'Applications', icon: 'application', key: 'a' },
-      { path: '/users', label: 'Users', icon: 'user', key: 'u' },
-      { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
-      { path: '/usage', label: 'Usage', icon: 'usage', key: 'b' },
-    ],
-  },
+  { label: 'Access', items: [applications, users, audit, usage] },
 ];

@@ -9,7 +9,7 @@ import type { Belongings, CustomerHealth } from '../../store/port/customers.ts';
 import { attempted, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
-import { newForm, selectField, textField } from '../parts/fields.ts';
+import { type FormState, newForm, selectField, textField } from '../parts/fields.ts';
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
@@ -222,7 +222,6 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
     const isFiltered = wanted !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
-    const form = newForm({ q: wanted, state });
     const look = linkButton({ href: '/settings/customers-portal', label: 'Look of their portal', icon: 'settings' });
     return listView({
       title: 'Customers',
@@ -231,19 +230,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
       path: LIST.href,
       query,
       nextCursor,
-      filters: isEmpty
-        ? []
-        : [
-            textField(form, { name: 'q', label: 'Name or id', type: 'search' }),
-            selectField(form, {
-              name: 'state',
-              label: 'State',
-              choices: [
-                { value: '', label: 'Any' },
-                ...STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value })),
-              ],
-            }),
-          ],
+      filters: isEmpty ? [] : filterFields(newForm({ q: wanted, state })),
       results: table({
         caption: 'Customers',
         columns: [
@@ -274,6 +261,14 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
       }),
     });
   });
+}
+
+function filterFields(form: FormState): Html[] {
+  const states = STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value }));
+  return [
+    textField(form, { name: 'q', label: 'Name or id', type: 'search' }),
+    selectField(form, { name: 'state', label: 'State', choices: [{ value: '', label: 'Any' }, ...states] }),
+  ];
 }
 
 function customerRow(

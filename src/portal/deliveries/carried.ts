@@ -3,7 +3,7 @@ import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import type { Store } from '../../store/port/store.ts';
 
-/** The delivery of an attempt with one; null for others, and for one that is not kept any more. */
+/** The delivery of an attempt with one; null for others, and for one that is no longer kept. */
 export type CarriedBy = (attempt: AttemptRecord) => Pick<Delivery, 'id' | 'eventType' | 'subject'> | null;
 
 /** One look-up for each delivery. */

@@ -56,7 +56,7 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
   ];
 }
 
-/** In place of a delivery that is not kept any more, or never was there. */
+/** In place of a delivery that is no longer kept, or never existed. */
 function goneView({ deliveredDays, deadDays }: SharedPageDependencies['kept']): View {
   const title = 'This delivery is not here';
   const content = html`

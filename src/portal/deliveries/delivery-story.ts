@@ -63,7 +63,7 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
   }
 }
 
-/** What follows once somebody has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
+/** What follows once someone has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
 export function resendText(
   { state, webhookMode, webhookName, nextAttemptAt }: Resent,
   webhookState: WebhookState,

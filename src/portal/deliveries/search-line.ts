@@ -102,7 +102,7 @@ function problemNotice(path: string, query: URLSearchParams, problems: readonly 
   return html`<div id="search-problem">${notice({ tone: 'caution', text: html`${lines}` })}</div>`;
 }
 
-/** What the field suggests while somebody types. The operator's own types come first, and a customer's webhook with the customer. */
+/** What the field suggests while someone types. The operator's own types come first, and a customer's webhook with the customer. */
 export async function searchSuggestions(store: Store): Promise<string[]> {
   const isOfOperator = store.customerId === null;
   const [webhooks, types, customers] = await Promise.all([

@@ -9,8 +9,6 @@ import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { notice } from '../parts/mark.ts';
-import { time } from '../parts/text.ts';
 import { type FieldTable, fillForm, readForm, titlesOf, withoutSecrets } from '../record/field-table.ts';
 import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
@@ -19,7 +17,7 @@ import { authenticationFields } from './authentication-fields.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { endpointSettings } from './endpoint-form.ts';
 import { ENDPOINTS } from './receiver-pages.ts';
-import { activationField, DAY_SECONDS } from './rotation-pages.ts';
+import { activationField, DAY_SECONDS, scheduledNotice } from './rotation-pages.ts';
 
 const ACTION = 'rotate-authentication';
 
@@ -99,14 +97,7 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, owner: OwnerN
     csrf,
     state,
     titles: titlesOf(table),
-    above:
-      waits === null
-        ? null
-        : notice({
-            tone: 'caution',
-            title: 'Another new authentication is already scheduled.',
-            text: html`It would be used from ${time(waits)} on. The one that you set here replaces it.`,
-          }),
+    above: scheduledNotice('authentication', 'set', waits),
     action: `/endpoints/${id}/${ACTION}`,
     content: html`
       ${fieldGroup('When', null, [when ?? null])}

@@ -18,7 +18,7 @@ import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
-import { copyable, definitionList } from '../parts/details.ts';
+import { copyable, type Definition, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
@@ -97,14 +97,12 @@ function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
 }
 
 function credentials(call: PageCall, endpoint: Endpoint): Html {
-  const { id, nextApiKey, contentEncoding, clientCertificate, clientCertificateExpiresAt, createdAt, updatedAt } =
-    endpoint;
+  const { now } = call;
+  const { id, contentEncoding, clientCertificate, clientCertificateExpiresAt, createdAt, updatedAt } = endpoint;
   const rotates = (action: string, label: string): Html | null =>
     call.may('administrator') ? linkButton({ href: `/endpoints/${id}/${action}`, label, icon: 'replay' }) : null;
-  const secretWaits = waitsUntil(endpoint.nextSecretAt, call.now);
-  const keyWaits = waitsUntil(endpoint.nextApiKeyAt, call.now);
-  const authentication = currentAuthentication(endpoint, call.now);
-  const authenticationWaits = waitsUntil(endpoint.nextAuthenticationAt, call.now);
+  const authentication = currentAuthentication(endpoint, now);
+  const authenticationWaits = waitsUntil(endpoint.nextAuthenticationAt, now);
   return section({
     id: 'credentials',
     title: 'Credentials',
@@ -115,41 +113,9 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
       authentication === null ? null : rotates('rotate-authentication', 'New authentication'),
     ],
     content: definitionList([
-      [
-        'Secret',
-        html`
-          created ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)}${' '}
-          <span class="quiet">(stored encrypted, never shown again)</span>
-        `,
-        signatureUse(endpoint, authentication),
-      ],
-      ...(secretWaits === null
-        ? []
-        : [
-            [
-              'Next secret',
-              html`signs from ${time(secretWaits)} on (${relativeTime(secretWaits, call.now)})`,
-              'Until then the receiver should accept both.',
-            ] as const,
-          ]),
-      [
-        'API key',
-        copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
-        endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
-      ],
-      ...(keyWaits === null || nextApiKey === null
-        ? []
-        : [
-            [
-              'Next API key',
-              html`
-                ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(keyWaits)} on
-                (${relativeTime(keyWaits, call.now)})
-              `,
-              'Until then the receiver should accept both.',
-            ] as const,
-          ]),
-      ...publicKeys(endpoint, call.now).map(
+      ...secretRows(endpoint, authentication, now),
+      ...apiKeyRows(endpoint, now),
+      ...publicKeys(endpoint, now).map(
         (key, at) =>
           [
             at === 0 ? 'Public key' : 'Other public key',
@@ -166,7 +132,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
         'Client certificate',
         clientCertificate === null || clientCertificateExpiresAt === null
           ? 'none'
-          : html`expires ${time(clientCertificateExpiresAt)} (${relativeTime(clientCertificateExpiresAt, call.now)})`,
+          : html`expires ${time(clientCertificateExpiresAt)} (${relativeTime(clientCertificateExpiresAt, now)})`,
       ],
       ['Compression', contentEncoding ?? 'none'],
       ['Endpoint id', copyable(id)],
@@ -175,6 +141,38 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
     ]),
   });
 }
+
+function secretRows(endpoint: Endpoint, authentication: Authentication | null, now: number): readonly Definition[] {
+  const nextAt = waitsUntil(endpoint.nextSecretAt, now);
+  const current: Definition = [
+    'Secret',
+    html`
+      created ${relativeTime(signingSecretCreatedAt(endpoint, now), now)}${' '}
+      <span class="quiet">(stored encrypted, never shown again)</span>
+    `,
+    signatureUse(endpoint, authentication),
+  ];
+  if (nextAt === null) return [current];
+  return [current, ['Next secret', html`signs from ${time(nextAt)} on (${relativeTime(nextAt, now)})`, ACCEPT_BOTH]];
+}
+
+function apiKeyRows(endpoint: Endpoint, now: number): readonly Definition[] {
+  const { nextApiKey } = endpoint;
+  const nextAt = waitsUntil(endpoint.nextApiKeyAt, now);
+  const current: Definition = [
+    'API key',
+    copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
+    endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
+  ];
+  if (nextAt === null || nextApiKey === null) return [current];
+  const next = html`
+    ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(nextAt)} on
+    (${relativeTime(nextAt, now)})
+  `;
+  return [current, ['Next API key', next, ACCEPT_BOTH]];
+}
+
+const ACCEPT_BOTH = 'Until then the receiver should accept both.';
 
 function signatureUse({ oauthTokenUrl }: Endpoint, authentication: Authentication | null): string {
   const replaces = authentication !== null && authenticationHeader(authentication) === 'authorization';

@@ -1,11 +1,11 @@
-/** The hand-out (`docs/hand-out.md`) for somebody who is in the portal: without what its pages do, and with our address. Pure. */
+/** The hand-out (`docs/hand-out.md`) for someone who is in the portal: without what its pages do, and with our address. Pure. */
 
 export const GUIDE_PATH = '/guide';
 
 /** The example of the hand-out that our address replaces. A test holds it against the page. */
 export const EXAMPLE_ADDRESS = 'http://127.0.0.1:8080/services/';
 
-/** Parts that the guide shows better, or that are not for somebody in the portal: from the first text to before the second. */
+/** Parts that the guide shows better, or that are not for someone in the portal: from the first text to before the second. */
 export const LEFT_OUT: readonly (readonly [from: string, to: string])[] = [
   ['# For receivers', '## What we agree on'],
   ['## What you get', '## Answer the challenge'],
@@ -46,7 +46,7 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
 /** How a firewall knows us, if the addresses are on the page already. */
 export const ADDRESS_ASKED = /^- If your firewall needs our address, ask us for it\. /m;
 
-/** How the endpoint is verified: before anything is sent, if somebody wants it, or by the handshake of CloudEvents. */
+/** How the endpoint is verified: before anything is sent, if someone wants it, or by the handshake of CloudEvents. */
 export type GuideVerification = 'required' | 'optional' | 'handshake';
 
 /** What the hand-out says of a challenge that comes before everything else, and of challenges at all. */

@@ -147,14 +147,7 @@ function rotationView(
     csrf,
     state,
     titles: titlesOf(table),
-    above:
-      waits === null
-        ? null
-        : notice({
-            tone: 'caution',
-            title: `Another new ${noun} is already scheduled.`,
-            text: html`It would be used from ${time(waits)} on. The one that you create here replaces it.`,
-          }),
+    above: scheduledNotice(noun, 'create', waits),
     action: `/endpoints/${id}/${action}`,
     content: html`
       ${fieldGroup('When', null, Object.values(when))}
@@ -231,4 +224,14 @@ function newSecretResult({ now }: PageCall, { endpoint, owner }: Owned, secret: 
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
   });
   return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
+}
+
+/** Above the form, if another new one is scheduled for `at`. */
+export function scheduledNotice(noun: string, verb: 'create' | 'set', at: number | null): Html | null {
+  if (at === null) return null;
+  return notice({
+    tone: 'caution',
+    title: `Another new ${noun} is already scheduled.`,
+    text: html`It would be used from ${time(at)} on. The one that you ${verb} here replaces it.`,
+  });
 }

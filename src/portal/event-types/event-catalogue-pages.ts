@@ -225,7 +225,7 @@ function handlers(
   secrets: process.env.WEBHOOK_SECRET ?? '',
   apiKey: process.env.WEBHOOK_API_KEY ?? '',
   onRecords: async (records, delivery) => {
-    // Somebody tries the receiver with the sample.
+    // Someone tries the receiver with the sample.
     if (delivery.test) return;
     for (const { eventType, messageId, data } of records) {
       if (eventType === ${JSON.stringify(name)}) console.log(messageId, data);

@@ -93,7 +93,7 @@ function bundleRoute(path: string, { type }: Bundle, text: string): Route {
   });
 }
 
-/** A file that pages of everybody load. */
+/** A file that pages of everyone load. */
 export function assetRoute(path: string, respond: Route['respond']): Route {
   return {
     for: 'anyone',

@@ -53,7 +53,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether somebody sees the reply. Browsers prefetch links, which must not use up a secret that is shown once; older ones say so in
+ * Whether someone sees the reply. Browsers prefetch links, which must not use up a secret that is shown once; older ones say so in
  * other headers.
  */
 export function isVisit({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {

@@ -76,7 +76,7 @@ function without(headers: Readonly<Record<string, string>>, name: string): Reado
 
 const PAGE_HEADERS_OVER_TLS = { ...PAGE_HEADERS, 'Strict-Transport-Security': 'max-age=15552000' };
 
-/** RFC 9110 §12.5.3, as far as browsers write it: names, each with a weight that is not zero. */
+/** The part of RFC 9110 §12.5.3 that browsers use: names, each with a weight that is not zero. */
 export function accepts(headers: IncomingHttpHeaders, coding: 'br' | 'gzip'): boolean {
   return String(headers['accept-encoding'] ?? '')
     .split(',')

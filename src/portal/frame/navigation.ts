@@ -88,41 +88,44 @@ type NavigationItem = {
 
 export type NavigationGroup = { readonly label: string | null; readonly items: readonly NavigationItem[] };
 
+const item = (path: string, label: string, icon: IconName, key: string): NavigationItem => ({ path, label, icon, key });
+
+/** Pages that both portals have, under the same name and key. */
+export const SHARED_PAGES = {
+  overview: item('/', 'Overview', 'overview', 'o'),
+  endpoints: item('/endpoints', 'Endpoints', 'endpoint', 'e'),
+  webhooks: item('/webhooks', 'Webhooks', 'webhook', 'w'),
+  eventTypes: item('/event-types', 'Event types', 'event', 't'),
+  keys: item('/keys', 'Keys', 'key', 'k'),
+  deliveries: item('/deliveries', 'Deliveries', 'delivery', 'd'),
+  applications: item('/applications', 'Applications', 'application', 'a'),
+  users: item('/users', 'Users', 'user', 'u'),
+  usage: item('/usage', 'Usage', 'usage', 'b'),
+  audit: item('/audit', 'Audit log', 'audit', 'l'),
+};
+
+const { overview, endpoints, webhooks, eventTypes, keys, deliveries, applications, users, usage, audit } = SHARED_PAGES;
+
 const OPERATOR_NAVIGATION: readonly NavigationGroup[] = [
-  {
-    label: null,
-    items: [
-      { path: '/', label: 'Overview', icon: 'overview', key: 'o' },
-      { path: '/customers', label: 'Customers', icon: 'customer', key: 'm' },
-    ],
-  },
-  {
-    label: 'Deliver',
-    items: [
-      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint', key: 'e' },
-      { path: '/webhooks', label: 'Webhooks', icon: 'webhook', key: 'w' },
-      { path: '/event-types', label: 'Event types', icon: 'event', key: 't' },
-      { path: '/keys', label: 'Keys', icon: 'key', key: 'k' },
-      { path: '/deliveries', label: 'Deliveries', icon: 'delivery', key: 'd' },
-    ],
-  },
+  { label: null, items: [overview, item('/customers', 'Customers', 'customer', 'm')] },
+  { label: 'Deliver', items: [endpoints, webhooks, eventTypes, keys, deliveries] },
   {
     label: 'Access',
     items: [
-      { path: '/applications', label: 'Applications', icon: 'application', key: 'a' },
-      { path: '/users', label: 'Users', icon: 'user', key: 'u' },
-      { path: '/products', label: 'API products', icon: 'product', key: 'p' },
-      { path: '/tester', label: 'Who could call this?', icon: 'tester', key: 'c' },
+      applications,
+      users,
+      item('/products', 'API products', 'product', 'p'),
+      item('/tester', 'Who could call this?', 'tester', 'c'),
     ],
   },
   {
     label: 'Operate',
     items: [
-      { path: '/usage', label: 'Usage', icon: 'usage', key: 'b' },
-      { path: '/audit', label: 'Audit log', icon: 'audit', key: 'l' },
-      { path: '/instances', label: 'Instances', icon: 'instances', key: 'i' },
-      { path: '/settings', label: 'Settings', icon: 'settings', key: 's' },
-      { path: '/docs', label: 'Documentation', icon: 'book', key: 'h' },
+      usage,
+      audit,
+      item('/instances', 'Instances', 'instances', 'i'),
+      item('/settings', 'Settings', 'settings', 's'),
+      item('/docs', 'Documentation', 'book', 'h'),
     ],
   },
 ];

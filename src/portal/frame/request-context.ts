@@ -56,7 +56,7 @@ export function requestContextOf(
   };
 }
 
-/** Whether the portal is inside a page of somebody else. Requests from its script carry only the cookie. */
+/** Whether the portal is inside a page of someone else. Requests from its script carry only the cookie. */
 function isInFrame({ headers }: IncomingMessage, cookieOf: ReadCookie): boolean {
   return headers['sec-fetch-dest'] === 'iframe' || cookieOf(FRAME_COOKIE) !== null;
 }

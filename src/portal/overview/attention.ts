@@ -1,4 +1,4 @@
-/** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and where somebody helps. */
+/** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and where someone helps. */
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
@@ -105,7 +105,7 @@ function ailingTable(
   });
 }
 
-/** Where somebody helps: the page is the same for all, so it leads to the button. */
+/** Where someone helps: the page is the same for all, so it leads to the button. */
 function problemAction({ id, name, state }: Ailing): Html {
   if (isRunnable(state)) {
     return linkButton({
@@ -174,7 +174,7 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
   certificate: 'Receivers that require it reject the requests.',
 };
 
-/** What the section *Problems* is about: of the customer of the store, or of everybody. */
+/** What the section *Problems* is about: of the customer of the store, or of everyone. */
 export async function readAttention(
   { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
   now: number,

@@ -4,9 +4,9 @@ import { type IconName, icon, notice, TONE_ICONS, type Tone } from './mark.ts';
 import { time } from './text.ts';
 
 /** A null value shows as a dash. */
-export function definitionList(
-  entries: readonly (readonly [name: string, value: HtmlValue, hint?: string | undefined])[],
-): Html {
+export type Definition = readonly [name: string, value: HtmlValue, hint?: string | undefined];
+
+export function definitionList(entries: readonly Definition[]): Html {
   const rows = entries.map(
     ([name, value, hint]) =>
       html`

@@ -22,7 +22,7 @@ export type FormState = {
   readonly overtaken: Overtaken | null;
 };
 
-/** A form whose record somebody changed before it was sent. */
+/** A form whose record someone changed before it was sent. */
 type Overtaken = {
   /** Fields that differ, by their API names. */
   readonly differences: readonly FieldDifference[];
@@ -130,7 +130,7 @@ export type TextField = Field & {
   readonly minlength?: number | undefined;
   /** Ids, header names and other text in no natural language. */
   readonly isCode?: boolean | undefined;
-  /** The script fills this field from that one, in lower case with hyphens, until somebody edits it. */
+  /** The script fills this field from that one, in lower case with hyphens, until someone edits it. */
   readonly madeFrom?: string | undefined;
   /** The script puts the browser's colour picker beside it. */
   readonly picksColour?: boolean | undefined;

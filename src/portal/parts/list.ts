@@ -85,7 +85,7 @@ type PhonePlace = 'state' | 'plain' | 'named' | 'end' | 'none';
 
 type LiveNoun = readonly [one: string, many: string];
 
-/** A list in a live part of a page. While somebody reads it, its rows stay, and the button that the script shows tells how many are new. */
+/** A list in a live part of a page. While someone reads it, its rows stay, and the button that the script shows tells how many are new. */
 export function liveList([one, many]: LiveNoun, list: Html): Html {
   return html`
     <div class="live-list" data-live-list="${one}|${many}">

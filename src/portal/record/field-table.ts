@@ -168,7 +168,7 @@ export function readPatch(table: FieldTable, sent: URLSearchParams): Body {
   return nested(members.filter(([, value]) => value !== undefined));
 }
 
-/** The values of a form, to compare them with a record that somebody else has changed. */
+/** The values of a form, to compare them with a record that someone else has changed. */
 export function readCompared(table: FieldTable, sent: URLSearchParams): Body {
   return nested(
     Object.entries(table).map(([name, field]) => [name, (field.compare ?? field.read)(sent, name) ?? null] as const),

@@ -11,8 +11,7 @@ type SetUpStep = {
   readonly title: string;
   readonly text: string;
   readonly isDone: boolean;
-  /** Optional. */
-  readonly isOptional: boolean;
+  readonly isOptional?: true;
   readonly link: { readonly href: string; readonly label: string };
 };
 
@@ -49,7 +48,6 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'Add an endpoint',
       text: 'The HTTPS address where a customer receives events, and the secret that signs requests to it.',
       isDone: endpoints.some(({ enabled }) => enabled),
-      isOptional: false,
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
@@ -63,7 +61,6 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'Create a webhook and start it',
       text: 'Which events go to which endpoint.',
       isDone: started.length > 0,
-      isOptional: false,
       link:
         webhooks.length === 0
           ? { href: '/webhooks/new', label: 'Create a webhook' }
@@ -73,7 +70,6 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'See the first delivery arrive',
       text: 'Send a test event, or publish one.',
       isDone: hasDelivered,
-      isOptional: false,
       link: { href: '/webhooks', label: 'Send a test event' },
     },
   ];
@@ -99,28 +95,24 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'Add an endpoint',
       text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
       isDone: endpoints.length > 0,
-      isOptional: false,
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
       title: 'Verify that it is yours',
       text: 'Your program signs a challenge. Until then nothing else is sent.',
       isDone: isVerified,
-      isOptional: false,
       link: { href: '/endpoints', label: 'See the endpoints' },
     },
     {
       title: 'Create a webhook',
       text: 'Which events go to the endpoint.',
       isDone: webhooks.length > 0,
-      isOptional: false,
       link: { href: '/webhooks/new', label: 'Create a webhook' },
     },
     {
       title: 'See the first delivery arrive',
       text: 'Send a test event.',
       isDone: delivered.length > 0,
-      isOptional: false,
       link: { href: '/webhooks', label: 'Send a test event' },
     },
   ];
@@ -128,7 +120,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
 
 /** Whether only optional steps are left. */
 export function isSetUp(steps: readonly SetUpStep[]): boolean {
-  return steps.every(({ isDone, isOptional }) => isDone || isOptional);
+  return steps.every(({ isDone, isOptional = false }) => isDone || isOptional);
 }
 
 /** The list of steps with the next one marked. Links to missing pages, or that the role may not open, are omitted. */

@@ -8,7 +8,7 @@ export const ACCOUNT_TITLE = 'Your applications';
 
 export const ACCOUNT_TEXT = 'Made with the first application. Applications act as it, and nobody signs in with it.';
 
-/** Not an account that somebody made for applications. */
+/** Not an account that someone made for applications. */
 export function isOfApplications({ customerId, role, userName, displayName }: User): boolean {
   return customerId !== null && role === 'service' && ACCOUNT_NAMES.includes(userName) && displayName === ACCOUNT_TITLE;
 }

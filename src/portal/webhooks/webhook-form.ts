@@ -36,7 +36,10 @@ export function webhookFields(before: Webhook | null, choices: WebhookChoices): 
   return {
     ...always,
     ...(endpointId === undefined ? {} : { endpointId }),
-    ...delivery(),
+    ...order(),
+    ...batches(),
+    ...retries(),
+    ...requests(),
     ...(before === null && { mode: MODE, start: START }),
   };
 }
@@ -92,7 +95,7 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
   };
 }
 
-function delivery(): FieldTable {
+function order(): FieldTable {
   return {
     ordered: oneOf(
       {
@@ -120,6 +123,11 @@ function delivery(): FieldTable {
         fill: (value, name) => ({ [name]: value === 'key' ? 'key' : value === true ? 'all' : 'none' }),
       },
     ),
+  };
+}
+
+function batches(): FieldTable {
+  return {
     batch: tick({
       label: 'Several CloudEvents in one body',
       title: 'Batches',
@@ -136,6 +144,11 @@ function delivery(): FieldTable {
       step: 0.01,
       hint: 'Leave empty for no limit. Events above the rate wait.',
     }),
+  };
+}
+
+function retries(): FieldTable {
+  return {
     'retry.policy': oneOf({
       label: 'Backoff',
       choices: [
@@ -161,6 +174,11 @@ function delivery(): FieldTable {
       hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, to be sent again.`,
     }),
     'retry.delaysSeconds': RETRY_DELAYS,
+  };
+}
+
+function requests(): FieldTable {
+  return {
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
       title: 'Time-out',

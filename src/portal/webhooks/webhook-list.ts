@@ -36,7 +36,8 @@ type Filter = {
   readonly text: string | null;
 };
 
-export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDependencies): PageRoute<'both'> {
+export function webhookListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, store, figures } = dependencies;
   return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const asked: Filter = {
@@ -63,7 +64,7 @@ export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDe
       ),
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
-    const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
+    const empty = isEmpty ? await firstWebhook(dependencies, call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',
       lead: 'Which events go to which endpoint, and how deliveries are going.',
@@ -71,65 +72,65 @@ export function webhookListPage({ pages, store, figures, hasPage }: SharedPageDe
       path: PATH,
       query,
       nextCursor,
-      filters: isEmpty ? [] : [...(await filters(asked)), ...owner.fields],
+      filters: isEmpty ? [] : [...(await filterFields(dependencies, asked)), ...owner.fields],
       results: webhookTable(call, items, { days, ownerIn, empty }),
     });
   });
+}
 
-  async function filters(asked: Filter): Promise<Html[]> {
-    const [counts, ailing, types] = await Promise.all([
-      store.directory.states(store.customerId),
-      store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
-      shownTypes(store),
-    ]);
-    const problems = ailing.length > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(ailing.length);
-    const state = newForm({
-      q: asked.text,
-      state: asked.troubled === null ? asked.state : PROBLEMS,
-      event: asked.eventType,
-    });
-    const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
-    return [
-      textField(state, { name: 'q', label: 'Name', type: 'search' }),
-      selectField(state, {
-        name: 'state',
-        label: 'State',
-        choices: [{ value: '', label: 'Any' }, { value: PROBLEMS, label: `with problems (${problems})` }, ...states],
-      }),
-      textField(state, {
-        name: 'event',
-        label: 'Event type',
-        autocomplete: 'off',
-        placeholder: 'order.created',
-        suggestions: types.map(({ name }) => name),
-      }),
-      ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
-      ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
-    ];
-  }
+async function filterFields({ store }: SharedPageDependencies, asked: Filter): Promise<Html[]> {
+  const [counts, ailing, types] = await Promise.all([
+    store.directory.states(store.customerId),
+    store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
+    shownTypes(store),
+  ]);
+  const problems = ailing.length > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(ailing.length);
+  const state = newForm({
+    q: asked.text,
+    state: asked.troubled === null ? asked.state : PROBLEMS,
+    event: asked.eventType,
+  });
+  const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
+  return [
+    textField(state, { name: 'q', label: 'Name', type: 'search' }),
+    selectField(state, {
+      name: 'state',
+      label: 'State',
+      choices: [{ value: '', label: 'Any' }, { value: PROBLEMS, label: `with problems (${problems})` }, ...states],
+    }),
+    textField(state, {
+      name: 'event',
+      label: 'Event type',
+      autocomplete: 'off',
+      placeholder: 'order.created',
+      suggestions: types.map(({ name }) => name),
+    }),
+    ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
+    ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
+  ];
+}
 
-  /** The steps to the first delivery. */
-  async function firstWebhook(call: PageCall): Promise<Html> {
-    const steps = await readSetUp(store);
-    const isGuided = !isSetUp(steps) && call.may('administrator');
-    return html`
-      ${emptyState({
-        title: 'Nothing is sent yet',
-        text: html`
-          <p>
-            A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is
-            retried until the receiver accepts it.
-          </p>
-        `,
-        action: isGuided
-          ? null
-          : call.may('administrator')
-            ? newButton()
-            : html`<p class="quiet">An administrator can create one.</p>`,
-      })}
-      ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
-    `;
-  }
+/** The steps to the first delivery. */
+async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: PageCall): Promise<Html> {
+  const steps = await readSetUp(store);
+  const isGuided = !isSetUp(steps) && call.may('administrator');
+  return html`
+    ${emptyState({
+      title: 'Nothing is sent yet',
+      text: html`
+        <p>
+          A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is
+          retried until the receiver accepts it.
+        </p>
+      `,
+      action: isGuided
+        ? null
+        : call.may('administrator')
+          ? newButton()
+          : html`<p class="quiet">An administrator can create one.</p>`,
+    })}
+    ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
+  `;
 }
 
 type Beside = {

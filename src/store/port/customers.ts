@@ -60,7 +60,7 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   belongings(ids: readonly string[]): Promise<ReadonlyMap<string, Belongings>>;
   /** By id: how each is doing. */
   health(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerHealth>>;
-  /** Whether a row belongs to the customer. Takes the same time for a row of somebody else and for none. */
+  /** Whether a row belongs to the customer. Takes the same time for a row of someone else and for none. */
   owns(customerId: string, table: OwnedTable, id: string): Promise<boolean>;
   /** The numbers of the customer's webhooks with their ids, newest first. */
   webhookNumbers(customerId: string): Promise<ReadonlyMap<number, string>>;

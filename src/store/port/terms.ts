@@ -17,7 +17,7 @@ export type FoundEvent = {
 export type TermStore = {
   /** Keeps the values of up to `limit` further events, in the order of their keys. */
   step(now: number, limit: number): Promise<StepResult>;
-  /** Deletes what cannot be found any more, of about `limit` values from `after` on. `next` is null at the end. */
+  /** Deletes values whose events are gone, of about `limit` values from `after` on. `next` is null at the end. */
   forget(after: number, limit: number): Promise<StepResult & { readonly next: number | null }>;
   /** The newest events with this value: of the events that a customer gets, or of all with null. */
   find(text: string, customerId: string | null, limit: number): Promise<FoundEvent[]>;

@@ -107,7 +107,7 @@ export async function ensurePartitions(
 }
 
 // Attaching an empty table does not block reads and writes of the partitioned one. CREATE TABLE … PARTITION OF would wait for all of
-// them, for example for pg_dump, and keep everybody else waiting.
+// them, for example for pg_dump, and keep everyone else waiting.
 function createStatement({ name, table, from, to }: Partition): string {
   return `DO $create$ BEGIN IF to_regclass('${name}') IS NULL THEN
     CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);
@@ -170,7 +170,7 @@ async function moveBases(db: Runner & Pick<Database, 'commit'>, now: number): Pr
 }
 
 /**
- * Drops the partitions whose rows have all passed their retention, and returns how many. Those of a table that somebody reads, for example
+ * Drops the partitions whose rows have all passed their retention, and returns how many. Those of a table that someone reads, for example
  * pg_dump, are left for the next run: a process that waits for the lock makes all others wait too.
  */
 async function dropPartitions(db: Runner, kept: KeptSince, now: number): Promise<number> {

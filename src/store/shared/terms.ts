@@ -55,7 +55,7 @@ const OLDEST = `
     SELECT event_key FROM event_term WHERE event_key > @after ORDER BY event_key LIMIT @limit) AS oldest`;
 const FORGET = `
   DELETE FROM event_term AS x WHERE event_key > @after AND event_key <= @last AND NOT ${isValid('')}`;
-/** Those of removed types, and of types that name no path any more: if they name one again, all of their events are read. */
+/** Those of removed types, and of types that no longer name a path: if they name one again, all of their events are read. */
 const FORGET_PROGRESS = `
   DELETE FROM event_term_progress WHERE NOT EXISTS (
     SELECT 1 FROM event_type AS t

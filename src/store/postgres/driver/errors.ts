@@ -58,7 +58,7 @@ const CLASSES: Readonly<Record<string, Meaning>> = {
   '0P': 'denied',
   // The session no longer has its statements: something between ends sessions.
   '26': 'unreachable',
-  // The server does not let the role in, or has no such database any more.
+  // The server refuses the role, or no longer has the database.
   '28': 'unreachable',
   '3D': 'unreachable',
   '3F': 'incomplete',

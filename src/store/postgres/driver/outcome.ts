@@ -1,7 +1,7 @@
 /**
  * Whether a transaction was committed whose COMMIT was not answered, and whether a synchronous standby has the committed data.
  *
- * A transaction that waits for the standby is not visible. It becomes visible only on the primary if somebody ends or cancels its process,
+ * A transaction that waits for the standby is not visible. It becomes visible only on the primary if someone ends or cancels its process,
  * or if the primary crashes and starts again. So an answer that depends on visible data may be lost with the primary. A record in the
  * write-ahead log that is committed later waits for everything that was committed before (PostgreSQL, "Synchronous Replication").
  */

@@ -55,7 +55,7 @@ export async function runTransaction(
       session.takeWarning();
       if (repeatable === null || session.process === null) return await runOnce(session, writer, statements, progress);
       const result = await runAlone(session, repeatable, mayBeCommitted, progress);
-      // It wrote nothing, or somebody cancelled its wait for the standby.
+      // It wrote nothing, or someone cancelled its wait for the standby.
       if (session.takeWarning() || result.changes === 0) await confirm(session.serverStart, writer, progress);
       return [result];
     } catch (error) {
@@ -158,7 +158,7 @@ async function runOnce(
   try {
     progress.committing();
     await session.commit(Number(last?.process), () => session.query('COMMIT'));
-    // Somebody cancelled its wait for the standby.
+    // Someone cancelled its wait for the standby.
     if (session.takeWarning()) isConfirmed = false;
   } catch (error) {
     if (!leavesOutcomeOpen(error)) throw error;

@@ -215,7 +215,7 @@ export function createFileCheck(path: string, opened: FileIdentities): FileCheck
   };
 }
 
-/** Null for a missing file, and for a file in a folder that this process may not enter any more. */
+/** Null for a missing file, and for a file in a folder that this process can no longer enter. */
 function stat(path: string): { readonly dev: bigint; readonly ino: bigint } | null {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false }) ?? null;
