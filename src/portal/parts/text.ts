@@ -135,3 +135,10 @@ export function sizeText(bytes: number): string {
   const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
   return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
+
+/** `http_status: the receiver answered 503` as a sentence without the code. */
+export function reasonSentence(reason: string | null): string {
+  if (reason === null) return 'The last attempt failed.';
+  const at = reason.indexOf(': ');
+  return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
+}
