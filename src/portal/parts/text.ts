@@ -106,6 +106,7 @@ export function countOf(count: number, noun: string, none?: string, plural = `${
 
 /** A share from 0 to 1: `99.9 %`. Never rounded up to 100 %. */
 export function shareText(share: number): string {
+  if (share === 0) return '0 %';
   return share === 1 ? '100 %' : `${(Math.min(Math.round(share * 1000), 999) / 10).toFixed(1)} %`;
 }
 
