@@ -61,14 +61,14 @@ function hasValue(value: unknown): boolean {
 /** People enter these as JSON. */
 const AS_JSON: readonly string[] = ['filter', 'sample', 'dataSchema', 'signature'];
 
-/** A group of plain values as words: `policy exponential, max attempts 20`. */
+/** A group of plain values: `policy exponential, maxAttempts 20`. Its names and values may be the user's own, so they stay as they are. */
 function recordCell(name: string, value: unknown): string {
   if (AS_JSON.includes(name)) return cell(value);
   if (!isObject(value)) return tableCell(value);
   const members = Object.entries(value).filter(([, member]) => member !== null);
   if (members.some(([, member]) => typeof member === 'object' && !isPlainList(member))) return cell(value);
   return members
-    .map(([member, of]) => `${escapeControls(name === 'metadata' ? member : wordsOf(member))} ${tableCell(of)}`)
+    .map(([member, of]) => `${escapeControls(member)} ${cell(of)}`)
     .join(', ');
 }
 

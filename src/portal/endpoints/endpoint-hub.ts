@@ -103,7 +103,7 @@ function deliverySection(webhooks: readonly EndpointWebhook[], deliveries: reado
           <a href="/deliveries/${delivery.id}">${delivery.eventType} #${delivery.offset}</a>
           ${webhooks.length > 1 ? html`<span class="cell-hint">${delivery.webhookName}</span>` : null}
         `,
-        delivery.subject === null ? null : html`${delivery.subject}`,
+        delivery.subject === null ? html`<span class="quiet">–</span>` : html`${delivery.subject}`,
         stateBadge(delivery.state),
         relativeTime(delivery.createdAt, now),
       ]),
