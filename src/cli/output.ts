@@ -67,9 +67,7 @@ function recordCell(name: string, value: unknown): string {
   if (!isObject(value)) return tableCell(value);
   const members = Object.entries(value).filter(([, member]) => member !== null);
   if (members.some(([, member]) => typeof member === 'object' && !isPlainList(member))) return cell(value);
-  return members
-    .map(([member, of]) => `${escapeControls(member)} ${cell(of)}`)
-    .join(', ');
+  return members.map(([member, of]) => `${escapeControls(member)} ${cell(of)}`).join(', ');
 }
 
 function isPlainList(value: unknown): boolean {
