@@ -3,7 +3,7 @@
  * coming until it is stopped; then nothing is left of it.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +24,9 @@ import { type Chance, createChance, createLeapingClock, LIFE_MS, liveSixDays, pu
 const USUAL_PORT = 8080;
 /** New orders come in this rhythm, as in the last hour of the history. */
 const ORDERS_EVERY_MS = 12_000;
+/** A file system in memory, which is small in some containers: the history needs a few MiB. */
+const MEMORY = '/dev/shm';
+const MEMORY_FREE_BYTES = 48 * 1024 ** 2;
 const PORTAL_LINK_SECONDS = 86_400;
 
 /** Runs until `stopped`. */
@@ -33,7 +36,8 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
   void stopped.then(() => {
     isStopped = true;
   });
-  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const past = mkdtempSync(join(historyParent(), 'sallyport-demo-'));
+  const closing: (() => unknown)[] = [folder, past].map((made) => () => rmSync(made, { recursive: true, force: true }));
   try {
     const now = Date.now();
     const clock = createLeapingClock(now - LIFE_MS);
@@ -50,7 +54,7 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     };
     const chance = createChance(42);
     write('Six days of three customers go by …\n');
-    const { cast, published } = await makeHistory(readConfig(settings), {
+    const { cast, published } = await makeHistory(readConfig({ ...settings, SALLYPORT_DATA: join(past, 'data') }), {
       receivers,
       clock,
       chance,
@@ -58,6 +62,8 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
       isStopped: () => isStopped,
     });
     if (isStopped) return;
+    cpSync(join(past, 'data'), settings.SALLYPORT_DATA, { recursive: true });
+    rmSync(past, { recursive: true });
     // Asked only now: the history takes some seconds, in which another program may take the port.
     const port = (await freePort(USUAL_PORT)) ?? (await freePort(0)) ?? 0;
     const portal = `http://localhost:${port}`;
@@ -75,6 +81,16 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     await stopped;
   } finally {
     for (const close of closing.toReversed()) await close();
+  }
+}
+
+/** Where the history is made: it has a thousand commits, and in memory an fsync is free. */
+function historyParent(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > MEMORY_FREE_BYTES ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
   }
 }
 

@@ -69,13 +69,13 @@ export async function liveSixDays(
   return published;
 }
 
-/** Every fifty minutes or so, in the last day more often, and in the last hour every minute. */
+/** Every hour and a half or so, in the last day more often, and in the last hour every minute or two: each costs a wait for the service. */
 function momentsUntil(end: number, chance: Chance): readonly number[] {
   const moments: number[] = [];
   const lastHour = end - HOUR_MS;
   for (let at = end - LIFE_MS + HOUR_MS; at < end; ) {
     moments.push(Math.round(at));
-    const minutes = end - at > 24 * HOUR_MS ? 50 : at < lastHour ? 30 : 1;
+    const minutes = end - at > 24 * HOUR_MS ? 90 : at < lastHour ? 40 : 1.5;
     const next = at + minutes * MINUTE_MS * (0.5 + chance());
     at = at < lastHour ? Math.min(next, lastHour) : next;
   }
@@ -86,7 +86,7 @@ function momentsUntil(end: number, chance: Chance): readonly number[] {
 function eventsAt(at: number, chance: Chance): number {
   const hour = new Date(at).getHours();
   const busy = Math.max(0, Math.sin(((hour - 6) / 16) * Math.PI));
-  return 1 + Math.round(chance() * 3 + busy * 6);
+  return 1 + Math.round(chance() * 3 + busy * 8);
 }
 
 /** Publishes orders of the customers: most are new, some ship, are paid or are cancelled. */
@@ -113,7 +113,8 @@ const TYPES: readonly EventName[] = [
 
 /** The dispatcher looks for work at most every ten milliseconds. */
 const LOOK_EVERY_MS = 12;
-const PENDING_LOOKED_AT = 60;
+/** The newest: what was just published is among them, and what fails is mostly older. */
+const PENDING_LOOKED_AT = 30;
 const PATIENCE_MS = 1000;
 
 /** Waits until no request is in progress and no working webhook has anything to send. What fails waits for the next leap. */

@@ -16,11 +16,12 @@ import { namedRecord } from './text/named-record.ts';
 import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };
-/** Names and answers are cut no further. With the time and the id they fill 100 columns. */
-const NAME_LEAST = 10;
-const STATE_LEAST: number = 'delivered 204'.length;
+/** Events, names and answers are cut no further. With the time and the id they fill 100 columns. */
+const EVENT_LEAST = 16;
+const NAME_LEAST = 8;
+const STATE_LEAST: number = 'pending 500'.length;
 const COLUMNS: readonly (string | Column)[] = [
-  { field: 'eventType', title: 'event', least: NAME_LEAST },
+  { field: 'eventType', title: 'event', least: EVENT_LEAST },
   { field: 'webhook', least: NAME_LEAST },
   { field: 'customer', least: NAME_LEAST },
   { field: 'state', least: STATE_LEAST },
@@ -106,14 +107,17 @@ async function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Prom
   const rows = deliveries.map((delivery, at) => {
     const { eventType, webhookName: webhook, customerId, createdAt, id } = delivery;
     const publishedAt = new Date(createdAt).toISOString().slice(5, 16).replace('T', ' ');
-    const answer = last[at]?.responseStatus ?? last[at]?.errorClass;
+    // That a delivered one was answered with success goes without saying.
+    const answer = delivery.state === 'delivered' ? null : (last[at]?.responseStatus ?? last[at]?.errorClass);
     const state = answer == null ? delivery.state : `${delivery.state} ${answer}`;
     return { eventType, webhook, customerId, state, publishedAt, id };
   });
   return withCustomers(composed, rows);
 }
 
-type NumberedAttempt = AttemptView & { readonly attempt: number };
+const RESPONSE: Column = { field: 'responseStatus', title: 'response' };
+
+type NumberedAttempt = AttemptView & { readonly attempt: number; readonly took: string | null };
 
 async function shownText(
   composed: Composed,
@@ -128,7 +132,8 @@ async function shownText(
     attempts: Math.max(attemptCount, numbered.at(-1)?.attempt ?? 0),
   };
   const waits = await waitingText(composed, delivery, attempts.length > 0);
-  return `${recordText(record)}${waits}\n${attemptsText(numbered, resentAfter, width)}`;
+  const again = delivery.state === 'dead' ? `Then send it again: sallyport deliveries replay ${delivery.id}\n` : '';
+  return `${recordText(record)}${waits}\n${attemptsText(numbered, resentAfter, width)}${again}`;
 }
 
 /** What a pending delivery waits for, if that is not its next attempt. `wasTried`: now, or before it was sent again. */
@@ -160,7 +165,8 @@ function counted(attempts: readonly AttemptView[]): {
     if (attempt.attemptNumber <= before) resentAfter.push(number);
     before = attempt.attemptNumber;
     number = (resentAfter.at(-1) ?? 0) + before;
-    numbered.push({ ...attempt, attempt: number });
+    const { totalMs } = attempt.timings;
+    numbered.push({ ...attempt, attempt: number, took: totalMs === null ? null : `${Math.round(totalMs)} ms` });
   }
   return { numbered, resentAfter };
 }
@@ -172,7 +178,7 @@ function attemptsText(
   width: number | undefined,
 ): string {
   if (attempts.length === 0) return 'No attempt yet.\n';
-  const columns = ['attempt', 'startedAt', 'delivered', { field: 'responseStatus', title: 'response' }, 'error'];
+  const columns = ['attempt', 'startedAt', 'delivered', RESPONSE, 'took', 'error'];
   const advice = attempts.at(-1)?.advice ?? null;
   const again = resentAfter.map((number) => `It was sent again after attempt ${number}.\n`).join('');
   return `${tableText(attempts, columns, width)}${again}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;

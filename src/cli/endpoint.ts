@@ -17,6 +17,7 @@ import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readJsonObject, readSecretText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import type { Shown } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 import { printNamed } from './text/named-record.ts';
 
@@ -101,7 +102,7 @@ export const endpointCommands: CommandGroup = [
   },
   listCommand(ENDPOINT, {
     rules: ENDPOINT_LIST,
-    columns: ['name', 'customer', 'url', 'verified', 'enabled', 'id'],
+    columns: ['name', 'customer', 'url', { field: 'state', of: stateOf }, 'id'],
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
@@ -233,4 +234,11 @@ async function noteUnverified({ terminal }: Invocation, endpoint: Endpoint): Pro
       `${isHandshake ? 'Let the receiver allow requests' : 'Give the receiver the secret'}, then run: ` +
       `${terminal.program()} endpoint verify ${id}${hint}\n`,
   );
+}
+
+/** One word, so that the addresses have room. */
+function stateOf({ enabled, verified, tokenChallenge, verification }: Shown): string {
+  if (enabled === true) return 'enabled';
+  const mustVerify = tokenChallenge === true || typeof verification === 'string';
+  return mustVerify && verified !== true ? 'unverified' : 'disabled';
 }

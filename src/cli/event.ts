@@ -6,6 +6,7 @@ import { readEvents } from '../events/event-input.ts';
 import { type AcceptedView, eventText } from '../events/publish.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { didYouMean } from '../kernel/nearest.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation } from './command.ts';
@@ -13,6 +14,7 @@ import { customerIdOf } from './customer.ts';
 import { CommandError } from './errors.ts';
 import { readJsonText } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { refusalText } from './text/refusal-text.ts';
 
 export const eventCommands: CommandGroup = [
   {
@@ -69,7 +71,8 @@ export const eventCommands: CommandGroup = [
         });
         const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
         await refuseUnknownType(composed, invocation.operand('type'));
-        const accepted = await services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
+        const published = services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
+        const accepted = await published.catch((error: unknown) => schemaNamed(composed, invocation, error));
         const { terminal, json } = invocation;
         const text = json ? JSON.stringify(accepted) : await publishedText(composed, invocation, accepted);
         await terminal.out(`${text}\n`);
@@ -119,6 +122,15 @@ async function refuseUnknownType({ store }: Composed, type: string): Promise<voi
   const names = (await store.eventTypes.all()).map(({ name }) => name);
   const advice = didYouMean(type, names) || '. sallyport event-type list shows all, and event-type create makes one';
   throw new CommandError(`there is no event type ${type}${advice}`);
+}
+
+/** Throws the error again. Says where the rule is that the data does not keep. */
+async function schemaNamed({ store }: Composed, invocation: Invocation, error: unknown): Promise<never> {
+  const type = invocation.operand('type');
+  const isOfData = error instanceof Refusal && error.details?.every(({ field }) => /^data\b/.test(field));
+  if (!isOfData || (await store.eventTypes.getByName(type))?.dataSchema == null) throw error;
+  const text = refusalText(error, invocation.command, invocation.provided);
+  throw new CommandError(`${text}. The schema of ${type}: sallyport event-type show ${type}`, { cause: error });
 }
 
 /** Webhooks are counted up to this number. */

@@ -18,6 +18,8 @@ type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | nu
 /** A column of a table: the field that it shows. */
 export type Column = {
   readonly field: string;
+  /** What it shows, if that is not the value of the field. */
+  readonly of?: (row: Shown) => unknown;
   /** Default: the words of the field. */
   readonly title?: string;
   /** Never cut, because people copy it. Neither are ids and instants. */
@@ -38,21 +40,31 @@ export async function printPage(
   await terminal.out(rows.length === 0 ? 'None.\n' : tableText(rows, columns, terminal.width) + more);
 }
 
-/** Aligned `name  value` lines. Leaves out fields, lists and groups without a value. */
+/** What people look for first in a record. */
+const LEADING: readonly string[] = [
+  ...['name', 'userName', 'displayName', 'eventType', 'state', 'stateReason', 'stateDescription'],
+  ...['webhook', 'endpoint', 'customer'],
+];
+
+/** Aligned `name  value` lines, with the words of the fields. Leaves out fields, lists and groups without a value. */
 export function recordText(record: Shown): string {
-  const fields = Object.entries(record).filter(
-    ([, value]) => value != null && !(typeof value === 'object' && Object.values(value).every((of) => of === null)),
-  );
-  const width = Math.max(...fields.map(([name]) => name.length));
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${recordCell(name, value)}\n`).join('');
+  const names = [...new Set([...LEADING.filter((name) => name in record), ...Object.keys(record)])];
+  const fields = names.map((name) => [name, record[name]] as const).filter(([, value]) => hasValue(value));
+  const width = Math.max(...fields.map(([name]) => wordsOf(name).length));
+  return fields.map(([name, value]) => `${wordsOf(name).padEnd(width)}  ${recordCell(name, value)}\n`).join('');
+}
+
+function hasValue(value: unknown): boolean {
+  return value != null && !(typeof value === 'object' && Object.values(value).every((of) => of === null));
 }
 
 /** People enter these as JSON. */
 const AS_JSON: readonly string[] = ['filter', 'sample', 'dataSchema', 'signature'];
 
-/** A group of plain values as words: `policy exponential, maxAttempts 20`. */
+/** A group of plain values: `policy exponential, maxAttempts 20`. Its names and values may be the user's own, so they stay as they are. */
 function recordCell(name: string, value: unknown): string {
-  if (AS_JSON.includes(name) || !isObject(value)) return cell(value);
+  if (AS_JSON.includes(name)) return cell(value);
+  if (!isObject(value)) return tableCell(value);
   const members = Object.entries(value).filter(([, member]) => member !== null);
   if (members.some(([, member]) => typeof member === 'object' && !isPlainList(member))) return cell(value);
   return members.map(([member, of]) => `${escapeControls(member)} ${cell(of)}`).join(', ');
@@ -73,9 +85,9 @@ const CUT_MIN = 6;
 export function tableText(rows: readonly Shown[], columns: readonly (string | Column)[], width = 0): string {
   const shown = columns
     .map((column): Column => (typeof column === 'string' ? { field: column } : column))
-    .filter(({ field }) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== ''));
+    .filter((column) => rows.some((row) => (shownOf(column, row) ?? '') !== ''));
   const titles = shown.map(({ field, title }) => title ?? wordsOf(field));
-  const cells = [titles, ...rows.map((row) => shown.map(({ field }) => withoutScheme(field, tableCell(row[field]))))];
+  const cells = [titles, ...rows.map((row) => shown.map((column) => cellOf(column, row)))];
   const widths = fitted(
     shown.map(({ field, whole, least = CUT_MIN }, at) => ({
       width: Math.max(...cells.map((line) => line[at]?.length ?? 0)),
@@ -92,6 +104,14 @@ export function tableText(rows: readonly Shown[], columns: readonly (string | Co
       .join(GAP)
       .trimEnd();
   return cells.map((texts) => `${line(texts)}\n`).join('');
+}
+
+function shownOf({ field, of }: Column, row: Shown): unknown {
+  return of === undefined ? row[field] : of(row);
+}
+
+function cellOf(column: Column, row: Shown): string {
+  return withoutScheme(column.field, tableCell(shownOf(column, row)));
 }
 
 type Flexible = { readonly width: number; readonly min: number };

@@ -111,7 +111,7 @@ test('a backup contains the key only on request, says so, and never replaces a f
   const file = beside(folder, 'backup.db');
   const { status, stdout } = await run(['backup', file]);
   assert.equal(status, 0);
-  assert.match(stdout, /\nwithMasterKey +false\n/);
+  assert.match(stdout, /\nwith master key +no\n/);
   assert.ok(
     stdout.includes(
       `The backup does not contain the master key. Keep a copy of ${join(dataDir, 'master.key')} elsewhere`,

@@ -38,7 +38,7 @@ test('a running server delivers what commands publish; they show its attempts an
   assert.deepEqual([attempt?.delivered, attempt?.responseStatus, attempt?.error], [true, 204, null]);
   assert(!JSON.stringify(attempt).includes(endpoint.apiKey));
   const { stdout } = await run(['deliveries', 'show', id]);
-  assert.match(stdout, /\nattempt +started +delivered +response\n1 +\S+ +yes +204\n$/);
+  assert.match(stdout, /\nattempt +started +delivered +response +took\n1 +\S+ +yes +204 +\d+ ms\n$/);
 
   assert.equal((await json(['deliveries', 'replay', id])).state, 'pending');
   const again = await endpoint.next();
@@ -50,7 +50,7 @@ test('a running server delivers what commands publish; they show its attempts an
   const twice = (await run(['deliveries', 'show', id])).stdout;
   assert.match(twice, /\nwebhook +Orders \(\S{36}\)\n[\s\S]*\nattempts +2\n/);
   const listed = (await run(['deliveries', 'list'])).stdout;
-  assert.match(listed, /^event +webhook +state +at \(UTC\) +id\n\S+ +Orders +delivered 204 /);
+  assert.match(listed, /^event +webhook +state +at \(UTC\) +id\n\S+ +Orders +delivered +\d/);
   await run(['webhook', 'stop', 'Orders']);
   await json(['deliveries', 'replay', id]);
   const queued = (await run(['deliveries', 'show', id])).stdout;
@@ -58,7 +58,7 @@ test('a running server delivers what commands publish; they show its attempts an
     queued,
     /\nstate +pending\n[\s\S]*\nattempts +2\n\nIt is queued to be sent again\. Its webhook is stopped, so it waits\./,
   );
-  assert.match(twice, /\n1 +\S+ +yes +204\n2 +\S+ +yes +204\nIt was sent again after attempt 1\.\n$/);
+  assert.match(twice, /\n1 +\S+ +yes +204 +\d+ ms\n2 +\S+ +yes +204 +\d+ ms\nIt was sent again after attempt 1\.\n$/);
   for (const given of [webhook.id, 'Orders', 'orders']) {
     assert.equal((await json<Page>(['deliveries', 'list', '--webhook', given])).items.length, 1);
   }

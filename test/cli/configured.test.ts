@@ -85,7 +85,7 @@ test('webhook test: sends one request, shows the result, and fails if the receiv
   at.answer(() => ({ status: 503, body: 'later' }));
   const failed = await run(['webhook', 'test', webhook.id]);
   assert.equal(failed.status, 1);
-  assert.match(failed.stdout, /^delivered +false\nresponseStatus +503\nresponseBody +later\nerrorClass +http_status\n/);
+  assert.match(failed.stdout, /^delivered +no\nresponse status +503\nresponse body +later\nerror class +http_status\n/);
   assert.match(failed.stdout, /^advice +\S/m);
   assert.equal(at.deliveries.length, 2);
 

@@ -223,7 +223,10 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
     '{"number":1}',
   );
   assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
-  assert.match(await failure([...publish, '{}']), /^sallyport: <data> must have required property 'number'/);
+  assert.match(
+    await failure([...publish, '{}']),
+    /^sallyport: <data> must have required property 'number'. The schema of order.placed: sallyport event-type show order.placed\n$/,
+  );
   assert.match(
     await failure(['event', 'publish', 'no.such', '{}']),
     /^sallyport: there is no event type no\.such\. sallyport event-type list shows all/,

@@ -171,7 +171,7 @@ describe('the events of a new endpoint', () => {
     await page.locator('#attempts').getByText('#0').first().waitFor();
     await page
       .locator('#deliveries')
-      .getByRole('row', { name: /order\.created pending/ })
+      .getByRole('row', { name: /order\.created #0 . pending/ })
       .waitFor();
     await succeeded(admin.post(`webhooks/${webhook?.id}/stop`));
     await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();

@@ -136,6 +136,8 @@ describe('the search', () => {
       [],
     );
     assert.deepEqual(await hits('rotate secret production', await sessionOf(service, other, 'user')), []);
+    assert.ok((await hits('rotate', await sessionOf(service, mine, 'user'))).includes(rotate));
+    assert.ok(!(await hits('rotate', await sessionOf(service, other, 'user'))).includes(rotate));
     assert.equal((await hits('new webhook'))[0], '/webhooks/new');
     assert.ok((await hits('rotate secrets')).some((href) => href.startsWith('/docs/')));
   });
@@ -276,7 +278,12 @@ describe('the search', () => {
       ['open as Bolt', 'customer bolt'],
       ['new endpoint for Bolt', 'customer bolt'],
       ['link for Acme', 'customer acme'],
-      ['rotate secret'],
+      // Without a name, of any.
+      ['rotate secret', 'endpoint ', 'application '],
+      ['rotate', 'endpoint ', 'endpoint ', 'application '],
+      ['stop a webhook', 'webhook '],
+      ['stop user'],
+      ['secret'],
       ['Production'],
       ['of the secret'],
     ];

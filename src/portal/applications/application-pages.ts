@@ -3,6 +3,7 @@
 import { applicationReader } from '../../access/applications.ts';
 import { type Application, TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/application.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
+import { addressFor } from '../frame/browser.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { confirmPage } from '../parts/form.ts';
@@ -138,7 +139,7 @@ async function userIdOf(
   return (await store.users.getByName(customerId, userName))?.id ?? userName;
 }
 
-function applicationPage({ pages, services, store }: SharedPageDependencies): PageRoute<'both'> {
+function applicationPage({ pages, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/applications/{id}', 'both', async (call) => {
     const application = await services.applications.get(pathId(call));
     const [user, products, tokens] = await Promise.all([
@@ -147,7 +148,8 @@ function applicationPage({ pages, services, store }: SharedPageDependencies): Pa
       store.tokens.inForce(application, call.now, TOKENS_COUNTED),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
-    return withOwner(store, application, applicationView(call, application, { user, products: named, tokens }));
+    const around = { user, products: named, tokens, address: addressFor(call.request, publicUrl()) };
+    return withOwner(store, application, applicationView(call, application, around));
   });
 }
 

@@ -4,6 +4,7 @@ import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
+import { TOKEN_PATH } from '../../http/routes/token.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
@@ -136,13 +137,16 @@ function newButton(query = ''): Html {
 }
 
 type Around = {
+  /** The address of this service, if it is known. */
+  readonly address: string | null;
   /** The account that the application acts as. */
   readonly user: User | null;
   readonly products: readonly ApiProduct[];
   readonly tokens: TokensInForce;
 };
 
-export function applicationView(call: PageCall, application: Application, { user, products, tokens }: Around): View {
+export function applicationView(call: PageCall, application: Application, around: Around): View {
+  const { user, products } = around;
   const { id, name, active } = application;
   const userActive = user?.active === true;
   const mayChange =
@@ -168,7 +172,7 @@ export function applicationView(call: PageCall, application: Application, { user
           })
         : null
     }
-    ${credentials(call, application, tokens, mayChange)}
+    ${credentials(call, application, around, mayChange)}
     ${identity(call, application, user)}
     ${scopeSection(call, application, user, products)}
     ${mayChange ? removal(application) : null}
@@ -178,7 +182,7 @@ export function applicationView(call: PageCall, application: Application, { user
 
 const BEYOND = 'This application has rights that you do not have, so you cannot change it.';
 
-function credentials(call: PageCall, application: Application, tokens: TokensInForce, mayChange: boolean): Html {
+function credentials(call: PageCall, application: Application, { tokens, address }: Around, mayChange: boolean): Html {
   const { id, clientId, accessTokenValiditySeconds, secretCreatedAt, lastUsedAt } = application;
   const until = application.previousSecretExpiresAt;
   const actions = mayChange
@@ -200,6 +204,11 @@ function credentials(call: PageCall, application: Application, tokens: TokensInF
       ...(until !== null && until > call.now
         ? [['Previous secret', html`valid until ${time(until)} (${relativeTime(until, call.now)})`] as const]
         : []),
+      ...(address === null
+        ? []
+        : ([
+            ['Token URL', copyable(address + TOKEN_PATH, 'token URL'), 'With the client credentials grant.'],
+          ] as const)),
       ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
       ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],
       ['Valid tokens', tokensText(tokens, call.now)],

@@ -32,7 +32,9 @@
   const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
   // In a narrow column: the time of today, or the day and the minute.
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-  const HOURS = { hour: 'numeric', minute: '2-digit' };
+  // Where a day has 24 hours, all have two digits, as in the styles above.
+  const { hour12 } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
+  const HOURS = { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' };
   const DAY = { day: 'numeric', month: 'short' };
   const dayAndClock = new Intl.DateTimeFormat(undefined, { ...DAY, ...HOURS });
   const dayAndMonth = new Intl.DateTimeFormat(undefined, DAY);

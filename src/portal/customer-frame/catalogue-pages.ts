@@ -98,30 +98,29 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
     kind: 'primary',
     icon: 'plus',
   });
+  const warnings = [
+    ...(eventType.deprecated ? ['It is deprecated: it is still sent, but do not build on it any more.'] : []),
+    ...(eventType.encryptionRequired ? ['A webhook that receives it needs one of your PGP keys.'] : []),
+  ];
+  const trial =
+    eventType.sample !== null && uses.first.length > 0 && call.may('operator')
+      ? sendSampleSection(call.csrf, eventType, uses.first)
+      : null;
   const content = html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: PATH, label: TITLE }],
       badges: eventTypeBadges({ ...eventType, builtIn: false }),
-      lead: description === '' ? undefined : description,
+      lead: html`${[description, ...warnings].filter((text) => text !== '').map((text) => html`<p>${text}</p>`)}`,
       actions: call.may('administrator') ? [subscribe] : [],
     })}
+    ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}
     ${section({
       title: 'Your use',
       content: definitionList([
         ['Webhooks', usesList(uses, '/webhooks', NO_OWNERS, 'None of your webhooks receives it.')],
-        ...(eventType.deprecated ? ([['Deprecated', 'It is still sent. Do not build on it any more.']] as const) : []),
-        ...(eventType.encryptionRequired
-          ? ([['Encryption', 'A webhook that receives it needs one of your PGP keys.']] as const)
-          : []),
       ]),
     })}
-    ${
-      eventType.sample !== null && uses.first.length > 0 && call.may('operator')
-        ? sendSampleSection(call.csrf, eventType, uses.first)
-        : null
-    }
-    ${eventTypeSections(eventType, address, html`<a href="${GUIDE_PATH}#programs">The guide</a>`)}
   `;
   return { title: name, content };
 }

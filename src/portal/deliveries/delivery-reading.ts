@@ -3,6 +3,7 @@ import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/port/deliveries.ts';
+import type { Store } from '../../store/port/store.ts';
 import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -12,6 +13,8 @@ import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf }
 
 /** A delivery with all that its page tells. */
 export type Story = Pick<Standing, 'base' | 'ahead'> & {
+  /** How many deliveries are sent before it, while it waits for its turn; null: it is not known. */
+  readonly before: number | null;
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
   readonly resends: readonly NamedResend[];
@@ -45,26 +48,40 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     content,
     webhook,
     resends: await named(dependencies, call, resends),
-    ahead: await aheadOf(dependencies, delivery, webhook),
+    ...(await placeOf(dependencies, delivery, webhook)),
     endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
     owner: (await ownerNames(store, [delivery]))(delivery.customerId),
   };
 }
 
-/** What is tried before a delivery that waits for its turn. */
-async function aheadOf(
-  { store: { deliveries } }: SharedPageDependencies,
+type Place = Pick<Story, 'ahead' | 'before'>;
+
+/** What is sent before a delivery that waits for its turn. */
+async function placeOf(
+  { store }: SharedPageDependencies,
   { state, nextAttemptAt, isLeased, offset, webhookMode }: Delivery,
-  { ordered, progress: { state: webhookState, webhookNumber, cursorOffset } }: Webhook,
+  webhook: Webhook,
+): Promise<Place> {
+  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull')
+    return { ahead: null, before: null };
+  const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
+  // The untried ones are sent in the order of the log, so it and all behind it wait.
+  const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
+  return { ahead: await aheadOf(store, offset, webhook), before };
+}
+
+async function aheadOf(
+  { deliveries }: Store,
+  offset: number,
+  { ordered, progress: { state, webhookNumber, cursorOffset } }: Webhook,
 ): Promise<Delivery | null> {
-  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull') return null;
   const waitingAt = async (at: number): Promise<Delivery | null> => {
     const found = await deliveries.at(webhookNumber, at);
     return found?.state === 'pending' && found.offset < offset ? found : null;
   };
   // A record that was not tried yet waits for the pending record before the cursor.
   if (ordered === true) return waitingAt(cursorOffset - 1);
-  if (webhookState !== 'failing') return null;
+  if (state !== 'failing') return null;
   // Records with an attempt go first when they are due, then the untried ones in order.
   const { groups } = await deliveries.failures([webhookNumber]);
   const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
@@ -110,11 +127,20 @@ async function named(
 
 /** Differs whenever the page would show something else. */
 export function storyVersion(
-  { delivery, attempts, resends, ahead, content, webhook, endpoint }: Story,
+  { delivery, attempts, resends, ahead, before, content, webhook, endpoint }: Story,
   now: number,
 ): string {
   const { maxAttempts, progress } = webhook;
   const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
-  const told = [delivery, isDue, attempts.map(({ id }) => id), resends.length, ahead?.id, ahead?.nextAttemptAt];
-  return JSON.stringify([...told, content.erasedAt, maxAttempts, progress.state, endpoint?.name, endpoint?.url]);
+  const told = [delivery, isDue, attempts.map(({ id }) => id), resends.length];
+  const turn = [ahead?.id, ahead?.nextAttemptAt, before, progress.stateReason, progress.failingSinceAt];
+  return JSON.stringify([
+    ...told,
+    ...turn,
+    content.erasedAt,
+    maxAttempts,
+    progress.state,
+    endpoint?.name,
+    endpoint?.url,
+  ]);
 }

@@ -16,6 +16,7 @@ import { curlCommand } from './curl.ts';
 import type { Story } from './delivery-reading.ts';
 import { momentsOf, standing } from './delivery-story.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
+import { turnMoments } from './delivery-turn.ts';
 import { searchHref } from './search-line.ts';
 
 /** On a page of its own, or beside the list. */
@@ -34,22 +35,22 @@ export function storyView(call: PageCall, story: Story, place: ViewPlace): Html 
   const url = endpoint?.url ?? null;
   const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);
   const isCut = attempts.length === ATTEMPTS_SHOWN;
+  const told = section({
+    title: 'Timeline',
+    id: 'story',
+    content: html`
+      ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
+      ${timeline([...moments, ...turnMoments(story, call.now)])}
+    `,
+  });
+  // Without attempts the story is short, and leaves room for the payload below it.
+  const payload = payloadSection(delivery, content, webhook);
   return html`
     ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
     ${standing(story, call.now)}
     <div class="columns columns-wide-first story">
-      ${section({
-        title: 'Timeline',
-        id: 'story',
-        content: html`
-          ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
-          ${timeline(moments)}
-        `,
-      })}
-      <div class="stack story-side">
-        ${payloadSection(delivery, content, webhook)}
-        ${facts(story)}
-      </div>
+      ${attempts.length === 0 ? html`<div class="stack">${told}${payload}</div>` : told}
+      <div class="stack story-side">${attempts.length === 0 ? null : payload}${facts(story)}</div>
     </div>
   `;
 }

@@ -96,7 +96,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
       { label: 'Waiting', kind: 'number', phone: 'named' },
-      { label: 'First and last', phone: 'plain' },
+      { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
     rows: groups.map((group) => row(group, owners, call)),
@@ -129,10 +129,8 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
     listed('dead', dead),
     retrying === 0 ? 0 : html`${listed('pending', retrying)}<span class="cell-hint">${waitText(webhookState)}</span>`,
     html`
-      ${firstAt === lastAt ? null : html`first ${relativeTime(firstAt, now)},`}
-      <span class="${firstAt === lastAt ? 'failure-last' : 'cell-hint failure-last'}">
-        last ${relativeTime(lastAt, now)}
-      </span>
+      <span class="failure-last">${relativeTime(lastAt, now)}</span>
+      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">first ${relativeTime(firstAt, now)}</span>`}
     `,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];

@@ -24,14 +24,14 @@ export function authenticationFields(before: Endpoint | null): FieldTable {
   return {
     sendApiKey: tick({ label: 'Do not send the API key', hint: 'Requests then have no X-Api-Key.' }, false, true),
     'authentication.method': select({
-      label: 'Authentication',
+      label: 'Method',
       choices: [
         { value: '', label: 'HMAC-SHA256 signature' },
         { value: 'basic', label: 'Basic: user name and password' },
         { value: 'bearer', label: 'Bearer: a fixed token' },
         { value: 'header', label: 'A secret in a header of another name' },
       ],
-      hint: 'The signature is in Authorization. Basic and Bearer replace it. With a header of another name it stays.',
+      hint: 'The signature is in the header Authorization. Basic and Bearer replace it; a secret in another header is sent beside it.',
     }),
     'authentication.userName': text({ label: 'User', isRequired: true, isCode: true, autocomplete: 'off' }),
     'authentication.password': secretText({ label: 'Password', isRequired: true, autocomplete: 'off', hint }),

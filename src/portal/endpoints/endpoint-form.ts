@@ -6,7 +6,6 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type EndpointView, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { idOf } from '../parts/fields.ts';
-import { fieldGroup } from '../parts/form.ts';
 import {
   type Body,
   type FieldTable,
@@ -179,12 +178,13 @@ export function endpointLayout({
   within,
 }: FormLayout<Endpoint, readonly EventType[]>): Html {
   /** Collapsed unless the settings are in use or have a problem. */
-  const optional = (name: string, title: string): Html => {
-    const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
+  const optional = (name: string, title: string, fields: readonly (Html | null)[] = within(name)): Html => {
+    const isUsed = state.isChecked(`${name}.use`) || state.value(`${name}.method`) !== '';
+    const open = isUsed || state.problem(name) !== null;
     return html`
       <details class="more-fields" id="${idOf(name)}"${attributes({ open })}>
         <summary>${title}</summary>
-        <div class="fields">${within(name)}</div>
+        <div class="fields">${fields}</div>
       </details>
     `;
   };
@@ -194,7 +194,10 @@ export function endpointLayout({
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
     ${more('Compression', 'contentEncoding')}
-    ${fieldGroup('Authentication', null, [field('authentication.method'), authenticationGroups(field)])}
+    ${optional('authentication', 'Authentication: another than the signature', [
+      field('authentication.method'),
+      authenticationGroups(field),
+    ])}
     ${more('Headers, API key and public-key signatures', 'requestHeaders', 'sendApiKey', 'signatureType')}
     ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
     ${optional('clientCertificate', 'Client certificate: for mutual TLS')}

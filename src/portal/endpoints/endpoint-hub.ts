@@ -94,14 +94,16 @@ function deliverySection(webhooks: readonly EndpointWebhook[], deliveries: reado
       caption: 'Latest deliveries',
       columns: [
         { label: 'Event', kind: 'main' },
+        { label: 'Subject', phone: 'plain' },
         { label: 'State', phone: 'state' },
         { label: 'Published', phone: 'end' },
       ],
       rows: deliveries.map((delivery) => [
         html`
-          <a href="/deliveries/${delivery.id}">${delivery.eventType}</a>
+          <a href="/deliveries/${delivery.id}">${delivery.eventType} #${delivery.offset}</a>
           ${webhooks.length > 1 ? html`<span class="cell-hint">${delivery.webhookName}</span>` : null}
         `,
+        delivery.subject === null ? html`<span class="quiet">–</span>` : html`${delivery.subject}`,
         stateBadge(delivery.state),
         relativeTime(delivery.createdAt, now),
       ]),

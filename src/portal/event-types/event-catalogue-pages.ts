@@ -160,12 +160,15 @@ function entry(eventType: EventType, address: string | null): Html {
 
 /**
  * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the
- * code for other languages.
+ * code for other languages, and `trial` sends the sample.
  */
 export function eventTypeSections(
   eventType: EventType,
   address: string | null,
-  verification: Html = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
+  {
+    verification = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
+    trial = null,
+  }: { readonly verification?: Html; readonly trial?: Html | null } = {},
 ): Html {
   const { name, sample, dataSchema } = eventType;
   const json = (value: unknown): string => JSON.stringify(value, null, 2);
@@ -183,6 +186,7 @@ export function eventTypeSections(
             </div>
           `,
     })}
+    ${trial}
     ${section({
       title: 'Type',
       content: html`

@@ -106,6 +106,7 @@ export function countOf(count: number, noun: string, none?: string, plural = `${
 
 /** A share from 0 to 1: `99.9 %`. Never rounded up to 100 %. */
 export function shareText(share: number): string {
+  if (share === 0) return '0 %';
   return share === 1 ? '100 %' : `${(Math.min(Math.round(share * 1000), 999) / 10).toFixed(1)} %`;
 }
 
@@ -134,4 +135,11 @@ export function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
   return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+}
+
+/** `http_status: the receiver answered 503` as a sentence without the code. */
+export function reasonSentence(reason: string | null): string {
+  if (reason === null) return 'The last attempt failed.';
+  const at = reason.indexOf(': ');
+  return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
 }

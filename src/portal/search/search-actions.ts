@@ -155,16 +155,31 @@ const SMALL = ['of', 'for', 'the', 'a', 'an', 'to', 'in', 'at', 'as'];
 const NOUNS = ['endpoint', 'webhook', 'application', 'customer', 'user', 'key', 'product', 'event', 'type', 'records'];
 const RECOGNISED_FROM = 3;
 
-/** The actions that a text names, each with the name in it. */
-export function actionsIn(text: string): readonly { readonly action: Action; readonly name: string }[] {
+type NamedAction = { readonly action: Action; readonly name: string };
+
+/** The actions that a text names, each with the name in it. Without a name, as in `rotate`, they are those of any: the name is empty. */
+export function actionsIn(text: string): readonly NamedAction[] {
   const words = wordsOf(text);
-  return ACTIONS.flatMap((one) => {
+  const named = ACTIONS.flatMap((one) => {
     const used = one.words.map((group) => words.findIndex((word) => begins(group, word)));
     if (used.includes(-1)) return [];
     const ignored = [...SMALL, ...NOUNS, ...(one.also ?? [])];
     const name = words.filter((word, at) => !used.includes(at) && !ignored.includes(word));
     return name.length === 0 ? [] : [{ action: one, name: name.join(' ') }];
   });
+  return named.length > 0 ? named : actionsOfAny(words.filter((word) => !SMALL.includes(word)));
+}
+
+/** One word is the verb, and the others belong to the action or say of what kind it is. */
+function actionsOfAny(words: readonly string[]): readonly NamedAction[] {
+  return ACTIONS.filter(({ kind, words: groups, also: more = [] }) => {
+    const known = [...groups.flat(), ...more, ...kind.split('-')];
+    return begun(groups[0] ?? [], words) && words.every((word) => known.some((one) => one.startsWith(word)));
+  }).map((one) => ({ action: one, name: '' }));
+}
+
+function begun(group: readonly string[], words: readonly string[]): boolean {
+  return words.some((word) => begins(group, word));
 }
 
 /** The actions without a resource that a text names: `new webhook`, `add user`, `publish`. */

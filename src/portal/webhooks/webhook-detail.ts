@@ -17,8 +17,8 @@ import {
   countOf,
   countText,
   lengthText,
+  reasonSentence,
   relativeTime,
-  sentence,
   shareText,
   shortTime,
   spanText,
@@ -388,10 +388,3 @@ const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {
   failed: 'Nothing can be read. Waiting and new records are kept.',
   stopped: 'Nothing can be read. Waiting and new records are kept.',
 };
-
-/** `http_status: the receiver answered 503` as a sentence without the code. */
-function reasonSentence(reason: string | null): string {
-  if (reason === null) return 'The last attempt failed.';
-  const at = reason.indexOf(': ');
-  return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
-}

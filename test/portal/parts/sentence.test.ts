@@ -42,7 +42,8 @@ describe('a share', () => {
     [18 / 85, '21.2 %'],
     [0.9999, '99.9 %'],
     [1, '100 %'],
-    [0, '0.0 %'],
+    [0, '0 %'],
+    [0.0001, '0.0 %'],
   ] as const) {
     it(`is rounded, never up to the whole: ${text}`, () => assert.equal(shareText(share), text));
   }

@@ -1,0 +1,67 @@
+/** Why a delivery that was not tried yet waits, and what ends the wait: the last entry of its timeline. */
+import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
+import { type Html, html } from '../../http/html.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import type { Moment } from '../parts/details.ts';
+import { countOf, reasonSentence, relativeTime, shortTime } from '../parts/text.ts';
+import type { Story } from './delivery-reading.ts';
+
+type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before'>;
+
+/** None unless it waits for its first attempt. */
+export function turnMoments(story: Waiting, now: number): Moment[] {
+  const { delivery, webhook } = story;
+  const { state, nextAttemptAt, isLeased, webhookMode, webhookName } = delivery;
+  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull') return [];
+  const runs = isRunnable(webhook.progress.state);
+  return [
+    {
+      id: 'turn',
+      at: null,
+      title: runs ? 'Waits for its turn' : `Waits until ${webhookName} is started`,
+      tone: 'info',
+      icon: 'clock',
+      text: runs ? html`${placeText(story, now)}${failingText(story, now)}` : stoppedText(story),
+    },
+  ];
+}
+
+/** `71 deliveries are before it. #226 is tried next, in 30 seconds.` */
+function placeText({ ahead, before }: Waiting, now: number): Html | null {
+  if (ahead === null && (before ?? 0) <= 0) return null;
+  const count =
+    before === null || before <= 0
+      ? null
+      : html`${countOf(before, 'delivery', undefined, 'deliveries')} ${before === 1 ? 'is' : 'are'} before it. `;
+  const at = ahead?.nextAttemptAt ?? null;
+  const next =
+    ahead === null
+      ? null
+      : html`<a href="/deliveries/${ahead.id}">#${ahead.offset}</a> is tried next${
+          at === null || at <= now ? '' : html`, ${relativeTime(at, now)}`
+        }.`;
+  return html`<p>${count}${next}</p>`;
+}
+
+function failingText({ delivery, webhook }: Waiting, now: number): Html | null {
+  const { state, failingSinceAt } = webhook.progress;
+  if (state !== 'failing' || failingSinceAt === null) return null;
+  const { stateReason, stateDescription } = viewWebhook(webhook);
+  const { webhookId, webhookName } = delivery;
+  const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
+  return html`
+    <p>
+      No attempt of <a href="/webhooks/${webhookId}">${webhookName}</a> has succeeded since
+      ${shortTime(failingSinceAt)}. ${reasonSentence(stateReason)} ${stateDescription ?? ''}
+    </p>
+    <p>
+      As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops
+      ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.
+    </p>
+  `;
+}
+
+function stoppedText({ webhook }: Waiting): Html | null {
+  const { stateDescription } = viewWebhook(webhook);
+  return stateDescription === null ? null : html`<p>${stateDescription}</p>`;
+}
