@@ -220,6 +220,10 @@ export function momentsOf(
       text: html`<p>${waitReason(stateThen)}</p>`,
     });
   }
+  if (state === 'pending' && nextAttemptAt === null && attempts.length === 0 && !delivery.isLeased) {
+    const title = delivery.webhookMode === 'pull' ? 'Waits for its reader' : 'Waits for its first attempt';
+    moments.push({ id: 'wait', at: null, title, tone: 'info', icon: 'clock' });
+  }
   if (erasedAt !== null) moments.push({ at: erasedAt, title: 'Data erased', tone: 'neutral' });
   if (state === 'delivered')
     moments.push({
@@ -231,5 +235,5 @@ export function momentsOf(
   if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !delivery.isLeased) {
     moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
   }
-  return moments.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  return moments.toSorted((a, b) => (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY));
 }

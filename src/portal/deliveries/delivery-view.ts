@@ -34,20 +34,26 @@ export function storyView(call: PageCall, story: Story, place: ViewPlace): Html 
   const url = endpoint?.url ?? null;
   const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);
   const isCut = attempts.length === ATTEMPTS_SHOWN;
+  const payload = payloadSection(delivery, content, webhook);
+  // Without attempts, the payload is the most that there is to read.
+  const isUntried = attempts.length === 0;
   return html`
     ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
     ${standing(story, call.now)}
     <div class="columns columns-wide-first story">
-      ${section({
-        title: 'Timeline',
-        id: 'story',
-        content: html`
-          ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
-          ${timeline(moments)}
-        `,
-      })}
+      <div class="stack">
+        ${section({
+          title: 'Timeline',
+          id: 'story',
+          content: html`
+            ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
+            ${timeline(moments)}
+          `,
+        })}
+        ${isUntried ? payload : null}
+      </div>
       <div class="stack story-side">
-        ${payloadSection(delivery, content, webhook)}
+        ${isUntried ? null : payload}
         ${facts(story)}
       </div>
     </div>
