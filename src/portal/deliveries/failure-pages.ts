@@ -129,8 +129,8 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
     listed('dead', dead),
     retrying === 0 ? 0 : html`${listed('pending', retrying)}<span class="cell-hint">${waitText(webhookState)}</span>`,
     html`
-      ${firstAt === lastAt ? null : html`first ${relativeTime(firstAt, now)},`}
-      <span class="${firstAt === lastAt ? 'failure-last' : 'cell-hint failure-last'}">
+      ${firstAt === lastAt ? null : html`first ${relativeTime(firstAt, now)}, `}
+      <span class="${firstAt === lastAt ? 'failure-last' : 'cell-hint is-sentence failure-last'}">
         last ${relativeTime(lastAt, now)}
       </span>
     `,

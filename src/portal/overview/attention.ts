@@ -132,15 +132,15 @@ function problemOf(
     state === 'stopped' || hasButton
       ? null
       : html`
-        <span class="cell-hint">
+        <span class="cell-hint is-sentence">
           <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
         </span>
       `;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${reason === 'too_many_dead' && !hasDead ? NO_DEAD_LEFT : known}${failures}`;
+  if (known !== undefined) return html`${reason === 'too_many_dead' && !hasDead ? NO_DEAD_LEFT : known} ${failures}`;
   return html`
-    ${sentence(detail ?? reason)}
+    ${sentence(detail ?? reason)}${' '}
     <span class="cell-hint is-sentence">${adviceForMessage(owners.customerId, reason, detail)}</span>
     ${failures}
   `;
