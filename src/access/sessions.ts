@@ -203,14 +203,16 @@ export function isSessionToken(text: string): boolean {
 
 /**
  * The authority of a session: the current role and permissions of its user. `offered`: the scopes that the operator offers to customers,
- * which an administrator of a customer holds.
+ * which an administrator of a customer holds. `opener`: the user of the operator who looks at the portal of a customer, and is the actor
+ * there.
  */
-export function actingInPortal(session: SignedIn, offered: readonly string[]): Acting {
+export function actingInPortal(session: SignedIn, offered: readonly string[], opener: string | null): Acting {
   const { id, userId, customerId, userName, role, permissions, constraints } = session;
   const held = customerId !== null && role === 'administrator' ? offered : permissions;
   const scopes = customerId === null ? [] : held;
   const authority = { through: 'session', customerId, userName, role, permissions: held, constraints, scopes } as const;
-  return { actor: userId === null ? `portal-link:${id}` : `user:${userId}`, authority };
+  const by = opener ?? userId;
+  return { actor: by === null ? `portal-link:${id}` : `user:${by}`, authority };
 }
 
 /** Sessions are shared by all customers: a customer's administrator ends only those of its own users. */

@@ -71,8 +71,15 @@ describe('the documentation', () => {
       const reply = await request(service.url + path, { token });
       assert.ok([400, 404].includes(reply.status), `${path}: ${reply.status}`);
     }
-    const example = await request(`${service.url}/docs/receivers/receiver.py`, { token });
+    const file = `${service.url}/docs/receivers/receiver.py`;
+    const example = await request(`${file}?plain`, { token });
     assert.deepEqual([example.status, example.headers.get('content-type')], [200, 'text/plain;charset=UTF-8']);
+    // A program is a page of the portal, with a way back, and its file.
+    const { text } = await request(file, { token });
+    assert.match(text, /<title>receiver\.py – Sallyport<\/title>/);
+    assert.match(text, /<a href="\/docs\/receivers\/README\.md">Receivers<\/a>/);
+    assert.match(text, /href="\/docs\/receivers\/receiver\.py\?plain" download="receiver\.py"/);
+    assert.ok(text.includes(example.text.split('\n').at(-2)?.trim() ?? 'a line'));
   });
 
   it('finds tasks before references, and cuts excerpts between words', async () => {

@@ -89,6 +89,8 @@
       {
         width: widthOf(element),
         height: HEIGHT,
+        // Below the title, and beside the last mark of the time.
+        padding: [6, 16, 0, 0],
         series: [{ label: 'Time', value: momentText }, ...(stacked ? lines.toReversed() : lines)],
         axes: [
           { ...axis, values: timeMarks, space: 70 },

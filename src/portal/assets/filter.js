@@ -89,7 +89,7 @@
     return { context, offers: isWhole ? [] : fitting.slice(0, SHOWN_MAX) };
   };
 
-  const listOf = (editor) => editor.querySelector('[role="listbox"]');
+  const listOf = (editor) => editor.querySelector('.suggestions');
   const hide = (editor) => {
     const area = editor.querySelector('textarea');
     listOf(editor).hidden = true;

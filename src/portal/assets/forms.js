@@ -69,7 +69,11 @@
   // A suggestion is chosen before the focus leaves the field.
   document.addEventListener('input', ({ target }) => {
     const choice = target.name === 'customer' ? target.closest('[data-owner-choice]') : null;
-    if (choice !== null && [...target.list.options].some(({ value }) => value === target.value)) chooseOwner(choice);
+    if (
+      choice !== null &&
+      [...(document.getElementById(target.dataset.offers)?.options ?? [])].some(({ value }) => value === target.value)
+    )
+      chooseOwner(choice);
   });
 
   // Empty filters are left out of the address.

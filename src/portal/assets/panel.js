@@ -144,13 +144,4 @@
     if (key !== 'Backspace' || !(target instanceof Element) || !target.matches('[data-search-line] [name=q]')) return;
     if (target.value === '') target.closest('form').querySelector('li:last-child > .chip')?.click();
   });
-  // A suggestion that was chosen is searched for.
-  document.addEventListener('input', ({ target, inputType }) => {
-    if (
-      !target.matches('[data-search-line] [name=q]') ||
-      (inputType ?? 'insertReplacementText') !== 'insertReplacementText'
-    )
-      return;
-    if ([...target.list.options].some(({ value }) => value === target.value)) target.form.requestSubmit();
-  });
 })();

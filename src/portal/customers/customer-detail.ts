@@ -10,6 +10,7 @@ import type { Belongings } from '../../store/port/customers.ts';
 import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
 import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
+import { progressOf } from '../deliveries/delivery-rows.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
@@ -301,7 +302,10 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
       rows: deliveries.map((delivery) => [
         html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
         html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
-        stateBadge(delivery.state),
+        html`
+          ${stateBadge(delivery.state)}
+          ${delivery.state === 'pending' ? html` <span class="cell-hint">${progressOf(delivery, now)}</span>` : null}
+        `,
         relativeTime(delivery.createdAt, now),
       ]),
       empty: html`<p class="quiet">None yet.</p>`,

@@ -126,7 +126,7 @@ export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
 }
 
 /** From the publication to the end, or what it waits for; and the attempts if there was more than one. */
-function progressOf(delivery: Delivery, now: number): Html {
+export function progressOf(delivery: Delivery, now: number): Html {
   const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
   const count = state === 'pending' ? 'cell-hint is-count' : 'cell-hint';
   const attempts =
@@ -139,8 +139,13 @@ function progressOf(delivery: Delivery, now: number): Html {
       : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
   }
   if (isLeased) return html`in progress${attempts}`;
-  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}`;
+  if (!isRunnable(webhookState)) return webhookWord(webhookState === 'failed' ? 'failed' : 'stopped');
   if (webhookMode === 'pull') return html`not acknowledged`;
-  if (nextAttemptAt === null) return html`${webhookState === 'failing' ? 'webhook failing' : 'not tried yet'}`;
+  if (nextAttemptAt === null) return webhookState === 'failing' ? webhookWord('failing') : html`not tried yet`;
   return isDue(delivery, now) ? html`due now${attempts}` : html`${briefTime(nextAttemptAt, now)}${attempts}`;
+}
+
+/** Beside the name of the webhook, a phone leaves its kind out. */
+function webhookWord(state: 'failed' | 'failing' | 'stopped'): Html {
+  return html`<span class="of-webhook">webhook </span>${state}`;
 }

@@ -220,6 +220,8 @@ export function momentsOf(
       text: html`<p>${waitReason(stateThen)}</p>`,
     });
   }
+  if (state === 'pending' && delivery.webhookMode === 'pull')
+    moments.push({ id: 'wait', at: null, title: 'Waits for its reader', tone: 'info', icon: 'clock' });
   if (erasedAt !== null) moments.push({ at: erasedAt, title: 'Data erased', tone: 'neutral' });
   if (state === 'delivered')
     moments.push({
@@ -231,5 +233,5 @@ export function momentsOf(
   if (state === 'pending' && nextAttemptAt !== null && nextAttemptAt > now && !delivery.isLeased) {
     moments.push({ id: 'next-attempt', at: nextAttemptAt, title: 'Next attempt', tone: 'info' });
   }
-  return moments.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  return moments.toSorted((a, b) => (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY));
 }

@@ -245,11 +245,11 @@ function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: Carr
   if (delivery !== null) {
     const { id, eventType, subject } = delivery;
     const about = subject === null ? null : html` · ${subject}`;
-    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about} · attempt ${attemptNumber}`;
+    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about} · attempt ${attemptNumber}`;
   }
   const label = isOne
     ? offsets
     : `${countOf(lastOffset - firstOffset + 1, 'delivery', undefined, 'deliveries')} ${offsets}`;
   const found = webhook === null ? null : `/deliveries?${new URLSearchParams({ webhook: webhook.id, q: offsets })}`;
-  return html`${found === null ? label : html`<a href="${found}">${label}</a>`} · attempt ${attemptNumber}`;
+  return html`${found === null ? label : html`<a href="${found}">${label}</a>`} · attempt ${attemptNumber}`;
 }

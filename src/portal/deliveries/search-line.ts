@@ -78,7 +78,7 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
           'aria-describedby': problems.length === 0 ? null : 'search-problem',
           'aria-invalid': problems.length === 0 ? null : 'true',
         })}>
-        <datalist id="search-words">${suggestionOptions(suggestions)}</datalist>
+        <datalist id="search-words">${suggestionOptions(suggestions.map((value) => ({ value, label: meaningOf(value) })))}</datalist>
       </div>
       ${submitButton({ label: 'Search', kind: 'plain', icon: 'search' })}
       ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet', icon: 'cross' })}
@@ -101,6 +101,26 @@ function problemNotice(path: string, query: URLSearchParams, problems: readonly 
   });
   return html`<div id="search-problem">${notice({ tone: 'caution', text: html`${lines}` })}</div>`;
 }
+
+/** Beside a suggestion. */
+function meaningOf(text: string): string {
+  const [field = '', value = ''] = text.split(':');
+  if (text === field) return 'last response';
+  return field === 'state' ? (STATES_MEAN[value] ?? '') : (FIELDS_MEAN[field] ?? '');
+}
+
+const STATES_MEAN: Readonly<Record<string, string>> = {
+  pending: 'not delivered yet',
+  delivered: 'accepted by the receiver',
+  dead: 'given up',
+  discarded: 'its data was erased',
+};
+const FIELDS_MEAN: Readonly<Record<string, string>> = {
+  since: 'published since then',
+  webhook: 'of this webhook',
+  type: 'event type',
+  customer: 'of this customer',
+};
 
 /** What the field suggests while someone types. The operator's own types come first, and a customer's webhook with the customer. */
 export async function searchSuggestions(store: Store): Promise<string[]> {

@@ -4,6 +4,7 @@ import { RECEIVER_PACKAGE, receiverPackage } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
+import { codeBlock } from '../parts/details.ts';
 import { pageHeader } from '../parts/header.ts';
 import { emptyState } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
@@ -13,8 +14,15 @@ import { createLibrary, type FoundSection, INDEX, type Library, titleOf } from '
 import { type ListedPage, placeOf, type ReadingPlace } from './reading-order.ts';
 
 const ROOT = '/docs';
+/** In the query: the file itself, not a page with it. */
+const PLAIN = 'plain';
 
-const TYPES: Readonly<Record<string, string>> = { png: 'image/png', svg: 'image/svg+xml', tgz: 'application/gzip' };
+const TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  tgz: 'application/gzip',
+  json: 'application/json',
+};
 
 export function documentationPages({ pages }: PageDependencies): PageRoute<'operator'>[] {
   const library = createLibrary();
@@ -24,12 +32,14 @@ export function documentationPages({ pages }: PageDependencies): PageRoute<'oper
       const words = (query.get('q') ?? '').trim();
       return searchView(words, words === '' ? [] : await library.search(words));
     }),
-    pages.view(`${ROOT}/{page*}`, 'operator', async ({ params }) => {
+    pages.view(`${ROOT}/{page*}`, 'operator', async ({ params, query }) => {
       const file = params.page ?? '';
       if (!library.has(file)) throw new Refusal('not_found', `the documentation has no page ${file}`);
       if (file.endsWith('.md')) return documentView(library, file);
-      const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'text/plain;charset=UTF-8';
-      return { reply: { status: 200, headers: { 'Content-Type': type }, body: library.read(file) } };
+      const type = TYPES[file.slice(file.lastIndexOf('.') + 1)];
+      if (type === undefined && !query.has(PLAIN)) return programView(library, file);
+      const headers = { 'Content-Type': type ?? 'text/plain;charset=UTF-8' };
+      return { reply: { status: 200, headers, body: library.read(file) } };
     }),
   ];
 }
@@ -52,6 +62,32 @@ async function documentView({ read, has, listed }: Library, file: string): Promi
   `;
   return { title: titleOf(sections, file), content };
 }
+
+/** A program or a configuration, as it is. */
+function programView({ has, read }: Library, file: string): View {
+  const name = file.slice(file.lastIndexOf('/') + 1);
+  const folder = file.slice(0, -name.length - 1);
+  const above = `${folder}/${INDEX}`;
+  const crumbs = [
+    { href: ROOT, label: 'Documentation' },
+    ...(has(above) ? [{ href: `${ROOT}/${above}`, label: FOLDERS[folder] ?? folder }] : []),
+  ];
+  const download = html`
+    <a class="button button-plain" href="${ROOT}/${file}?${PLAIN}" download="${name}">
+      ${icon('download')}<span>Download</span>
+    </a>
+  `;
+  return {
+    title: name,
+    content: html`
+      ${pageHeader({ title: name, crumbs, actions: [download] })}
+      <div class="doc-program">${codeBlock({ code: read(file).toString('utf8'), label: file })}</div>
+    `,
+  };
+}
+
+/** The folders of programs, by the title of their first page. */
+const FOLDERS: Readonly<Record<string, string>> = { examples: 'Examples', receivers: 'Receivers' };
 
 /** Where the page belongs. Above it, with the search. */
 function pathAbove(place: ReadingPlace | null): Html {

@@ -14,7 +14,7 @@ import { FORGERY_FIELD } from './forgery.ts';
 export type Theme = 'light' | 'dark' | 'system';
 
 /** An operator's user who looks at a customer's portal, and the token of this user's own session. */
-export type Opener = { readonly name: string; readonly token: string };
+export type Opener = { readonly userId: string | null; readonly name: string; readonly token: string };
 
 /** A request to a public page. */
 export type OpenCall = {

@@ -30,7 +30,8 @@ export async function currentSession(
     return { token, session, opener: null };
   const there = await sessions.find(visited, isBackground);
   if (there === null || there.customerId === null) return { token, session, opener: null };
-  return { token: visited, session: there, opener: { name: session.displayName ?? session.userName, token } };
+  const opener = { userId: session.userId, name: session.displayName ?? session.userName, token };
+  return { token: visited, session: there, opener };
 }
 
 /** Reads the session of a request once for the choice of the portal and for the page that the choice leads to. */

@@ -91,7 +91,7 @@ export function pageCallOf(call: OpenCall, session: SignedIn, offered: readonly 
     session,
     user,
     role,
-    acting: actingInPortal(session, offered),
+    acting: actingInPortal(session, offered, call.opener?.userId ?? null),
     may: (takes) => mayAct(role, takes),
   };
 }

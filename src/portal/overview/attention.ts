@@ -132,7 +132,7 @@ function problemOf(
     state === 'stopped' || hasButton
       ? null
       : html`
-        <span class="cell-hint">
+        <span class="cell-hint is-sentence">
           <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
         </span>
       `;

@@ -63,7 +63,7 @@ export function opens(
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
   const more = requests.length - SHOWN_RULES;
   return html`
-    <span class="cell-hint requests">
+    <span class="cell-hint is-sentence requests">
       ${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}
       ${more > 0 ? `and ${more} more` : null}
     </span>

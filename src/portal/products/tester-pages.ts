@@ -1,7 +1,7 @@
 /** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
 import { type Reach, reachOf } from '../../access/reach.ts';
 import type { Application } from '../../domain/application.ts';
-import type { RuleMatch } from '../../domain/catalogue.ts';
+import type { ApiProduct, RuleMatch } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { View } from '../frame/call.ts';
@@ -10,7 +10,7 @@ import { readText } from '../frame/query.ts';
 import { definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
-import { emptyState, listView, table } from '../parts/list.ts';
+import { emptyState, listView, table, withQuery } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
@@ -25,9 +25,18 @@ export function testerPages({ pages, services: { products }, store }: PageDepend
       const path = readText(query, 'path');
       const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
       const near = reach === null || reach.rule === null ? [] : await readNear(store, reach.rule);
+      const examples = path === null ? examplesOf(await store.products.all()) : [];
       const holders = reach === null || reach.rule === null ? [] : reach.applications;
       const ids = [...holders, ...near].map(({ id }) => id);
-      return testerView({ method, path, query, reach, near, owners: await readOwners(store, 'application', ids) });
+      return testerView({
+        method,
+        path,
+        query,
+        reach,
+        near,
+        examples,
+        owners: await readOwners(store, 'application', ids),
+      });
     }),
   ];
 }
@@ -42,7 +51,7 @@ type Near = Pick<Application, 'id' | 'name' | 'clientId'> & {
 const NEAR_READ = 200;
 const NEAR_SHOWN = 10;
 
-/** Applications without the scope. The first ones lack the least. */
+/** Applications without the scope, among the newest. The first ones lack the least. */
 async function readNear({ registry, users }: Store, { scope, permission }: RuleMatch): Promise<Near[]> {
   const listed = await registry.applications({}, null, NEAR_READ);
   const without = listed.filter(({ application }) => !application.scopes.includes(scope));
@@ -67,11 +76,13 @@ type Question = {
   readonly query: URLSearchParams;
   readonly reach: Reach | null;
   readonly near: readonly Near[];
+  /** For a page without a question. */
+  readonly examples: readonly Example[];
   /** Of these applications. */
   readonly owners: RecordOwners;
 };
 
-function testerView({ method, path, query, reach, near, owners }: Question): View {
+function testerView({ method, path, query, reach, near, examples, owners }: Question): View {
   const state = newForm({ method, path });
   return listView({
     title: 'Who could call this?',
@@ -90,11 +101,31 @@ function testerView({ method, path, query, reach, near, owners }: Question): Vie
       textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
     ],
     layout: 'stack',
-    results: reach === null ? explanation() : html`${answer(reach, owners)}${nearTable(near, owners)}`,
+    results: reach === null ? explanation(examples) : html`${answer(reach, owners)}${nearTable(near, owners)}`,
   });
 }
 
-function explanation(): Html {
+type Example = { readonly method: string; readonly path: string };
+
+const EXAMPLES = 4;
+
+/** Requests that rules let pass, of the operator's own products first: those that read. */
+function examplesOf(products: readonly ApiProduct[]): Example[] {
+  const paths = products
+    .toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn))
+    .flatMap(({ rules, builtIn }) =>
+      rules.filter(({ methods, path }) => methods.includes('GET') && !(builtIn && path.includes('{'))),
+    )
+    .map(({ path }) => path.replace(/\{[^}]+\}/g, '17'));
+  return [...new Set(paths)].slice(0, EXAMPLES).map((path) => ({ method: 'GET', path }));
+}
+
+function explanation(examples: readonly Example[]): Html {
+  const links = examples.map(
+    ({ method, path }) => html`
+      <li><a href="${withQuery(PATH, new URLSearchParams({ method, path }), {})}"><code>${method} ${path}</code></a></li>
+    `,
+  );
   return emptyState({
     title: 'Ask about a request',
     text: html`
@@ -102,6 +133,7 @@ function explanation(): Html {
         A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
         rule, and the user that the application acts as has its permission.
       </p>
+      ${links.length === 0 ? null : html`<p>For example:</p><ul class="empty-examples">${links}</ul>`}
     `,
   });
 }
@@ -124,7 +156,7 @@ function answer(reach: Reach, owners: RecordOwners): Html {
         ['Rule', html`<code>${pattern}</code>`, `of the API product ${productName}`],
         ['Scope of the token', html`<code>${scope}</code>`],
         ['Permission of the user', html`<code>${permission}</code>`],
-        ['In the path', parameters.length === 0 ? null : html`${parameters}`],
+        ...(parameters.length === 0 ? [] : [['In the path', html`${parameters}`] as const]),
       ]),
     })}
     ${table({
@@ -155,6 +187,7 @@ function nearTable(near: readonly Near[], owners: RecordOwners): Html | null {
   if (near.length === 0) return null;
   return section({
     title: 'Others, and what they lack',
+    lead: `Those that lack the least, among the newest ${NEAR_READ} applications.`,
     isPlain: true,
     content: table({
       caption: 'Applications without the scope',

@@ -91,12 +91,11 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Whose it is', null, [
+      ${fieldGroup('Whose it is', 'A customer sees and manages its own resources.', [
         radioGroup(state, {
           name: FOR,
           label: 'Whose it is',
           isLabelHidden: true,
-          hint: 'A customer sees and manages its own resources.',
           choices: OWNERS,
           isCompact: true,
         }),

@@ -296,7 +296,7 @@ function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0]
         ? 'none'
         : html`${signatureName(webhook)}, <a href="/webhooks/${webhook.id}/signature">preview</a>`,
     ],
-    ['Custom headers', headers.length === 0 ? null : html`<ul>${headers}</ul>`],
+    ['Custom headers', headers.length === 0 ? 'none' : html`<ul>${headers}</ul>`],
   ];
 }
 

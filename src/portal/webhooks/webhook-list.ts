@@ -173,7 +173,9 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
         `,
         healthCell(day),
         typesCell(webhook.eventTypes),
-        pendingRecords === 0 ? html`<span class="quiet">0</span>` : countText(pendingRecords),
+        pendingRecords === 0
+          ? html`<span class="quiet">0</span>`
+          : html`<a href="/deliveries?webhook=${id}&state=pending">${countText(pendingRecords)}</a>`,
         relativeTime(progress.sentAt, call.now),
       ];
     }),

@@ -6,6 +6,7 @@ import { succeeded } from '../../support/client.ts';
 import { makeCustomer, openAs } from '../../support/customer-portal.ts';
 import { startDeliverPortal } from '../../support/deliver-portal.ts';
 import { connect, makeEventType } from '../../support/journey.ts';
+import { pgpVector } from '../../support/vectors.ts';
 
 async function endpointOf({ service }: Portal, customerId: string | null, name: string): Promise<string> {
   const body = { name, url: 'https://127.0.0.1:9/hooks', tokenChallenge: false, ...(customerId && { customerId }) };
@@ -172,6 +173,11 @@ describe('the pages of customers', () => {
       0,
       'no name of the operator’s people',
     );
+    await open('/keys/new');
+    await page.getByLabel('Name').fill('acme-2026');
+    await page.getByLabel('Public key').fill(pgpVector('curve25519'));
+    await page.getByRole('button', { name: 'Import the key' }).click();
+    await page.getByText('acme-2026').first().waitFor();
     await page.getByRole('button', { name: 'Leave' }).click();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     assert.equal(new URL(page.url()).pathname, `/customers/${acme.id}`);
@@ -182,6 +188,12 @@ describe('the pages of customers', () => {
     const actorOf = (action: string) => log.items.find((entry) => entry.action === action)?.actor;
     assert.match(actorOf('customer.open-link') ?? '', /^user:/);
     assert.equal(actorOf('customer.open-link'), actorOf('customer.create-link'));
+    // And this person is who made the changes there.
+    const changes = await succeeded<typeof log>(portal.service.admin.get('audit?action=key.create'));
+    assert.deepEqual(
+      changes.items.map(({ actor }) => actor),
+      [actorOf('customer.open-link')],
+    );
     await open('/products');
     await page.getByRole('heading', { name: 'API products' }).waitFor();
   });
