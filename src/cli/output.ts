@@ -42,8 +42,13 @@ export async function printPage(
 
 /** What people look for first in a record. */
 const LEADING: readonly string[] = [
-  ...['name', 'userName', 'displayName', 'eventType', 'state', 'stateReason', 'stateDescription'],
-  ...['webhook', 'endpoint', 'customer'],
+  'name',
+  'userName',
+  'displayName',
+  'eventType',
+  'state',
+  'stateReason',
+  'stateDescription',
 ];
 
 /** Aligned `name  value` lines, with the words of the fields. Leaves out fields, lists and groups without a value. */
