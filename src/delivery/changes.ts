@@ -8,7 +8,7 @@ import { returnParked } from './parked.ts';
 import { positionToWrite, type WebhookLogs } from './webhook-logs.ts';
 
 export type ChangeReader = {
-  /** Reads where webhooks are in their logs: those that this process begins to send for, and those that changed. One call at a time. */
+  /** Reads the positions of changed webhooks, and of webhooks for which this process begins to send. One call at a time. */
   read(): Promise<void>;
   /**
    * The next `read` reads the webhook. Code that sees it stopped or deleted calls this instead of ending its log: it may have started

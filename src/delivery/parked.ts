@@ -3,6 +3,7 @@
  * Also other records that were claimed and not sent.
  */
 import type { Batch, OffsetRange } from '../domain/batch.ts';
+import { rowsAdded, unpark } from './key-queues.ts';
 import { SLOW_ATTEMPT_MS } from './limits.ts';
 import type { WebhookLog } from './webhook-log.ts';
 
@@ -21,6 +22,25 @@ export function parkedToWrite(log: WebhookLog, now: number): readonly Batch[] {
     }
   }
   return found;
+}
+
+/** Parked batches have rows, or their rows could not be written. */
+export function endParked(log: WebhookLog, batches: readonly Batch[], isWritten: boolean): void {
+  const { queues, writing, held } = log;
+  for (const batch of batches) {
+    writing.delete(batch);
+    const isKnown = queues?.parked.get(batch.orderKey ?? '')?.includes(batch) === true;
+    if (!isWritten && isKnown) continue;
+    if (!isWritten) returnRecords(log, [{ first: batch.firstOffset, last: batch.lastOffset }]);
+    if (held.get(batch.firstOffset)?.batch === batch) held.delete(batch.firstOffset);
+    if (queues === null) continue;
+    unpark(queues, batch);
+    // Its key may have been freed in the meantime.
+    if (batch.orderKey != null) queues.freed.add(batch.orderKey);
+  }
+  if (isWritten && queues !== null && batches.length > 0) rowsAdded(queues);
+  // A row whose events were erased in the meantime waits for no key and is due.
+  if (isWritten) log.dueAt = 0;
 }
 
 /** Whether something of the order by key is to be written immediately. */

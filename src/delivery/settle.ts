@@ -215,7 +215,7 @@ async function writeOnce(
   return { ...written, hasKeyRows: parked.length + labelled.length > 0, isChanged: changes.length > 0 };
 }
 
-/** Tells observers and the log what was written. */
+/** Tells observers and the log of the outcomes and changes. */
 function report(
   { observe, log }: WriterOptions,
   webhook: Webhook,

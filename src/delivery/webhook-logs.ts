@@ -7,19 +7,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Batch, BatchFate, Finished, Hold, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
-import {
-  createKeyQueues,
-  endInQueues,
-  examineAgain,
-  hasQueueWork,
-  occupy,
-  type Parked,
-  park,
-  rowsAdded,
-  unpark,
-} from './key-queues.ts';
+import { createKeyQueues, endInQueues, examineAgain, hasQueueWork, occupy, type Parked, park } from './key-queues.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
-import { parkedToWrite, returnParked, returnRecords } from './parked.ts';
+import { endParked, parkedToWrite, returnParked, returnRecords } from './parked.ts';
 import type { WebhookLog } from './webhook-log.ts';
 
 export type WebhookLogs = {
@@ -86,37 +76,11 @@ export function createWebhookLogs(): WebhookLogs {
 
   return {
     get: (webhookNumber) => logs.get(webhookNumber),
-    open: ({ webhookNumber, hold, coveredOffset: covered, next, end, gaps, dueAt, sentAt }, now) => {
+    open: (position, now) => {
+      const { webhookNumber, hold } = position;
       const known = logs.get(webhookNumber);
-      const before = isDeepStrictEqual(known?.hold, hold) ? known : undefined;
-      const log: WebhookLog = before ?? {
-        webhookNumber,
-        hold,
-        next,
-        end,
-        // Later ones may be held here, or were settled since they were read.
-        gaps,
-        dueAt,
-        lookAt: NEVER,
-        alarmAt: NEVER,
-        isClosing: false,
-        sentAt,
-        order: null,
-        queues: null,
-        writing: new Set(),
-        held: new Map(),
-        written: { coveredOffset: covered, sentAt },
-        writtenAt: now,
-      };
-      log.next = Math.max(log.next, next);
-      log.end = Math.max(log.end, end);
-      // A batch may have become due earlier since the position was read.
-      log.dueAt = Math.min(log.dueAt, dueAt);
-      // The clock may have been set back since.
-      const sent = laterOf(log.sentAt, sentAt);
-      log.sentAt = sent === null ? null : Math.min(sent, now);
-      log.isClosing = false;
-      if (log.queues !== null) examineAgain(log.queues);
+      const log = known !== undefined && isDeepStrictEqual(known.hold, hold) ? known : newLog(position, now);
+      advance(log, position, now);
       logs.set(webhookNumber, log);
       ready.add(webhookNumber);
       return log;
@@ -200,23 +164,9 @@ export function createWebhookLogs(): WebhookLogs {
       moved.add(log.webhookNumber);
     },
     parkedWritten: (log, batches, isWritten) => {
-      const { queues, writing, held } = log;
-      for (const batch of batches) {
-        writing.delete(batch);
-        const isKnown = queues?.parked.get(batch.orderKey ?? '')?.includes(batch) === true;
-        if (!isWritten && isKnown) continue;
-        if (!isWritten) returnRecords(log, [{ first: batch.firstOffset, last: batch.lastOffset }]);
-        if (held.get(batch.firstOffset)?.batch === batch) held.delete(batch.firstOffset);
-        if (queues === null) continue;
-        unpark(queues, batch);
-        // Its key may have been freed in the meantime.
-        if (batch.orderKey != null) queues.freed.add(batch.orderKey);
-      }
-      if (isWritten && queues !== null && batches.length > 0) rowsAdded(queues);
-      // A row whose events were erased in the meantime waits for no key and is due.
-      if (isWritten) log.dueAt = 0;
+      endParked(log, batches, isWritten);
       if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
-      if (log.isClosing && held.size === 0) forget(log.webhookNumber);
+      if (log.isClosing && log.held.size === 0) forget(log.webhookNumber);
     },
     unwritten: (now) => {
       const found: number[] = [];
@@ -230,6 +180,43 @@ export function createWebhookLogs(): WebhookLogs {
       return found;
     },
   };
+}
+
+function newLog(
+  { webhookNumber, hold, coveredOffset, next, end, gaps, dueAt, sentAt }: LogPosition,
+  now: number,
+): WebhookLog {
+  return {
+    webhookNumber,
+    hold,
+    next,
+    end,
+    gaps,
+    dueAt,
+    lookAt: NEVER,
+    alarmAt: NEVER,
+    isClosing: false,
+    sentAt,
+    order: null,
+    queues: null,
+    writing: new Set(),
+    held: new Map(),
+    written: { coveredOffset, sentAt },
+    writtenAt: now,
+  };
+}
+
+/** Its position was read again. Not its gaps: later ones may be held here, or were settled since they were read. */
+function advance(log: WebhookLog, { next, end, dueAt, sentAt }: LogPosition, now: number): void {
+  log.next = Math.max(log.next, next);
+  log.end = Math.max(log.end, end);
+  // A batch may have become due earlier since the position was read.
+  log.dueAt = Math.min(log.dueAt, dueAt);
+  // The clock may have been set back since.
+  const sent = laterOf(log.sentAt, sentAt);
+  log.sentAt = sent === null ? null : Math.min(sent, now);
+  log.isClosing = false;
+  if (log.queues !== null) examineAgain(log.queues);
 }
 
 /** Every record below it is in a batch of the store, once `settling` are. */

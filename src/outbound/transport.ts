@@ -262,7 +262,7 @@ function attempt(request: AttemptRequest, connections: Connections): Promise<Out
   });
 }
 
-/** Whether the receiver had closed a kept-alive connection before it saw the request, judged by what was exchanged. */
+/** Whether the receiver had closed a kept-alive connection before it saw the request, judged by the bytes exchanged. */
 function wasClosedIdle({ error }: ExchangeEnd, { steps }: OutboundConnection, exchange: Exchange | null): boolean {
   const isReset = steps === null && exchange?.answer() === null && classifyError(error).errorClass === 'reset';
   return isReset && exchange.unseenAnswer() === null && !exchange.hasBegun();

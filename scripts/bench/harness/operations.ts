@@ -115,7 +115,7 @@ export async function startContender(options: ContenderOptions): Promise<Contend
   }
   const serviceFor = (operation: Operation): Delivering => own.get(operation) ?? some;
   const calls = await prepareCalls(some, publishers);
-  /** The others deliver what was published before. */
+  /** The other operations deliver events that were published before. */
   const called: { readonly [Name in Operation]?: (count: number) => Promise<Measured> } = {
     token: (count) => costOf(some, () => atOnce(count, publishers, calls.issueOne)),
     guard: (count) => costOf(some, () => atOnce(count, publishers, calls.guardOne)),
