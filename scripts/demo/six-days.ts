@@ -113,7 +113,7 @@ const TYPES: readonly EventName[] = [
 
 /** The dispatcher looks for work at most every ten milliseconds. */
 const LOOK_EVERY_MS = 12;
-/** The newest: what was just published is among them, and what fails is mostly older. */
+/** The newest: just published deliveries are among them, and failing ones are mostly older. */
 const PENDING_LOOKED_AT = 30;
 const PATIENCE_MS = 1000;
 

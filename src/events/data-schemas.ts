@@ -44,7 +44,7 @@ export type DataCheck = {
   readonly dataJson: string;
 };
 
-/** Throws for what is no schema of the dialect. */
+/** Throws if it is not a schema of the dialect. */
 type Compile = (schema: JsonSchema) => ValidateFunction;
 
 const OPTIONS = { strict: false, validateFormats: false } as const;

@@ -9,7 +9,7 @@ import { sent } from '../support/sent-deliveries.ts';
 const options = (page: Page) => page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option');
 
 describe('a field with suggestions', () => {
-  it('completes the last word of the search line, by keyboard and by mouse, and searches', async (t) => {
+  it('completes the last word of the search line with keys and with the mouse, and searches', async (t) => {
     const { openAs } = await sent(t, 1);
     const { page, isAccessible } = await openAs('viewer', '/deliveries');
     const field = page.getByRole('combobox', { name: 'Search deliveries' });
@@ -36,7 +36,7 @@ describe('a field with suggestions', () => {
     await page.waitForURL((url) => url.searchParams.get('q')?.includes('42') === true);
   });
 
-  it('shows what the server finds as soon as it is clicked, and filters by what is chosen', async (t) => {
+  it('shows what the server finds as soon as it is clicked, and filters by the choice', async (t) => {
     const portal = await startPortal(t);
     const name = 'Acme Stores';
     await makeCustomer(portal.service, name);

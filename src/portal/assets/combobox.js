@@ -10,7 +10,7 @@
   /** The typed text that suggestions complete: in the search line the last word, which may have quotes. */
   const wordOf = (field) => (isSearchLine(field) ? /(?:"[^"]*"?|[^\s"])*$/.exec(field.value)[0] : field.value.trim());
 
-  /** Those with the typed text, first those that begin with it. A field whose suggestions the server finds offers them all. */
+  /** Suggestions with the typed text, first the ones that begin with it. A field whose suggestions the server finds offers them all. */
   const fitting = (field) => {
     const typed = wordOf(field).toLowerCase();
     const all = [...offersOf(field)].map(({ value, label }) => ({ value, note: label === value ? '' : label }));
@@ -108,7 +108,7 @@
       const option = target.closest('[role="option"]');
       if (option !== null) take(field, option.dataset);
     });
-    // Suggestions that the server found for what was typed.
+    // Suggestions that the server found for the typed text.
     new MutationObserver(() => {
       if (document.activeElement === field && (field.dataset.asks === 'true' || !list.hidden)) show(field);
     }).observe(options, { childList: true });

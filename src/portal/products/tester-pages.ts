@@ -109,7 +109,7 @@ type Example = { readonly method: string; readonly path: string };
 
 const EXAMPLES = 4;
 
-/** Requests that rules let pass, of the operator's own products first: those that read. */
+/** Requests that rules let pass, of the operator's own products first: requests that read. */
 function examplesOf(products: readonly ApiProduct[]): Example[] {
   const paths = products
     .toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn))
@@ -187,7 +187,7 @@ function nearTable(near: readonly Near[], owners: RecordOwners): Html | null {
   if (near.length === 0) return null;
   return section({
     title: 'Others, and what they lack',
-    lead: `Those that lack the least, among the newest ${NEAR_READ} applications.`,
+    lead: `Applications that lack the least, among the newest ${NEAR_READ} applications.`,
     isPlain: true,
     content: table({
       caption: 'Applications without the scope',

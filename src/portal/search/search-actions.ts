@@ -19,7 +19,7 @@ export type Action = {
   /** Its button on the page, for an action without a page of its own. The page has it only while the action is possible. */
   readonly button?: ActionButton;
   /** Words that belong to the action, and not to the name. */
-  readonly also?: readonly string[];
+  readonly extra?: readonly string[];
 };
 
 /** A button to which the search leads: `stop` has the id `stop-button`. A link to the id moves the focus there. */
@@ -54,8 +54,8 @@ const DELETE = ['delete', 'remove'];
 const CREATE = ['new', 'create', 'add', 'import', 'register', 'make'];
 /** Buttons that only administrators have. */
 const ADMINISTRATORS: readonly ActionButton[] = ['enable', 'disable', 'open'];
-const also = ['portal', ...CREATE];
-const WITH_LINK_WORDS = { also };
+const extra = ['portal', ...CREATE];
+const WITH_LINK_WORDS = { extra };
 
 export const ACTIONS: readonly Action[] = [
   action('endpoint', [RENEW, ['secret']], (name) => `New secret for ${name}`, '/endpoints/{id}/rotate-secret'),
@@ -163,7 +163,7 @@ export function actionsIn(text: string): readonly NamedAction[] {
   const named = ACTIONS.flatMap((one) => {
     const used = one.words.map((group) => words.findIndex((word) => begins(group, word)));
     if (used.includes(-1)) return [];
-    const ignored = [...SMALL, ...NOUNS, ...(one.also ?? [])];
+    const ignored = [...SMALL, ...NOUNS, ...(one.extra ?? [])];
     const name = words.filter((word, at) => !used.includes(at) && !ignored.includes(word));
     return name.length === 0 ? [] : [{ action: one, name: name.join(' ') }];
   });
@@ -172,7 +172,7 @@ export function actionsIn(text: string): readonly NamedAction[] {
 
 /** One word is the verb, and the others belong to the action or say of what kind it is. */
 function actionsOfAny(words: readonly string[]): readonly NamedAction[] {
-  return ACTIONS.filter(({ kind, words: groups, also: more = [] }) => {
+  return ACTIONS.filter(({ kind, words: groups, extra: more = [] }) => {
     const known = [...groups.flat(), ...more, ...kind.split('-')];
     return begun(groups[0] ?? [], words) && words.every((word) => known.some((one) => one.startsWith(word)));
   }).map((one) => ({ action: one, name: '' }));
@@ -207,7 +207,7 @@ function action(
   words: Action['words'],
   label: Action['label'],
   page: string,
-  { role = 'administrator', ...more }: Partial<Pick<Action, 'role' | 'query' | 'also'>> = {},
+  { role = 'administrator', ...more }: Partial<Pick<Action, 'role' | 'query' | 'extra'>> = {},
 ): Action {
   return { kind, words, label, page, role, ...more };
 }
@@ -227,8 +227,8 @@ function onPage(
   button: ActionButton,
 ): Action {
   const role = ADMINISTRATORS.includes(button) ? 'administrator' : 'operator';
-  const also = button === 'test' ? ['send', 'through'] : [];
-  return { kind, words, label, page, query: `#${button}-button`, role, button, also };
+  const extra = button === 'test' ? ['send', 'through'] : [];
+  return { kind, words, label, page, query: `#${button}-button`, role, button, extra };
 }
 
 function ofEvery(words: Action['words'], label: Action['label'], verb: string): Action[] {
