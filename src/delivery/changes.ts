@@ -15,6 +15,8 @@ export type ChangeReader = {
    * again since it was seen, and the store tells of each start once.
    */
   readAgain(webhookNumber: number): void;
+  /** Other processes may have taken the webhooks whose positions are being read: they are read again. */
+  forget(): void;
   /** Reads how far logs reach: those to which this process has appended, and in turns all, because other processes append too. */
   readEnds(): Promise<void>;
   /** Ends requests of stopped webhooks. Reads the store, because another process may stop a webhook too; at most once a poll. */
@@ -36,11 +38,14 @@ export function createChangeReader(options: Options): ChangeReader {
   const { store, clock, logs, attempts, pollMs, writePosition, giveBack } = options;
   /** Webhooks whose positions are to be read. */
   const unread = new Set<number>();
+  /** Those whose positions are being read, or were read last. */
+  let reading: readonly number[] = [];
   let endsReadAt = Number.NEGATIVE_INFINITY;
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
 
   /** What changes during the read is read once more. */
   const readPositions = async (webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> => {
+    reading = webhookNumbers;
     for (const webhookNumber of webhookNumbers) unread.delete(webhookNumber);
     try {
       return await store.dispatch.positions(webhookNumbers);
@@ -69,14 +74,17 @@ export function createChangeReader(options: Options): ChangeReader {
         const found = new Map(positions.map((position) => [position.webhookNumber, position]));
         for (const [webhookNumber, known] of before) {
           const position = found.get(webhookNumber);
-          // Outcomes that were written during the read ended the log: the position may lack them.
-          if (logs.get(webhookNumber) !== known) unread.add(webhookNumber);
+          // News came during the read, or outcomes that were written ended the log: the position may lack them.
+          if (unread.has(webhookNumber) || logs.get(webhookNumber) !== known) unread.add(webhookNumber);
           else if (position === undefined) await close(webhookNumber);
           else if (logs.open(position, clock()) !== known && known !== undefined) giveBack(webhookNumber);
         }
       }
     },
     readAgain: (webhookNumber) => void unread.add(webhookNumber),
+    forget: () => {
+      for (const webhookNumber of reading) unread.add(webhookNumber);
+    },
     readEnds: async () => {
       const asked = new Set(store.dispatch.appended() ?? []);
       const now = performance.now();

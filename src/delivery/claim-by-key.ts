@@ -87,7 +87,10 @@ async function label(
   if (!queues.isUnlabelled) return false;
   // Before the read: it may be set again in the meantime.
   queues.isUnlabelled = false;
-  const rows = await dispatch.unlabelled(webhookNumber, LABELLED_AT_ONCE);
+  const rows = await dispatch.unlabelled(webhookNumber, LABELLED_AT_ONCE).catch((error: unknown) => {
+    queues.isUnlabelled = true;
+    throw error;
+  });
   if (rows.length === 0) {
     queues.sweep = '';
     return false;
@@ -123,13 +126,14 @@ async function read(
   if (queues.hasRows && isQuiet) queues.sweep ??= '';
   const isSwept = !isBehind && queues.sweep !== null;
   const swept = isSwept ? await dispatch.keysAfter(webhookNumber, queues.sweep ?? '', KEYS_AT_ONCE) : [];
-  if (isSwept) queues.sweep = swept.length < KEYS_AT_ONCE ? null : (swept.at(-1) ?? null);
   for (const key of swept) wanted.add(key);
   const records = await readRecords(dispatch, maxBatchRecords, log, queues, room);
   const keys = [...wanted];
   const asked = new Set(keys);
   for (const { key } of records) if (key !== null && !queues.busy.has(key)) asked.add(key);
   const rows = queues.hasRows ? await dispatch.firstOfKeys(webhookNumber, [...asked]) : [];
+  // Last: keys whose rows could not be read are read again.
+  if (isSwept) queues.sweep = swept.length < KEYS_AT_ONCE ? null : (swept.at(-1) ?? null);
   return { due, keys, rows: new Map(rows.map((row) => [row.batch.orderKey ?? '', row])), isSwept, records };
 }
 

@@ -57,7 +57,8 @@ export function createOutcomeQueue(
     urgent.delete(webhookNumber);
     await settle(webhookNumber, queue.splice(0, SETTLED_AT_ONCE_MAX));
     writing.delete(webhookNumber);
-    if (queue.length === 0) waiting.delete(webhookNumber);
+    // Touched during the write, it is written again even without an outcome.
+    if (queue.length === 0 && !urgent.has(webhookNumber)) waiting.delete(webhookNumber);
     else schedule(urgent.has(webhookNumber));
   };
 

@@ -96,6 +96,8 @@ type Parts = PipelineOptions & {
   readonly outcomes: OutcomeQueue;
   readonly writer: SettlementWriter;
   readonly changes: ChangeReader;
+  /** Webhooks that a look found ready during a claim of theirs, which may have read them before their news. */
+  readonly missed: Set<number>;
   /** When positions were last written. */
   positionsAt: number;
   /** How many claims and writes of outcomes are in progress. */
@@ -137,6 +139,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       writePosition: (webhookNumber) => writePosition(parts, webhookNumber),
       giveBack: (webhookNumber) => giveBack(parts, webhookNumber),
     }),
+    missed: new Set(),
     positionsAt: Number.NEGATIVE_INFINITY,
     working: 0,
     onDrained: () => {},
@@ -149,11 +152,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     forget: () => {
       giveBack(parts);
       for (const webhookNumber of [...logs.numbers()]) logs.drop(webhookNumber);
+      parts.changes.forget();
     },
     leave: async (webhookNumber, giveAway) => {
       await writePosition(parts, webhookNumber);
       // If nobody knows whether it is given away, its position is read again.
-      await giveAway().finally(() => logs.drop(webhookNumber));
+      await giveAway().finally(() => {
+        logs.drop(webhookNumber);
+        readAgain(parts, webhookNumber);
+      });
     },
     abandon: () => {
       attempts.abandon();
@@ -200,7 +207,8 @@ async function claim(parts: Parts, webhookNumber: number): Promise<void> {
   // It may be able to later, without any news of the webhook.
   if (!maySend() || !mayClaim(webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
   // At its limit, the next settlement claims.
-  if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
+  if (!scheduler.hasRoom(webhookNumber)) return;
+  if (!scheduler.beginClaim(webhookNumber)) return void parts.missed.add(webhookNumber);
   parts.working += 1;
   try {
     const claimed = await claimWork(parts, ofLog);
@@ -210,13 +218,14 @@ async function claim(parts: Parts, webhookNumber: number): Promise<void> {
     claimFailed(parts, ofLog, error);
   } finally {
     scheduler.endClaim(webhookNumber);
+    if (parts.missed.delete(webhookNumber)) readyAgain(parts, webhookNumber);
     onWorkEnded(webhookNumber);
     workEnded(parts);
   }
 }
 
 function startClaimed(parts: Parts, ofLog: WebhookLog, claimed: Claim): void {
-  const { logs, scheduler, outcomes, clock, mayClaim, wake } = parts;
+  const { logs, scheduler, outcomes, clock, mayClaim } = parts;
   const { webhookNumber } = ofLog;
   const now = clock();
   scheduler.admit(claimed);
@@ -230,7 +239,10 @@ function startClaimed(parts: Parts, ofLog: WebhookLog, claimed: Claim): void {
     return;
   }
   if (ofLog.dueAt > now) logs.lookBy(ofLog, ofLog.dueAt);
-  if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber)) return;
+  if (hasWork(ofLog, now) && scheduler.hasRoom(webhookNumber)) readyAgain(parts, webhookNumber);
+}
+
+function readyAgain({ logs, wake }: Parts, webhookNumber: number): void {
   logs.ready(webhookNumber);
   wake();
 }
@@ -315,7 +327,8 @@ function noteInLog(
 ): void {
   const { webhookNumber } = ofLog;
   noteSettled(logs, ofLog, all, settled, now);
-  if (settled.hasKeyRows) logs.ready(webhookNumber);
+  // After a change of state, a claim in progress may wait for a probe that is no longer needed.
+  if (settled.hasKeyRows || settled.isChanged) logs.ready(webhookNumber);
   if (all.length > 0 && ofLog.queues !== null && hasKeyWrites(ofLog)) outcomes.touch(webhookNumber, true);
   if (!settled.finished.some(({ job, result }) => job.batch !== null && result.kind === 'lost')) return;
   // Its row may be due: while the batch was held here, no read returned it.
@@ -331,8 +344,10 @@ function lookWhenIdle({ logs }: Parts, ofLog: WebhookLog, webhook: Webhook, now:
 
 /** The webhook's next work, without waiting for a look. */
 async function claimMore(parts: Parts, ofLog: WebhookLog, now: number): Promise<void> {
+  const { scheduler } = parts;
   const { webhookNumber } = ofLog;
-  if (!hasWork(ofLog, now) || !parts.scheduler.hasRoom(webhookNumber)) return;
+  // A claim in progress is followed by another if work is left.
+  if (!hasWork(ofLog, now) || !scheduler.hasRoom(webhookNumber) || scheduler.isClaiming(webhookNumber)) return;
   await claim(parts, webhookNumber).catch((err: unknown) => {
     parts.log.warn({ webhookNumber, err }, 'no work could be claimed for a webhook yet');
   });

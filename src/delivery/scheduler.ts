@@ -15,6 +15,7 @@ export type Scheduler = {
   /** Begins a claim, until `endClaim`. False while another claim of the webhook is in progress: both would take the same records. */
   beginClaim(webhookNumber: number): boolean;
   endClaim(webhookNumber: number): void;
+  isClaiming(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
   admit(claimed: Claimed): void;
   /** The next job to send, or null. Customers, their endpoints and the webhooks of each take turns. The clock of `elapsedMs` only grows. */
@@ -123,6 +124,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       return true;
     },
     endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
+    isClaiming: (webhookNumber) => claiming.has(webhookNumber),
     admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
       const added: Queue = {
         owner,

@@ -34,7 +34,9 @@ function withHolds({ store }: Dispatching): { readonly store: Store; next(): voi
       dispatch: {
         ...dispatch,
         changed: async () => {
-          const found = [...news, ...(await dispatch.changed())];
+          const changed = await dispatch.changed();
+          // After the wait: what a settlement adds during it must not be cleared.
+          const found = [...news, ...changed];
           news.clear();
           return found;
         },
