@@ -27,7 +27,7 @@ type Options = {
   readonly store: Pick<DispatchVerbs, 'dispatch'>;
   readonly clock: Clock;
   readonly logs: WebhookLogs;
-  readonly attempts: Pick<AttemptsInProgress, 'busyWebhooks' | 'endWebhook'>;
+  readonly attempts: Pick<AttemptsInProgress, 'isIdle' | 'endStopped'>;
   readonly pollMs: number;
   readonly writePosition: (webhookNumber: number) => Promise<void>;
   /** Gives back the claimed jobs of the webhook that have not started. */
@@ -98,10 +98,9 @@ export function createChangeReader(options: Options): ChangeReader {
     },
     endStopped: async () => {
       const now = performance.now();
-      const busy = now - stoppedReadAt < pollMs ? [] : attempts.busyWebhooks();
-      if (busy.length === 0) return;
+      if (now - stoppedReadAt < pollMs || attempts.isIdle()) return;
       stoppedReadAt = now;
-      for (const webhookNumber of await store.dispatch.stoppedAmong(busy)) attempts.endWebhook(webhookNumber);
+      await attempts.endStopped(store.dispatch.stoppedAmong);
     },
   };
 }

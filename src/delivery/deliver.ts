@@ -8,7 +8,7 @@ import { freeMemory } from '../kernel/own-memory.ts';
 import { heavyTurns } from '../kernel/turns.ts';
 import { LARGE_BODY_BYTES } from '../outbound/connections.ts';
 import { type Cancellation, cancel, createCancellation } from '../outbound/transport.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
+import type { DispatchStore, DispatchVerbs } from '../store/port/dispatch.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type BatchBody, type BodyRequest, bodyRequest, makeBatchBody, makeBody } from './body.ts';
 import { stopByService, stopReason } from './claim.ts';
@@ -24,10 +24,12 @@ export type AttemptsInProgress = {
   readonly deliver: (job: Job) => Promise<JobResult>;
   /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
   readonly recall: (subject: string) => void;
-  /** Webhooks with attempts in progress. */
-  readonly busyWebhooks: () => readonly number[];
-  /** Ends every attempt of a stopped webhook. It is recorded, but does not count. */
-  readonly endWebhook: (webhookNumber: number) => void;
+  readonly isIdle: () => boolean;
+  /**
+   * Ends the attempts of stopped webhooks. They are recorded, but do not count. Attempts that begin while `stoppedAmong` reads go on: their
+   * webhooks may have started again.
+   */
+  readonly endStopped: (stoppedAmong: DispatchStore['stoppedAmong']) => Promise<void>;
   /** Ends every attempt, and starts no more. Ended attempts are recorded, but do not count. */
   readonly abandon: () => void;
 };
@@ -128,10 +130,12 @@ export function createDeliver(dependencies: Dependencies): AttemptsInProgress {
         if (subjects.includes(subject)) cancel(ending, 'what it carried was erased');
       }
     },
-    busyWebhooks: () => [...new Set([...inProgress].map(({ job }) => job.webhookNumber))],
-    endWebhook: (webhookNumber) => {
-      for (const { job, ending } of inProgress)
-        if (job.webhookNumber === webhookNumber) cancel(ending, 'the webhook was stopped');
+    isIdle: () => inProgress.size === 0,
+    endStopped: async (stoppedAmong) => {
+      const begun = [...inProgress];
+      const stopped = new Set(await stoppedAmong([...new Set(begun.map(({ job }) => job.webhookNumber))]));
+      for (const { job, ending } of begun)
+        if (stopped.has(job.webhookNumber)) cancel(ending, 'the webhook was stopped');
     },
     abandon: () => {
       isAbandoned = true;

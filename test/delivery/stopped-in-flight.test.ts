@@ -69,6 +69,38 @@ describe('while a delivery is in flight', () => {
     assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
   });
 
+  it('a request that begins after a start is not ended by a look that saw the webhook stopped', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1, timeoutSeconds: 60 } });
+    const answers = [deferred(), deferred()];
+    at.answer(async ({ records }) => {
+      await answers[records[0]?.offset ?? 0]?.promise;
+      return { status: 204 };
+    });
+    await d.publishMany(2);
+    const { dispatch } = d.store;
+    let isStopped = false;
+    const seen = deferred();
+    const stoppedAmong: typeof dispatch.stoppedAmong = async (webhookNumbers) => {
+      const found = await dispatch.stoppedAmong(webhookNumbers);
+      if (found.length === 0 || isStopped) return found;
+      isStopped = true;
+      await d.webhooks.start(webhook.id, ACTOR);
+      answers[0]?.resolve();
+      await until('the second', () => offsets(at).includes(1));
+      seen.resolve();
+      return found;
+    };
+    await d.start({ store: { ...d.store, dispatch: { ...dispatch, stoppedAmong } } });
+    await at.next();
+    await d.webhooks.stop(webhook.id, ACTOR);
+    await seen.promise;
+    await d.looked();
+    answers[1]?.resolve();
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at), [0, 1]);
+  });
+
   it('its endpoint can be disabled: the outcome is written, and no further delivery is sent', async (t) => {
     const { d, at, webhook, release, states } = await holdOne(t);
     await d.publishMany(1);

@@ -88,7 +88,7 @@ describe('a webhook', () => {
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(
       figures,
-      /Succeeded, 24 h 0\.0 % 2 attempts, 2 failed Waiting 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* in total 3/,
+      /Succeeded, 24 h 0 % 2 attempts, 2 failed Waiting 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* in total 3/,
     );
     await page.getByRole('heading', { name: '2 deliveries are dead' }).waitFor();
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
