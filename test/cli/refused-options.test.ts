@@ -110,6 +110,6 @@ test('tables have names first and whole ids last, in at most 100 columns', async
   );
   assert.match(
     (await run(['deliveries', 'list'])).stdout,
-    /^event +webhook +customer +state +at \(UTC\) +id\norder\.creat… +Orders of e… +Bolt Hardwa…/,
+    /^event +webhook +customer +state +at \(UTC\) +id\norder\.created +Orders of … +Bolt Hardwa…/,
   );
 });
