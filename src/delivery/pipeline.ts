@@ -96,8 +96,6 @@ type Parts = PipelineOptions & {
   readonly outcomes: OutcomeQueue;
   readonly writer: SettlementWriter;
   readonly changes: ChangeReader;
-  /** Webhooks that a look found ready during a claim of theirs, which may have read them before their news. */
-  readonly missed: Set<number>;
   /** When positions were last written. */
   positionsAt: number;
   /** How many claims and writes of outcomes are in progress. */
@@ -139,7 +137,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       writePosition: (webhookNumber) => writePosition(parts, webhookNumber),
       giveBack: (webhookNumber) => giveBack(parts, webhookNumber),
     }),
-    missed: new Set(),
     positionsAt: Number.NEGATIVE_INFINITY,
     working: 0,
     onDrained: () => {},
@@ -207,8 +204,7 @@ async function claim(parts: Parts, webhookNumber: number): Promise<void> {
   // It may be able to later, without any news of the webhook.
   if (!maySend() || !mayClaim(webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
   // At its limit, the next settlement claims.
-  if (!scheduler.hasRoom(webhookNumber)) return;
-  if (!scheduler.beginClaim(webhookNumber)) return void parts.missed.add(webhookNumber);
+  if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
   parts.working += 1;
   try {
     const claimed = await claimWork(parts, ofLog);
@@ -217,8 +213,7 @@ async function claim(parts: Parts, webhookNumber: number): Promise<void> {
   } catch (error) {
     claimFailed(parts, ofLog, error);
   } finally {
-    scheduler.endClaim(webhookNumber);
-    if (parts.missed.delete(webhookNumber)) readyAgain(parts, webhookNumber);
+    if (scheduler.endClaim(webhookNumber)) readyAgain(parts, webhookNumber);
     onWorkEnded(webhookNumber);
     workEnded(parts);
   }

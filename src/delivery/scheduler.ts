@@ -14,7 +14,8 @@ export type Scheduler = {
   hasRoom(webhookNumber: number): boolean;
   /** Begins a claim, until `endClaim`. False while another claim of the webhook is in progress: both would take the same records. */
   beginClaim(webhookNumber: number): boolean;
-  endClaim(webhookNumber: number): void;
+  /** Returns whether `beginClaim` was refused during the claim, which may have read before news came. */
+  endClaim(webhookNumber: number): boolean;
   isClaiming(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
   admit(claimed: Claimed): void;
@@ -70,8 +71,8 @@ type Queue = {
 export function createScheduler(limits: SchedulerLimits): Scheduler {
   const rates = createRateLimiter();
   const queues = new Map<number, Queue>();
-  /** Webhooks with a claim in progress. */
-  const claiming = new Set<number>();
+  /** Webhooks with a claim in progress, and whether another was refused during it. */
+  const claiming = new Map<number, boolean>();
   const turns = createEndpointTurns(limits);
   const requests = createRequests(limits);
   /** Jobs that were started or withdrawn and are not settled. */
@@ -119,11 +120,15 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     },
     hasRoom,
     beginClaim: (webhookNumber) => {
-      if (claiming.has(webhookNumber)) return false;
-      claiming.add(webhookNumber);
-      return true;
+      const isFirst = !claiming.has(webhookNumber);
+      claiming.set(webhookNumber, !isFirst);
+      return isFirst;
     },
-    endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
+    endClaim: (webhookNumber) => {
+      const wasRefused = claiming.get(webhookNumber) === true;
+      claiming.delete(webhookNumber);
+      return wasRefused;
+    },
     isClaiming: (webhookNumber) => claiming.has(webhookNumber),
     admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
       const added: Queue = {

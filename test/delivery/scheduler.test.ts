@@ -244,6 +244,14 @@ describe('a claim', () => {
     scheduler.endClaim(1);
     assert.equal(scheduler.beginClaim(1), true);
   });
+
+  it('says at its end whether another was refused during it', () => {
+    const scheduler = openScheduler();
+    for (const webhook of [1, 2, 1]) scheduler.beginClaim(webhook);
+    assert.deepEqual([1, 2].map(scheduler.endClaim), [true, false]);
+    scheduler.beginClaim(1);
+    assert.equal(scheduler.endClaim(1), false);
+  });
 });
 
 describe('withdrawing', () => {

@@ -54,16 +54,17 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
   };
 }
 
+/** Whether it was not tried since it was published or sent again, and is not being tried now. */
+export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: Delivery): boolean {
+  return state === 'pending' && nextAttemptAt === null && !isLeased && webhookMode === 'push';
+}
+
 type Place = Pick<Story, 'ahead' | 'before'>;
 
 /** What is sent before a delivery that waits for its turn. */
-async function placeOf(
-  { store }: SharedPageDependencies,
-  { state, nextAttemptAt, isLeased, offset, webhookMode }: Delivery,
-  webhook: Webhook,
-): Promise<Place> {
-  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull')
-    return { ahead: null, before: null };
+async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
+  if (!waitsForTurn(delivery)) return { ahead: null, before: null };
+  const { offset } = delivery;
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);

@@ -4,15 +4,15 @@ import { type Html, html } from '../../http/html.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { countOf, reasonSentence, relativeTime, shortTime } from '../parts/text.ts';
-import type { Story } from './delivery-reading.ts';
+import { type Story, waitsForTurn } from './delivery-reading.ts';
 
 type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before'>;
 
 /** None unless it waits for its first attempt. */
 export function turnMoments(story: Waiting, now: number): Moment[] {
   const { delivery, webhook } = story;
-  const { state, nextAttemptAt, isLeased, webhookMode, webhookName } = delivery;
-  if (state !== 'pending' || nextAttemptAt !== null || isLeased || webhookMode === 'pull') return [];
+  if (!waitsForTurn(delivery)) return [];
+  const { webhookName } = delivery;
   const runs = isRunnable(webhook.progress.state);
   return [
     {

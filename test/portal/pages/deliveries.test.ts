@@ -303,6 +303,23 @@ describe('the message after a delivery is sent again', () => {
     });
   }
 
+  it('waits for a reader, where nothing is sent', () => {
+    const last = (webhookMode: 'push' | 'pull') =>
+      momentsOf(
+        {
+          delivery: { eventId: 'e', state: 'pending', createdAt: NOW, nextAttemptAt: null, webhookMode } as Delivery,
+          attempts: [],
+          resends: [],
+          erasedAt: null,
+          curlOf: () => null,
+          url: null,
+          stateThen: null,
+        },
+        NOW,
+      ).at(-1)?.title;
+    assert.deepEqual([last('pull'), last('push')], ['Waits for its reader', 'Published']);
+  });
+
   it('has a title in the timeline that agrees with the next attempt', () => {
     const titles = (startedAt: number, resend: NamedResend = { at: NOW, by: null, kind: 'again' }): string[] =>
       momentsOf(
