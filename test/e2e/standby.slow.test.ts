@@ -2,17 +2,27 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { POSTGRES_QUEUE_MS } from '../../src/store/postgres/driver/limits.ts';
 import { type ApiReply, createClient, EDGE, succeeded, TOKEN, tokenFor } from '../support/client.ts';
 import { spawnService } from '../support/service.ts';
 import { startWaitedFor, untilWaiting } from '../support/standby.ts';
 
-/** Whether an answer has come. */
-function watched<T>(answer: Promise<T>): { readonly answer: Promise<T>; hasCome(): boolean } {
+/** Whether an answer has come that it must not give: any but 503, and that one before a write may give up. */
+function watched(answer: Promise<number | ApiReply<unknown>>): {
+  readonly answer: Promise<unknown>;
+  hasCome(): boolean;
+} {
+  const askedAt = performance.now();
   let hasCome = false;
-  const seen = answer.finally(() => {
-    hasCome = true;
-  });
-  seen.catch(() => undefined);
+  const seen = answer.then(
+    (reply) => {
+      const status = typeof reply === 'number' ? reply : reply.status;
+      hasCome = status !== 503 || performance.now() - askedAt < POSTGRES_QUEUE_MS;
+    },
+    () => {
+      hasCome = true;
+    },
+  );
   return { answer: seen, hasCome: () => hasCome };
 }
 
