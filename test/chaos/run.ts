@@ -240,6 +240,8 @@ export async function runChaos(
   receivers.acceptAll();
   const last = await live();
   await steps.run('publishing again', ENDED_WITHIN_MS, () => publisher.finish(last.door));
+  // Until then, a record that was left out for an erasure has the state of its batch.
+  await steps.run('the end of the erasures', 2 * SETTLED_WITHIN_MS, () => erasuresEnd(last.admin));
   const kept = new Map<Kind, Kept[]>();
   for (const [kind, { id }] of webhooks) {
     const waiting = await steps.run(`what is left of ${kind}`, 2 * SETTLED_WITHIN_MS, () =>
@@ -322,15 +324,34 @@ export async function stillPending(admin: ApiClient, webhookId: string): Promise
   }
 }
 
+/** Waits until each erasure that was recorded is finished. */
+async function erasuresEnd(admin: ApiClient): Promise<void> {
+  for (;;) {
+    let open = 0;
+    for await (const { action } of everyItem<{ readonly action: string }>(admin, 'audit?action=event.erase')) {
+      open += action === 'event.erase-done' ? -1 : 1;
+    }
+    if (open === 0) return;
+    await sleep(LOOK_MS);
+  }
+}
+
 export async function listed(admin: ApiClient, webhookId: string): Promise<Kept[]> {
   const kept: Kept[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const after: string = cursor === '' ? '' : `&cursor=${cursor}`;
-    const page: Page<DeliveryView> = await succeeded(admin.get(`deliveries?webhookId=${webhookId}&limit=200${after}`));
-    kept.push(...page.items.map(({ offset, eventId, state }) => ({ offset, eventId, state })));
-    cursor = page.nextCursor;
+  for await (const { offset, eventId, state } of everyItem<DeliveryView>(admin, `deliveries?webhookId=${webhookId}`)) {
+    kept.push({ offset, eventId, state });
   }
   return kept;
+}
+
+/** The items of all pages of a list. */
+async function* everyItem<T>(admin: ApiClient, path: string): AsyncGenerator<T> {
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const after: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const page: Page<T> = await succeeded(admin.get(`${path}&limit=200${after}`));
+    yield* page.items;
+    cursor = page.nextCursor;
+  }
 }
 
 /** Lines of the log at level error and above, and other output. */
