@@ -18,6 +18,7 @@ import { openSallyport } from '../../src/open.ts';
 import type { Services } from '../../src/services/services.ts';
 import { type Cast, makeCast } from './cast.ts';
 import { openFrontDoor } from './front-door.ts';
+import { buildReceiverBeside } from './receiver-package.ts';
 import { type Receivers, startReceivers } from './receivers.ts';
 import { type Chance, createChance, createLeapingClock, LIFE_MS, liveSixDays, publishOrders } from './six-days.ts';
 
@@ -78,6 +79,7 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
     const orders = keepPublishing(services, cast, chance, published);
     closing.push(orders.stop);
     write(await welcome(services, cast, { door: door.url, portal, password, dataDir: config.dataDir }));
+    closing.push(buildReceiverBeside());
     await stopped;
   } finally {
     for (const close of closing.toReversed()) await close();

@@ -17,7 +17,7 @@ export type StorePart = Exclude<keyof Store, 'customerId' | 'confirm' | 'instanc
 export const CONFINEMENT = {
   customers: {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
-    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf', 'health'),
+    ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf', 'health', 'webhookNumbersOf'),
   },
   portalLinks: none('add', 'addToken', 'find', 'use'),
   usage: {
@@ -36,7 +36,7 @@ export const CONFINEMENT = {
   },
   applications: {
     ...own('get', 'list', 'insert', 'update', 'remove', 'ofUser'),
-    ...none('getClient', 'holding', 'holders'),
+    ...none('getClient', 'holding', 'holders', 'others'),
   },
   applicationUses: { ...shared('latest'), ...none('note', 'unwritten', 'write') },
   tokens: { ...own('inForce'), ...none('version', 'issue', 'find', 'revoke') },

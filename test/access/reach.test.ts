@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { REACH_PAGE, type Reach, reachOf } from '../../src/access/reach.ts';
+import { NEAR_SHOWN, REACH_PAGE, type Reach, reachOf, readNear } from '../../src/access/reach.ts';
 import type { Application } from '../../src/domain/application.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
@@ -97,5 +97,24 @@ describe('the reach of a request', () => {
     await s.database.commit(ids.map((id) => ({ sql: insert, params: { id, first: first.id } })));
     const reach = await ask('GET', '/shop/17');
     assert.deepEqual(reach.rule === null ? [] : reach.applications.map(({ id }) => id), [first.id, ...ids]);
+  });
+
+  it('finds the application that lacks the least among all, however many are newer', async (t) => {
+    const { s, ask } = await open(t);
+    const near = await application(s, ['staff'], ['b:view']);
+    const far = await application(s, [], ['b:view']);
+    const insert = `
+      INSERT INTO application SELECT @id, customer_id, name, user_id, @id, secret_hash, secret_created_at, NULL, NULL,
+        access_token_validity_seconds, scopes, active, tokens_revoked_through, created_at, updated_at
+      FROM application WHERE id = @far`;
+    const ids = Array.from({ length: REACH_PAGE + 1 }, () => s.ids.uuid());
+    await s.database.commit(ids.map((id) => ({ sql: insert, params: { id, far: far.id } })));
+    const reach = await ask('GET', '/shop/17');
+    assert.ok(reach.rule !== null);
+    assert.deepEqual(reach.applications, []);
+    const nearest = await readNear(s.store, reach.rule);
+    assert.deepEqual([nearest.near.length, nearest.isWhole], [NEAR_SHOWN, true]);
+    assert.deepEqual([nearest.near[0]?.id, nearest.near[0]?.missing], [near.id, ['the scope a:view']]);
+    assert.equal(nearest.near[1]?.missing.length, 2);
   });
 });

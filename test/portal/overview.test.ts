@@ -121,6 +121,28 @@ describe('the overview', () => {
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
   });
 
+  for (const isScriptless of [false, true]) {
+    it(`starts a webhook that stopped, and says so, ${isScriptless ? 'without' : 'with'} JavaScript`, async (t) => {
+      const { portal, receiver } = await opened(t);
+      const { admin, log } = portal.service;
+      const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Warehouse' } });
+      at.answer(() => ({ status: 410 }));
+      await publish(admin, TYPE, { n: 1 });
+      await log.line(({ msg }) => msg === 'webhook stopped');
+      const { page, open } = await portal.signIn('operator', { isScriptless });
+      await open('/?period=day');
+      const row = page.locator('#attention').getByRole('row', { name: /Warehouse/ });
+      await row.getByText('stopped').waitFor();
+      at.answer(() => ({ status: 204 }));
+      await row.getByRole('button', { name: 'Start the webhook Warehouse' }).click();
+      await page.getByText('Warehouse is started.').waitFor();
+      assert.equal(new URL(page.url()).search, '?period=day');
+      assert.equal(await row.count(), 0);
+      const { state } = await portal.service.services.webhooks.get(webhook.id).then(({ progress }) => progress);
+      assert.notEqual(state, 'stopped');
+    });
+  }
+
   it('frees removed charts', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin } = portal.service;

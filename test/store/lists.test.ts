@@ -124,6 +124,11 @@ describe('lists of what an operator administers', () => {
     const needed = { scope: 'employees:view', permission: 'employees:view' };
     assert.deepEqual(names(await applications.holders(needed, '', 10)), ['reader']);
     assert.deepEqual(await applications.holders(needed, application.id, 10), []);
+    assert.deepEqual(await applications.others(needed, '', 10), []);
+    const other = { scope: 'events:publish', permission: 'employees:view' };
+    const [lacking] = await applications.others(other, '', 10);
+    assert.deepEqual([lacking?.name, lacking?.permitted], ['reader', true]);
+    assert.deepEqual(await applications.others(other, application.id, 10), []);
   });
 
   it('find event types that are public, webhooks by mode and text, and those without encryption', async (t) => {

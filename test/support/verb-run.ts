@@ -161,6 +161,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.customers.belongings([customerId]);
   await store.customers.health([customerId]);
   await store.customers.webhookNumbers(customerId);
+  await store.customers.webhookNumbersOf([customerId]);
   for (const table of ['user_account', 'application', 'endpoint', 'pgp_key', 'webhook'] as const) {
     await store.customers.owns(customerId, table, webhook.id);
     await store.customers.ownersOf(table, [webhook.id]);
@@ -178,6 +179,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.applications.ofUser(user.id);
   await store.applications.holding(['employees:view']);
   await store.applications.holders({ scope: 'employees:view', permission: 'employees:view' }, '', 10);
+  await store.applications.others({ scope: 'employees:view', permission: 'employees:view' }, '', 10);
   await store.tokens.inForce(application, now, 10);
   await store.employees.get(user.id);
   await store.employees.list({ divisions: ['sales'], after: '', limit: 10 });

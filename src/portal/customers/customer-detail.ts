@@ -7,7 +7,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
-import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
 import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
 import { progressOf } from '../deliveries/delivery-rows.ts';
@@ -157,7 +157,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     })}
     ${active ? null : SUSPENDED}
     ${health(page)}
-    ${attentionSection({ ...page.attention, mayAct: call.may('operator'), now: call.now })}
+    ${attentionSection({ ...page.attention, startButton: call.may('operator') ? startButtonOf(call, id) : null, now: call.now })}
     ${deliverySection(call, id, page.deliveries)}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
@@ -168,6 +168,19 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${manages ? removal(id, counts) : null}
   `;
   return { title: name, content };
+}
+
+/** Leads back to the customer. */
+function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Ailing) => Html {
+  return ({ id, name }) =>
+    actionButton({
+      action: `/webhooks/${id}/start`,
+      csrf,
+      fields: { back: `/customers/${customerId}` },
+      label: 'Start',
+      longLabel: `Start the webhook ${name}`,
+      icon: 'play',
+    });
 }
 
 const SUSPENDED = notice({

@@ -309,14 +309,11 @@ type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day };
 
 /** How customers are doing, by id: their webhooks in the last 24 hours, as on their own pages. */
 async function readDoing({ store, figures, services }: PageDependencies, ids: readonly string[]) {
-  const [healths, numbers] = await Promise.all([
-    services.usage.health(ids),
-    Promise.all(ids.map(async (id) => [...(await store.customers.webhookNumbers(id)).keys()])),
-  ]);
-  const days = await figures.days(numbers.flat());
+  const [healths, numbers] = await Promise.all([services.usage.health(ids), store.customers.webhookNumbersOf(ids)]);
+  const days = await figures.days([...numbers.values()].flat());
   return new Map<string, Doing>(
-    ids.map((id, at) => {
-      const own = (numbers[at] ?? []).flatMap((number) => days.get(number) ?? []);
+    ids.map((id) => {
+      const own = (numbers.get(id) ?? []).flatMap((number) => days.get(number) ?? []);
       return [id, { health: healths.get(id), day: sumOfDays(own) }];
     }),
   );

@@ -8,12 +8,13 @@ import { http } from '../../kernel/node-http.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
+import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { actionButton, linkButton } from '../parts/header.ts';
+import { actionButton, linkButton, section } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
@@ -30,11 +31,7 @@ const TRY = `${PATH}/try`;
 
 export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = async (numbers: readonly number[] | null): Promise<OwnedFailures> => {
-    const failures = await store.deliveries.failures(numbers);
-    const ids = failures.groups.map(({ webhookId }) => webhookId);
-    return { ...failures, owners: await readOwners(store, 'webhook', ids) };
-  };
+  const read = (numbers: readonly number[] | null): Promise<OwnedFailures> => readFailures(store, numbers);
   return [
     pages.view(PATH, 'both', async (visit) => {
       const query = await withWebhookId(store, visit.query);
@@ -87,6 +84,51 @@ const LEAD =
   'Deliveries that failed, by webhook and by the outcome of their last attempt. Waiting ones that were not tried yet are not among them.';
 
 type OwnedFailures = Failures & { readonly owners: RecordOwners };
+
+async function readFailures(store: Store, numbers: readonly number[] | null): Promise<OwnedFailures> {
+  const failures = await store.deliveries.failures(numbers);
+  const ids = failures.groups.map(({ webhookId }) => webhookId);
+  return { ...failures, owners: await readOwners(store, 'webhook', ids) };
+}
+
+/** Groups of dead deliveries that a form without a webhook offers. */
+const OFFERED = 8;
+
+/** What can be sent again: the latest groups of dead deliveries, each with the link that chooses it. Null without any. */
+export async function deadSection(dependencies: SharedPageDependencies, now: number): Promise<Html | null> {
+  const { store } = dependencies;
+  const { numbers } = await readScope(dependencies, new URLSearchParams());
+  const { groups, owners } = await readFailures(store, numbers);
+  const dead = groups.filter((group) => group.dead > 0);
+  if (dead.length === 0) return null;
+  const more = dead.length > OFFERED ? html` <a href="${PATH}">All failures by cause</a>` : null;
+  return section({
+    title: 'Dead deliveries',
+    lead: html`The latest, by webhook and cause.${more}`,
+    isPlain: true,
+    content: table({
+      caption: 'Dead deliveries by webhook and cause',
+      columns: [
+        { label: 'Webhook', kind: 'main' },
+        { label: 'Cause', phone: 'state' },
+        { label: 'Dead', kind: 'number', phone: 'named' },
+        { label: 'Last failure', phone: 'named' },
+        { label: 'Action', kind: 'actions', phone: 'end' },
+      ],
+      rows: dead.slice(0, OFFERED).map((group) => {
+        const { webhookId: id, webhookName: name, cause, lastAt } = group;
+        return [
+          html`<a href="/webhooks/${id}">${name}</a>${owners.hintOf(id)}`,
+          badge('negative', causeText(cause)),
+          countText(group.dead),
+          relativeTime(lastAt, now),
+          replayLink(id, owners.named({ id, name }), cause),
+        ];
+      }),
+      empty: html``,
+    }),
+  });
+}
 
 function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
   const shown = table({

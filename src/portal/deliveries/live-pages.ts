@@ -210,7 +210,7 @@ function row(
       <span class="tail-when">${shortTime(startedAt)}</span>
       <span>${outcomeBadge(attempt)}</span>
       <span class="tail-what">
-        ${isOfAll && name !== null ? html`<strong>${name}</strong> · ` : null}
+        ${isOfAll && name !== null ? html`<span class="tail-webhook"><strong>${name}</strong>${DOT}</span>` : null}
         ${what(attempt, webhook, carried)}
         ${isTold(attempt) ? null : html` <span class="cell-hint"${hidden}>${errorMessage ?? errorClass}</span>`}
       </span>
@@ -235,21 +235,29 @@ function isRepeated(attempt: AttemptRecord, above: AttemptRecord | undefined): b
   );
 }
 
+/** Between parts that a narrow screen has in one text. */
+const DOT = html`<span class="tail-dot"> · </span>`;
+
 /** The deliveries that it carried, with a link. */
 function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: CarriedBy): Html {
   const { kind, firstOffset, lastOffset, attemptNumber } = attempt;
-  if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
+  if (firstOffset === null || lastOffset === null) {
+    return html`<span class="tail-event">${kind === 'test' ? 'test event' : 'heartbeat'}</span>`;
+  }
   const isOne = firstOffset === lastOffset;
+  const number = html`${DOT}<span class="tail-attempt">attempt ${attemptNumber}</span>`;
   const offsets = isOne ? `#${firstOffset}` : `#${firstOffset}-${lastOffset}`;
   const delivery = carried(attempt);
   if (delivery !== null) {
     const { id, eventType, subject } = delivery;
     const about = subject === null ? null : html` · ${subject}`;
-    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about} · attempt ${attemptNumber}`;
+    const link = html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>`;
+    return html`<span class="tail-event">${link}${about}</span>${number}`;
   }
   const label = isOne
     ? offsets
     : `${countOf(lastOffset - firstOffset + 1, 'delivery', undefined, 'deliveries')} ${offsets}`;
   const found = webhook === null ? null : `/deliveries?${new URLSearchParams({ webhook: webhook.id, q: offsets })}`;
-  return html`${found === null ? label : html`<a href="${found}">${label}</a>`} · attempt ${attemptNumber}`;
+  const link = found === null ? label : html`<a href="${found}">${label}</a>`;
+  return html`<span class="tail-event">${link}</span>${number}`;
 }

@@ -12,13 +12,13 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readInstant, readText } from '../frame/query.ts';
 import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
-import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
 import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
 import { withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
-import { causeText } from './failure-pages.ts';
+import { causeText, deadSection } from './failure-pages.ts';
 import { responseOf } from './search-text.ts';
 import { notRunning, toldSentAgain } from './sending-again.ts';
 
@@ -31,8 +31,8 @@ const LABELS = {
   state: 'State',
   cause: 'Cause',
   orderingKey: 'Ordering key',
-  since: 'From',
-  until: 'Until',
+  since: 'Published from',
+  until: 'Published until',
 };
 
 type AskedReplay = {
@@ -40,7 +40,8 @@ type AskedReplay = {
   readonly input: ReplayRequest;
 };
 
-export function deliveryReplayPages({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
+export function deliveryReplayPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, services, store } = dependencies;
   const view = async (call: PageCall, sent: URLSearchParams, refusal: Refusal | null): Promise<View> => {
     const fields = await withWebhookId(store, sent);
     const asked = refusal === null ? readReplay(fields) : null;
@@ -56,7 +57,8 @@ export function deliveryReplayPages({ pages, services, store }: SharedPageDepend
         lead: LEAD,
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
-      ${whichSection(state)}
+      ${whichSection(state, count === null ? 'primary' : 'plain')}
+      ${refusal === null && asked === null ? await deadSection(dependencies, call.now) : null}
       ${count === null ? null : countSection(call, fields, { count, name, state: webhook?.progress.state ?? 'stopped' })}
     `;
     return { title: 'Send many again', content };
@@ -147,23 +149,14 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-function whichSection(state: FormState): Html {
+function whichSection(state: FormState, kind: ButtonKind): Html {
   const fields = [
     webhookField(state, { isRequired: true }),
     selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
-    textField(state, {
-      name: 'cause',
-      label: LABELS.cause,
-      hint: 'Of dead deliveries: a status such as 503, or an error class such as timeout.',
-    }),
-    textField(state, { name: 'orderingKey', label: LABELS.orderingKey, hint: 'Only events with this key.' }),
-    textField(state, {
-      name: 'since',
-      label: 'From (UTC)',
-      type: 'datetime-local',
-      hint: 'When the event was published.',
-    }),
-    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local', hint: 'Default: now.' }),
+    textField(state, { name: 'cause', label: LABELS.cause, placeholder: 'Of dead ones: 503, timeout' }),
+    textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'orderingKey', label: LABELS.orderingKey }),
   ];
   return section({
     title: 'Which deliveries',
@@ -171,7 +164,7 @@ function whichSection(state: FormState): Html {
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
         <div class="fields fields-pairs">${fields}</div>
-        <div class="buttons form-buttons">${submitButton({ label: 'Count the deliveries', kind: 'plain' })}</div>
+        <div class="buttons form-buttons">${submitButton({ label: 'Count the deliveries', kind })}</div>
       </form>
     `,
   });

@@ -306,7 +306,7 @@ function endpointTable(
       { label: 'Succeeded, 24 h', phone: 'plain' },
       { label: 'Last delivery', phone: 'named' },
       { label: 'Last error', phone: 'plain' },
-      { label: 'Webhooks', phone: 'plain' },
+      { label: 'Webhooks', phone: 'none' },
     ],
     rows: endpoints.map((endpoint) => {
       const { id, name, url } = endpoint;

@@ -1,4 +1,4 @@
-/** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and where someone helps. */
+/** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and what helps. */
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
@@ -22,8 +22,8 @@ export type Attention = {
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
   readonly owners?: ProblemOwners;
-  /** Whether the visitor may start webhooks and send again. */
-  readonly mayAct: boolean;
+  /** The button that starts a webhook; null if the visitor may not start webhooks and send again. */
+  readonly startButton: ((webhook: Ailing) => Html) | null;
   /** False: nothing is left to be sent again. Absent where nobody counted. */
   readonly hasDead?: boolean;
   readonly now: number;
@@ -47,7 +47,7 @@ export function attentionSection({
   ailing,
   expiring,
   owners = OF_ONE_CUSTOMER,
-  mayAct,
+  startButton,
   hasDead = true,
   now,
 }: Attention): Html {
@@ -61,7 +61,7 @@ export function attentionSection({
           })
         : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, mayAct, hasDead })}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton, hasDead })}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
@@ -75,7 +75,7 @@ const NO_WEBHOOKS = {
 function ailingTable(
   ailing: readonly Ailing[],
   owners: ProblemOwners,
-  { now, mayAct, hasDead }: Pick<Attention, 'now' | 'mayAct'> & { readonly hasDead: boolean },
+  { now, startButton, hasDead }: Pick<Attention, 'now' | 'startButton'> & { readonly hasDead: boolean },
 ): Html {
   return table({
     caption: 'Webhooks with problems',
@@ -85,7 +85,7 @@ function ailingTable(
       { label: 'Problem', phone: 'plain' },
       { label: 'Since', phone: 'plain' },
       { label: 'Waiting', kind: 'number', phone: 'named' },
-      ...(mayAct ? [{ label: 'Action', kind: 'actions' as const, phone: 'end' as const }] : []),
+      ...(startButton === null ? [] : [{ label: 'Action', kind: 'actions' as const, phone: 'end' as const }]),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -94,31 +94,22 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners, { hasButton: mayAct && isRunnable(webhook.state), hasDead }),
+      problemOf(webhook, owners, { hasButton: startButton !== null && isRunnable(webhook.state), hasDead }),
       relativeTime(webhook.since, now),
       webhook.waiting === 0
         ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
-      ...(mayAct ? [problemAction(webhook)] : []),
+      ...(startButton === null ? [] : [isRunnable(webhook.state) ? failuresButton(webhook) : startButton(webhook)]),
     ]),
     empty: html``,
   });
 }
 
-/** Where someone helps: the page is the same for all, so it leads to the button. */
-function problemAction({ id, name, state }: Ailing): Html {
-  if (isRunnable(state)) {
-    return linkButton({
-      href: `/deliveries/failures?webhook=${id}`,
-      label: 'See failures',
-      longLabel: `See the failures of ${name}`,
-    });
-  }
+function failuresButton({ id, name }: Ailing): Html {
   return linkButton({
-    href: `/webhooks/${id}#start-button`,
-    label: 'Start',
-    longLabel: `Start the webhook ${name}`,
-    icon: 'play',
+    href: `/deliveries/failures?webhook=${id}`,
+    label: 'See failures',
+    longLabel: `See the failures of ${name}`,
   });
 }
 
@@ -179,7 +170,7 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
 export async function readAttention(
   { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
   now: number,
-): Promise<Omit<Attention, 'now' | 'mayAct'>> {
+): Promise<Omit<Attention, 'now' | 'startButton'>> {
   const [states, ailing, expiries] = await Promise.all([
     directory.states(customerId),
     overview.ailing(customerId, AILING_SHOWN),

@@ -3,13 +3,14 @@
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
-import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { readPeriod } from '../frame/query.ts';
+import { readPeriod, readText } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { pageHeader, section, submitButton } from '../parts/header.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
@@ -30,10 +31,12 @@ const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
 const OVERVIEW_KEPT_MS = 2000;
 const PATH = '/';
 const LIVE = '/overview/live';
+const START = '/overview/start';
+const START_FORM = 'start-form';
 
 export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, store, feed, hasPage } = dependencies;
-  const read = overviewReader(dependencies);
+  const { pages, services, store, feed, hasPage } = dependencies;
+  const { read, forget } = overviewReader(dependencies);
   return [
     pages.view(PATH, 'both', async (call) => {
       const period = readPeriod(call.query);
@@ -43,6 +46,7 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
         ${pageHeader({ title: 'Overview', lead })}
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
         ${isEmpty(overview) ? null : periodTabs(PATH, call.query, period)}
+        ${call.may('operator') ? startForm(call, period) : null}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
           ${overviewContent(overview, call.may('operator'))}
         </div>
@@ -60,7 +64,44 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
         checkMs: OVERVIEW_EVERY_MS[period],
       });
     }),
+    pages.page({
+      for: 'both',
+      method: 'POST',
+      path: START,
+      role: 'operator',
+      respond: async ({ form, acting }) => {
+        const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
+        const { named } = await readOwners(store, 'webhook', [webhook.id]);
+        const back = `${PATH}?${new URLSearchParams({ period: readPeriod(form) })}`;
+        return attempted(back, `${named(webhook)} is started.`, async () => {
+          await services.webhooks.start(webhook.id, acting);
+          forget();
+        });
+      },
+    }),
   ];
+}
+
+/** The live part is the same for all visitors. Its buttons send this form, which has the visitor's token. */
+function startForm({ csrf }: PageCall, period: Period): Html {
+  return html`
+    <form method="post" action="${START}" id="${START_FORM}" hidden>
+      ${csrf}
+      <input type="hidden" name="period" value="${period}">
+    </form>
+  `;
+}
+
+function startButton({ id, name }: Ailing): Html {
+  return submitButton({
+    form: START_FORM,
+    name: 'webhook',
+    value: id,
+    kind: 'plain',
+    label: 'Start',
+    longLabel: `Start the webhook ${name}`,
+    icon: 'play',
+  });
 }
 
 const LEAD = 'Deliveries and tokens, waiting deliveries, and problems.';
@@ -84,7 +125,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   const hasTokens = overview.hasTokens && tokensIssued + tokensRefused > 0;
   return html`
     ${headFigures(overview)}
-    ${attentionSection({ ...overview, mayAct, hasDead: overview.dead.records > 0, now: at })}
+    ${attentionSection({ ...overview, startButton: mayAct ? startButton : null, hasDead: overview.dead.records > 0, now: at })}
     ${section({
       title: rateTitle('Deliveries', series),
       lead: 'By the outcome of their attempt.',
@@ -190,7 +231,7 @@ function queues({ backlog, ailing, at, owners }: Overview): Html | null {
   });
 }
 
-type Overview = Omit<Attention, 'now' | 'mayAct'> & {
+type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly at: number;
   readonly series: Series;
   readonly backlog: Backlog;
@@ -200,13 +241,18 @@ type Overview = Omit<Attention, 'now' | 'mayAct'> & {
   readonly owners: ProblemOwners;
 };
 
-type ReadOverview = (period: Period) => Promise<Overview>;
+type OverviewReader = {
+  /** Shared by all visitors for `OVERVIEW_KEPT_MS`. */
+  read(period: Period): Promise<Overview>;
+  /** After a change: the next reading shows it. */
+  forget(): void;
+};
 
 function overviewReader({
   store,
   figures,
   clock,
-}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): ReadOverview {
+}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): OverviewReader {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
     const [series, attention, backlog, dead] = await Promise.all([
@@ -229,14 +275,17 @@ function overviewReader({
     const owners = { customerId: store.customerId, webhooks, key, certificate };
     return { ...attention, at, series, backlog, dead, owners, hasTokens: store.customerId === null };
   };
-  return (period) => {
-    const now = clock();
-    const known = kept.get(period);
-    if (known !== undefined && now >= known.at && now < known.at + OVERVIEW_KEPT_MS) return known.reading;
-    const reading = read(period, now);
-    kept.set(period, { at: now, reading });
-    // A failed read is not kept.
-    reading.catch(() => kept.delete(period));
-    return reading;
+  return {
+    read: (period) => {
+      const now = clock();
+      const known = kept.get(period);
+      if (known !== undefined && now >= known.at && now < known.at + OVERVIEW_KEPT_MS) return known.reading;
+      const reading = read(period, now);
+      kept.set(period, { at: now, reading });
+      // A failed read is not kept.
+      reading.catch(() => kept.delete(period));
+      return reading;
+    },
+    forget: () => kept.clear(),
   };
 }

@@ -95,11 +95,13 @@ export function submitButton(
     readonly value?: string | undefined;
     /** Sends the form to this path instead of its own. */
     readonly formAction?: string | undefined;
+    /** The id of its form, if the button is outside it. */
+    readonly form?: string | undefined;
   },
 ): Html {
-  const { id, name, value, longLabel, formAction: formaction } = look;
+  const { id, name, value, longLabel, formAction: formaction, form } = look;
   return html`
-    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ id, name, value, formaction, 'aria-label': longLabel })}>
+    <button class="${classOf({ kind: 'primary', ...look })}"${attributes({ id, name, value, formaction, form, 'aria-label': longLabel })}>
       ${inside(look)}
     </button>
   `;

@@ -1,9 +1,7 @@
 /** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
-import { type Reach, reachOf } from '../../access/reach.ts';
-import type { Application } from '../../domain/application.ts';
-import type { ApiProduct, RuleMatch } from '../../domain/catalogue.ts';
+import { NEAR_READ, NEAR_SHOWN, type Nearest, type Reach, reachOf, readNear } from '../../access/reach.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Store } from '../../store/port/store.ts';
 import type { View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -12,10 +10,11 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
 import { emptyState, listView, table, withQuery } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, countText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 
 const PATH = '/tester';
+const NOBODY: Nearest = { near: [], isWhole: true };
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 export function testerPages({ pages, services: { products }, store }: PageDependencies): PageRoute<'operator'>[] {
@@ -24,16 +23,16 @@ export function testerPages({ pages, services: { products }, store }: PageDepend
       const method = query.get('method') ?? 'GET';
       const path = readText(query, 'path');
       const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
-      const near = reach === null || reach.rule === null ? [] : await readNear(store, reach.rule);
+      const nearest = reach === null || reach.rule === null ? NOBODY : await readNear(store, reach.rule);
       const examples = path === null ? examplesOf(await store.products.all()) : [];
       const holders = reach === null || reach.rule === null ? [] : reach.applications;
-      const ids = [...holders, ...near].map(({ id }) => id);
+      const ids = [...holders, ...nearest.near].map(({ id }) => id);
       return testerView({
         method,
         path,
         query,
         reach,
-        near,
+        nearest,
         examples,
         owners: await readOwners(store, 'application', ids),
       });
@@ -41,48 +40,19 @@ export function testerPages({ pages, services: { products }, store }: PageDepend
   ];
 }
 
-/** An application without the scope, and all that keeps it from the request. */
-type Near = Pick<Application, 'id' | 'name' | 'clientId'> & {
-  readonly userName: string;
-  readonly missing: readonly string[];
-};
-
-/** The newest applications that are read, and how many are shown. */
-const NEAR_READ = 200;
-const NEAR_SHOWN = 10;
-
-/** Applications without the scope, among the newest. The first ones lack the least. */
-async function readNear({ registry, users }: Store, { scope, permission }: RuleMatch): Promise<Near[]> {
-  const listed = await registry.applications({}, null, NEAR_READ);
-  const without = listed.filter(({ application }) => !application.scopes.includes(scope));
-  const ids = [...new Set(without.map(({ application }) => application.userId))];
-  const found = await Promise.all(ids.map((id) => users.get(id)));
-  const permitted = new Set(found.flatMap((user) => (user?.permissions.includes(permission) ? [user.id] : [])));
-  const near = without.map(({ application: { id, name, clientId, active, userId }, userName, userActive }): Near => {
-    const missing = [
-      `the scope ${scope}`,
-      ...(permitted.has(userId) ? [] : [`the permission ${permission} of the user ${userName}`]),
-      ...(active ? [] : ['it is not active']),
-      ...(userActive ? [] : [`the user ${userName} is not active`]),
-    ];
-    return { id, name, clientId, userName, missing };
-  });
-  return near.toSorted((a, b) => a.missing.length - b.missing.length).slice(0, NEAR_SHOWN);
-}
-
 type Question = {
   readonly method: string;
   readonly path: string | null;
   readonly query: URLSearchParams;
   readonly reach: Reach | null;
-  readonly near: readonly Near[];
+  readonly nearest: Nearest;
   /** For a page without a question. */
   readonly examples: readonly Example[];
   /** Of these applications. */
   readonly owners: RecordOwners;
 };
 
-function testerView({ method, path, query, reach, near, examples, owners }: Question): View {
+function testerView({ method, path, query, reach, nearest, examples, owners }: Question): View {
   const state = newForm({ method, path });
   return listView({
     title: 'Who could call this?',
@@ -101,7 +71,7 @@ function testerView({ method, path, query, reach, near, examples, owners }: Ques
       textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
     ],
     layout: 'stack',
-    results: reach === null ? explanation(examples) : html`${answer(reach, owners)}${nearTable(near, owners)}`,
+    results: reach === null ? explanation(examples) : html`${answer(reach, owners)}${nearTable(nearest, owners)}`,
   });
 }
 
@@ -183,11 +153,13 @@ function answer(reach: Reach, owners: RecordOwners): Html {
   `;
 }
 
-function nearTable(near: readonly Near[], owners: RecordOwners): Html | null {
+function nearTable({ near, isWhole }: Nearest, owners: RecordOwners): Html | null {
   if (near.length === 0) return null;
   return section({
     title: 'Others, and what they lack',
-    lead: `Applications that lack the least, among the newest ${NEAR_READ} applications.`,
+    lead: isWhole
+      ? `Applications without the scope, at most ${NEAR_SHOWN}: the ones that lack the least.`
+      : `The applications that lack the least, among the oldest ${countText(NEAR_READ)} without the scope. Newer ones were not read.`,
     isPlain: true,
     content: table({
       caption: 'Applications without the scope',

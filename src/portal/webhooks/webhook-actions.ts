@@ -17,9 +17,9 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries wait.';
-        // A delivery that waits for its webhook has the button, too.
-        const back = ownPath(call.form.get('back'));
-        const next = back.startsWith('/deliveries') ? back : `/webhooks/${pathId(call)}`;
+        // A delivery that waits for its webhook and the problems of a customer have the button, too.
+        const back = call.form.get('back');
+        const next = back === null ? `/webhooks/${pathId(call)}` : ownPath(back);
         return attempted(next, done, () => webhooks[verb](pathId(call), call.acting));
       },
     });

@@ -99,6 +99,8 @@ export type ApplicationStore = ResourceStore<Application> & {
     after: string,
     limit: number,
   ): Promise<ScopeHolder[]>;
+  /** The same of the applications that lack the scope. */
+  others: ApplicationStore['holders'];
 };
 
 /** When applications were last used (`application_use`): recorded in memory, written in batches. */

@@ -62,6 +62,8 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   health(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerHealth>>;
   /** Whether a row belongs to the customer. Takes the same time for a row of someone else and for none. */
   owns(customerId: string, table: OwnedTable, id: string): Promise<boolean>;
+  /** By id: the numbers of each customer's webhooks. */
+  webhookNumbersOf(ids: readonly string[]): Promise<ReadonlyMap<string, readonly number[]>>;
   /** The numbers of the customer's webhooks with their ids, newest first. */
   webhookNumbers(customerId: string): Promise<ReadonlyMap<number, string>>;
 };

@@ -117,6 +117,9 @@ const OWNS: Readonly<Record<OwnedTable, string>> = {
   pgp_key: owns('pgp_key'),
   webhook: owns('webhook'),
 };
+// Index: webhook_customer, once for each customer of the page.
+const NUMBERS_OF = `
+  SELECT w.customer_id, w.number FROM texts(@ids) AS wanted JOIN webhook AS w ON w.customer_id = wanted.value`;
 // Index: webhook_customer.
 const NUMBERS = 'SELECT number, id FROM webhook WHERE customer_id = @customerId ORDER BY id DESC';
 
@@ -181,6 +184,13 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
         }),
       ),
     owns: async (customerId, name, id) => (await db.get(OWNS[name], { id, customerId })) !== undefined,
+    webhookNumbersOf: async (ids) => {
+      const numbers = new Map<string, number[]>(ids.map((id) => [id, []]));
+      for (const row of await db.all(NUMBERS_OF, { ids: JSON.stringify(ids) })) {
+        numbers.get(String(row.customer_id))?.push(Number(row.number));
+      }
+      return numbers;
+    },
     webhookNumbers: async (customerId) =>
       new Map((await db.all(NUMBERS, { customerId })).map((row) => [Number(row.number), String(row.id)])),
   };

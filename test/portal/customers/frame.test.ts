@@ -84,6 +84,11 @@ describe('a portal in a frame of the operator’s product', () => {
       "(({ scrollWidth, clientWidth }) => [clientWidth > 700, scrollWidth - clientWidth])(document.querySelector('.table-box'))";
     await frame.getByRole('columnheader', { name: 'Last delivery' }).waitFor();
     assert.deepEqual(await frame.evaluate(table), [true, 0]);
+    for (const width of [808, 568, 390]) {
+      await page.setViewportSize({ width, height: 844 });
+      const beyond = 'document.documentElement.scrollWidth - innerWidth';
+      assert.equal(await frame.evaluate(beyond), 0, `a frame of ${width - 48} px does not scroll sideways`);
+    }
 
     // In a narrow frame its pages are a menu, which is whole inside the frame.
     await page.setViewportSize({ width: 390, height: 844 });

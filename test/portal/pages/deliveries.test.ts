@@ -465,7 +465,7 @@ describe('what needs attention', () => {
           name: 'hr',
           expiresAt: NOW + inMs,
         })),
-        mayAct: true,
+        startButton: () => html`<button>Start</button>`,
         ...(hasDead !== undefined && { hasDead }),
         now: NOW,
       }),

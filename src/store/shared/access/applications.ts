@@ -63,12 +63,14 @@ const WITH_SCOPE = `
   FROM application
   WHERE EXISTS (SELECT 1 FROM texts(application.scopes) AS held JOIN texts(@scopes) AS asked ON asked.value = held.value)
   ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
-const HOLDERS = `
+const reachPage = (condition: 'EXISTS' | 'NOT EXISTS') => `
   SELECT a.id, a.name, a.client_id, a.active, u.user_name, u.active AS user_active,
          EXISTS (SELECT 1 FROM texts(u.permissions) AS had WHERE had.value = @permission) AS permitted
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
-  WHERE a.id > @after AND EXISTS (SELECT 1 FROM texts(a.scopes) AS held WHERE held.value = @scope)
+  WHERE a.id > @after AND ${condition} (SELECT 1 FROM texts(a.scopes) AS held WHERE held.value = @scope)
   ORDER BY a.id LIMIT @limit`;
+const HOLDERS = reachPage('EXISTS');
+const OTHERS = reachPage('NOT EXISTS');
 
 // A revocation draws its key before its commit, which may wait for another process while tokens are issued; the revocation covers these
 // too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key. An earlier
@@ -146,6 +148,10 @@ export function applicationStore(
     holding: (scopes) => many(WITH_SCOPE, { scopes: JSON.stringify(scopes) }),
     holders: async ({ scope, permission }, after, limit) =>
       (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) =>
+        readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag }),
+      ),
+    others: async ({ scope, permission }, after, limit) =>
+      (await db.all(OTHERS, { scope, permission, after, limit })).map((row) =>
         readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag }),
       ),
   };
