@@ -49,7 +49,7 @@ const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 
   env: {
     ...process.env,
     ...(values.seed === undefined ? {} : { CHAOS_SEED: values.seed }),
-    ...(values.kills === undefined ? {} : { CHAOS_KILLS: values.kills }),
+    CHAOS_KILLS: values.kills ?? String(KILLS),
     ...(values.seconds === undefined ? {} : { CHAOS_SECONDS: values.seconds }),
     ...(values['write-report'] === true ? { CHAOS_REPORT: join(root, 'docs/cluster-test.md') } : {}),
   },

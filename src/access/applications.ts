@@ -176,7 +176,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
         active,
       }),
       shown: (application) => viewApplication(application, clock()),
-      build,
+      build: async (input, before, stamp) => ({ record: await build(input, before, stamp) }),
       referrers: async () => [],
       unique: {},
       audited: auditedApplication,

@@ -168,7 +168,7 @@ export function createProducts({ store, clock, ids }: { store: AccessVerbs; cloc
           'conflict',
         );
         if (before !== null) await refuseHeldScopes(store, before, product);
-        return store.products.onlyAt(product, version);
+        return { record: product, first: [store.products.atVersion(version)] };
       },
       referrers: async ({ scopes }) =>
         holders(

@@ -107,13 +107,14 @@ export function createUsers({
       shown: viewUser,
       build: async (input, before, stamp) => {
         if (input.customerId !== null) refuseOperatorPermissions(input.permissions);
-        return {
+        const record = {
           ...stamp,
           ...input,
           constraints: definedOnly(input.constraints),
           permissions: input.permissions.toSorted(),
           passwordHash: before?.passwordHash ?? null,
         };
+        return { record };
       },
       referrers: async ({ id }) =>
         (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),

@@ -1,11 +1,13 @@
 /** `sallyport deliveries …`: list, show and replay deliveries. */
 import { COMMAND_LINE } from '../domain/acting.ts';
+import type { AttemptRecord } from '../domain/batch.ts';
 import type { Delivery, DeliveryState } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { type AttemptView, viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
+import { type NumberedAttempt, numbered, replayEntries, resendsOf } from '../webhooks/sent-again.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
@@ -83,9 +85,7 @@ export const deliveryCommands: CommandGroup = [
         const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const { terminal, json } = invocation;
         await terminal.out(
-          json
-            ? `${JSON.stringify({ ...delivery, attempts })}\n`
-            : await shownText(composed, found.delivery, attempts, terminal.width),
+          json ? `${JSON.stringify({ ...delivery, attempts })}\n` : await shownText(composed, found, terminal.width),
         );
         return 0;
       }),
@@ -117,23 +117,22 @@ async function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Prom
 
 const RESPONSE: Column = { field: 'responseStatus', title: 'response' };
 
-type NumberedAttempt = AttemptView & { readonly attempt: number; readonly took: string | null };
+type AttemptRow = AttemptView & { readonly attempt: number; readonly took: string | null };
 
 async function shownText(
   composed: Composed,
-  delivery: Delivery,
-  attempts: readonly AttemptView[],
+  { delivery, attempts: made }: { readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] },
   width: number | undefined,
 ): Promise<string> {
-  const { numbered, resentAfter } = counted(attempts);
+  const { attempts } = numbered(made, resendsOf(delivery, made, await replayEntries(composed.store, delivery)));
   const { attemptCount, ...shown } = viewDelivery(delivery);
   const record = {
     ...(await namedRecord(composed, { ...shown, customerId: delivery.customerId })),
-    attempts: Math.max(attemptCount, numbered.at(-1)?.attempt ?? 0),
+    attempts: Math.max(attemptCount, attempts.at(-1)?.number ?? 0),
   };
   const waits = await waitingText(composed, delivery, attempts.length > 0);
   const again = delivery.state === 'dead' ? `Then send it again: sallyport deliveries replay ${delivery.id}\n` : '';
-  return `${recordText(record)}${waits}\n${attemptsText(numbered, resentAfter, width)}${again}`;
+  return `${recordText(record)}${waits}\n${attemptsText(attempts, delivery.customerId, width)}${again}`;
 }
 
 /** What a pending delivery waits for, if that is not its next attempt. `wasTried`: now, or before it was sent again. */
@@ -153,35 +152,26 @@ async function waitingText(
   return sentences.length === 0 ? '' : `\n${sentences.join(' ')}\n`;
 }
 
-/** `attemptNumber` begins at 1 when a delivery is sent again: people count on. */
-function counted(attempts: readonly AttemptView[]): {
-  readonly numbered: readonly NumberedAttempt[];
-  readonly resentAfter: readonly number[];
-} {
-  const numbered: NumberedAttempt[] = [];
-  const resentAfter: number[] = [];
-  let [before, number] = [0, 0];
-  for (const attempt of attempts) {
-    if (attempt.attemptNumber <= before) resentAfter.push(number);
-    before = attempt.attemptNumber;
-    number = (resentAfter.at(-1) ?? 0) + before;
-    const { totalMs } = attempt.timings;
-    numbered.push({ ...attempt, attempt: number, took: totalMs === null ? null : `${Math.round(totalMs)} ms` });
-  }
-  return { numbered, resentAfter };
-}
-
-/** The attempts, and below them what to do about the last one. */
+/** The attempts, and below them after which of them it was sent again, and what to do about the last one. */
 function attemptsText(
   attempts: readonly NumberedAttempt[],
-  resentAfter: readonly number[],
+  customerId: string | null,
   width: number | undefined,
 ): string {
   if (attempts.length === 0) return 'No attempt yet.\n';
+  const rows = attempts.map((attempt) => attemptRow(attempt, customerId));
   const columns = ['attempt', 'startedAt', 'delivered', RESPONSE, 'took', 'error'];
-  const advice = attempts.at(-1)?.advice ?? null;
-  const again = resentAfter.map((number) => `It was sent again after attempt ${number}.\n`).join('');
-  return `${tableText(attempts, columns, width)}${again}${advice === null ? '' : `\n${escapeControls(advice)}\n`}`;
+  const bases = new Set(attempts.map(({ number, attemptNumber }) => number - attemptNumber));
+  const again = [...bases].filter((base) => base > 0).map((base) => `It was sent again after attempt ${base}.\n`);
+  const advice = rows.at(-1)?.advice ?? null;
+  const advised = advice === null ? '' : `\n${escapeControls(advice)}\n`;
+  return `${tableText(rows, columns, width)}${again.join('')}${advised}`;
+}
+
+function attemptRow(attempt: NumberedAttempt, customerId: string | null): AttemptRow {
+  const { totalMs } = attempt.timings;
+  const took = totalMs === null ? null : `${Math.round(totalMs)} ms`;
+  return { ...viewAttempt(attempt, customerId), attempt: attempt.number, took };
 }
 
 function readInstant({ command, text }: Invocation, option: string): number | undefined {

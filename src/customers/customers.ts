@@ -131,7 +131,7 @@ export function createCustomers(dependencies: Dependencies): Customers {
         limits,
       }),
       shown: viewCustomer,
-      build: async (input, _, stamp) => ({ ...stamp, ...input, limits: limitsOf(input.limits) }),
+      build: async (input, _, stamp) => ({ record: { ...stamp, ...input, limits: limitsOf(input.limits) } }),
       referrers: async ({ id: customerId }) => {
         const belongings = (await store.customers.belongings([customerId])).get(customerId) ?? {};
         return Object.entries(belongings).flatMap(([kind, count]) =>

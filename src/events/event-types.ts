@@ -133,7 +133,8 @@ export function createEventTypes({
         writable: ({ id: _id, builtIn: _builtIn, createdAt: _createdAt, updatedAt: _updatedAt, ...input }) => input,
         shown: viewEventType,
         build: async (input, before, stamp) => {
-          if (before?.builtIn === true) return changedBuiltIn(before, { ...stamp, ...input, builtIn: true });
+          if (before?.builtIn === true)
+            return { record: changedBuiltIn(before, { ...stamp, ...input, builtIn: true }) };
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) (await schemas()).refuseInvalid(input.dataSchema);
@@ -142,7 +143,7 @@ export function createEventTypes({
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           const reachesMore = before?.encryptionRequired !== true || (input.public && !before.public);
           if (encryptionRequired && reachesMore) await refuseUnencrypted(store, input);
-          return { ...stamp, ...input, encryptionRequired, builtIn: false };
+          return { record: { ...stamp, ...input, encryptionRequired, builtIn: false } };
         },
         referrers: async ({ name, encryptionRequired }) => [
           ...(await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),

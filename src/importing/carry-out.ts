@@ -10,8 +10,8 @@ import { endpointReader } from '../webhooks/endpoint-schema.ts';
 import type { Endpoints } from '../webhooks/endpoints.ts';
 import { webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
-import { nameEnd } from './parts.ts';
-import type { Plan, PlannedCustomer, PlannedEndpoint, PlannedEventType } from './plan.ts';
+import type { Plan, PlannedCustomer, PlannedEndpoint, PlannedEventType } from './import-plan.ts';
+import { nameEnd } from './record-names.ts';
 
 export type ImportServices = {
   readonly customers: Customers;

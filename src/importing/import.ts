@@ -1,7 +1,7 @@
 /** Imports an export of another sender: rehearses all of it first, then makes the records that do not exist yet. */
 
 import { carryOut, type ImportRow, type ImportServices } from './carry-out.ts';
-import type { Plan } from './plan.ts';
+import type { Plan } from './import-plan.ts';
 import { type ImportDependencies, rehearsalServices } from './rehearsal.ts';
 
 type ImportRun = {

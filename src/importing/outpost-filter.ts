@@ -1,7 +1,7 @@
 /** Filters of Outpost as filters of webhooks (contract §7): its operators are the same, nested members become paths. Pure. */
 
 import { isDeeperThan, isObject } from '../kernel/validation.ts';
-import type { Fields } from './plan.ts';
+import type { Fields } from './export-reader.ts';
 
 const NESTING_MAX = 20;
 

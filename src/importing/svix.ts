@@ -7,20 +7,19 @@ import { refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { decodeStrictBase64 } from '../wire/bytes.ts';
 import { STANDARD_SECRET_PREFIX } from '../wire/signature.ts';
-import { headersOf, hostOf, metadataOf, retryOf, shown, urlProblem } from './parts.ts';
+import { type ExportReader, exportReader, type Fields, type ImportOptions, textOf, textsOf } from './export-reader.ts';
 import {
-  type ExportReader,
-  exportReader,
-  type Fields,
-  type ImportOptions,
   type Plan,
   type PlannedCustomer,
   type PlannedEndpoint,
   type PlannedEventType,
-  textOf,
-  textsOf,
-} from './plan.ts';
-import { plannedCustomer, plannedEndpoint, planOf, WITHOUT_SECRET } from './planned.ts';
+  plannedCustomer,
+  plannedEndpoint,
+  planOf,
+  WITHOUT_SECRET,
+} from './import-plan.ts';
+import { headersOf, metadataOf, retryOf, urlProblem } from './record-fields.ts';
+import { hostOf, shown } from './record-names.ts';
 import { RENAME, type TypeNames, typeNames } from './type-names.ts';
 
 const HEADER_PREFIX = 'svix-';

@@ -1,7 +1,7 @@
 /** The names of event types, and the patterns of webhooks, that an export gets here. Pure. */
 import { EVENT_TYPE_NAME } from '../kernel/schemas.ts';
-import { shown } from './parts.ts';
-import type { ImportOptions } from './plan.ts';
+import type { ImportOptions } from './export-reader.ts';
+import { shown } from './record-names.ts';
 
 /** The names of event types here, and the patterns of webhooks. */
 export type TypeNames = {

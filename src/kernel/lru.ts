@@ -126,3 +126,16 @@ export function bytesOfTexts(texts: readonly string[]): number {
 
 /** Measured: 16 to 24 bytes for the header of a text, 8 for its place in the list. */
 const TEXT_BYTES = 32;
+
+/** About how many bytes the texts and bytes of an object take: each character of a text counts as one byte. */
+export function bytesOfValues(
+  values: Readonly<Record<string, string | number | bigint | boolean | Uint8Array | null>>,
+): number {
+  let bytes = 0;
+  for (const name in values) {
+    const value = values[name];
+    if (typeof value === 'string') bytes += value.length;
+    else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
+  }
+  return bytes;
+}

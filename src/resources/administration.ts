@@ -7,6 +7,7 @@ import type { Acting } from '../domain/acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { Statement } from '../store/port/database.ts';
 import { ConstraintViolation, retryStale } from '../store/port/errors.ts';
 import type { After, Beside, Filter, ResourceStore, Administered as StoredResource } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
@@ -44,13 +45,16 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
   readOnly?(record: Rec, verb: 'change' | 'delete'): string | null;
 };
 
+/** A record to write, and the statements of the store that refuse the write if what the record was checked with has changed. */
+export type Built<Rec> = { readonly record: Rec; readonly first?: readonly Statement[] };
+
 /** `input` is the whole record as a caller would write it; `patch` is the part that this change named. */
 export type Build<Rec, Body, Input> = (
   input: Input,
   before: Rec | null,
   stamp: Stamp,
   patch: MergePatch<Body> | null,
-) => Promise<Rec>;
+) => Promise<Built<Rec>>;
 
 /** Identity and instants of the record to write. `updatedAt` always grows, even within a millisecond. */
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
@@ -127,26 +131,33 @@ export function administer<
     if (reason !== null) throw new Refusal('read_only', reason);
   };
 
-  const change: Administration<Rec>['change'] = (id, action, acting, next, beside = nothing) =>
+  const write = (
+    id: string,
+    action: AuditAction,
+    acting: Acting,
+    next: (before: Rec, stamp: Stamp) => Promise<Built<Rec>>,
+    beside: Beside<Rec>,
+  ): Promise<Rec> =>
     retryStale(async () => {
       const before = await get(id);
       refuseChanged(acting.ifMatch, resource.shown(before), title);
       refuseReadOnly(before, 'change');
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
-      const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
+      const { record: after, first = [] } = await next(before, { id, createdAt: before.createdAt, updatedAt });
       await resource.contain?.(acting, before, after);
       if (after === before) return before;
       await refusingDuplicates(
         resource,
         after,
-        store.update(after, before, entry(action, acting, before, after, updatedAt), beside(after)),
+        store.update(after, before, entry(action, acting, before, after, updatedAt), [...first, ...beside(after)]),
       );
       return after;
     });
 
   return {
     get,
-    change,
+    change: (id, action, acting, next, beside = nothing) =>
+      write(id, action, acting, async (before, stamp) => ({ record: await next(before, stamp) }), beside),
     shown: resource.shown,
     list: (after, limit, filter) => store.list(after, limit, filter),
     create: (given, acting, { complete = (record: Rec) => record, beside = nothing } = {}) =>
@@ -155,24 +166,30 @@ export function administer<
         const input: Input & Owned = await withOwner(resource.owners, given);
         if (resource.owners !== undefined && resource.limited !== undefined)
           await refuseBeyondLimit(resource.owners.customers, resource.limited, input.customerId ?? null);
-        const record = complete(
-          await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
-        );
+        const stamp = { id: ids.uuid(), createdAt: now, updatedAt: now };
+        const { record: built, first = [] } = await resource.build(input, null, stamp, null);
+        const record = complete(built);
         await resource.contain?.(acting, null, record);
         await refusingDuplicates(
           resource,
           record,
-          store.insert(record, entry(`${name}.create`, acting, null, record, now), beside(record)),
+          store.insert(record, entry(`${name}.create`, acting, null, record, now), [...first, ...beside(record)]),
         );
         return record;
       }),
     patch: (id, patch, acting, build = resource.build) =>
-      change(id, `${name}.update`, acting, async (before, stamp) => {
-        const input = resource.reader.apply(resource.writable(before), patch);
-        refuseMove(before, input);
-        const after = await build(input, before, stamp, patch);
-        return isSame(before, after) ? before : after;
-      }),
+      write(
+        id,
+        `${name}.update`,
+        acting,
+        async (before, stamp) => {
+          const input = resource.reader.apply(resource.writable(before), patch);
+          refuseMove(before, input);
+          const built = await build(input, before, stamp, patch);
+          return isSame(before, built.record) ? { record: before } : built;
+        },
+        nothing,
+      ),
     remove: (id, acting) =>
       retryStale(async () => {
         const record = await get(id);

@@ -32,7 +32,7 @@ export const CONFINEMENT = {
   products: {
     // The catalogue has no secrets, and what a customer may use of it is decided by its scopes.
     ...shared('all'),
-    ...none('version', 'get', 'list', 'insert', 'update', 'remove', 'onlyAt', 'replaceBuiltIn'),
+    ...none('version', 'get', 'list', 'insert', 'update', 'remove', 'atVersion', 'replaceBuiltIn'),
   },
   applications: {
     ...own('get', 'list', 'insert', 'update', 'remove', 'ofUser'),
@@ -43,7 +43,7 @@ export const CONFINEMENT = {
   failures: none('throttle'),
   shortLived: none('values'),
   employees: none('get', 'list', 'insert', 'update'),
-  endpoints: { ...own('get', 'list', 'insert', 'update', 'remove'), ...none('publicKeys') },
+  endpoints: { ...own('get', 'list', 'insert', 'update', 'remove'), ...shared('unchanged'), ...none('publicKeys') },
   keys: own('get', 'list', 'insert', 'update', 'remove', 'getByName'),
   // By the id of the calling application.
   keptReplies: shared('find', 'keep'),

@@ -150,9 +150,7 @@ function webhookParts(store: Store, { customerId, part, owns, mine, audited, req
       stoppedWithEndpoint: async (id) => ((await owns('endpoint', id)) ? webhooks.stoppedWithEndpoint(id) : []),
       versionAt: async (id) => ((await owns('endpoint', id)) ? webhooks.versionAt(id) : ''),
       ofKey: (_, name) => webhooks.ofKey(customerId, name),
-      insert: (webhook, audit, first, endpoint) => webhooks.insert(mine(webhook), audited(audit), first, endpoint),
-      update: (webhook, before, audit, endpoint) =>
-        webhooks.update(mine(webhook), mine(before), audited(audit), endpoint),
+      update: (webhook, before, audit, first) => webhooks.update(mine(webhook), mine(before), audited(audit), first),
       setState: async (change, audit, unchanged) => {
         await requireNumber(change.progress.webhookNumber);
         await webhooks.setState(change, audited(audit), unchanged);

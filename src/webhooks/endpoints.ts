@@ -225,7 +225,7 @@ function buildWith(
       lastVerification: moved ? null : (before?.lastVerification ?? null),
     };
     await refuseHeaders(store, endpoint, before);
-    return challengeAndEnable(challenge, endpoint, wanted, due);
+    return { record: await challengeAndEnable(challenge, endpoint, wanted, due) };
   };
 }
 

@@ -73,11 +73,12 @@ export function createKeys({
       writable: ({ customerId, name, publicKey }) => ({ customerId, name, publicKey }),
       shown: (key) => viewKey(key, clock()),
       build: async ({ customerId, name, publicKey }, before, stamp) => {
-        if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
+        if (before?.publicKey === publicKey) return { record: { ...before, ...stamp, name } };
         const verdict = await inspectPublicKey(publicKey, clock(), customerId);
         if (!verdict.ok) throw refuseField('publicKey', `cannot be used (${verdict.code}): ${verdict.description}`);
         const { fingerprint, algorithm, expiresAt } = verdict;
-        return { ...stamp, customerId, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };
+        const read = { fingerprint, algorithm, expiresAt };
+        return { record: { ...stamp, customerId, name, publicKey, ...read, warnedDays: null } };
       },
       referrers: async ({ customerId, name }) =>
         (await store.webhooks.ofKey(customerId, name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),

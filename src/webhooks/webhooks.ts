@@ -61,16 +61,10 @@ type Dependencies = {
 
 export function createWebhooks(dependencies: Dependencies): Webhooks {
   const { store, clock, ids, wake } = dependencies;
-  /** The endpoints with which webhooks were checked before they are written. */
-  const checkedWith = new WeakMap<object, Endpoint>();
   const administration = administer<Webhook, WebhookBody, WebhookInput>(
     {
       name: 'webhook',
-      store: {
-        ...store.webhooks,
-        insert: (webhook, audit, first) => store.webhooks.insert(webhook, audit, first, checkedWith.get(webhook)),
-        update: (webhook, before, audit) => store.webhooks.update(webhook, before, audit, checkedWith.get(webhook)),
-      },
+      store: store.webhooks,
       owners: store,
       limited: 'webhooks',
       reader: webhookReader,
@@ -80,12 +74,11 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
         const given = isObject(patch) ? patch.signature : input.signature;
         const signature = input.signature === null ? null : signatureOf(input.signature, given ?? {});
         const endpoint = await refuseBrokenRules(store, input, signature, before, clock());
-        const webhook = {
+        const record = {
           ...configurationOf(input, signature, stamp),
           progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
         };
-        if (endpoint !== null) checkedWith.set(webhook, endpoint);
-        return webhook;
+        return { record, first: endpoint === null ? [] : [store.endpoints.unchanged(endpoint)] };
       },
       referrers: async () => [],
       unique: {},

@@ -67,20 +67,6 @@ describe('a page of the portal', () => {
       assert.ok(bytes < 100 * KIB, `${path}: ${bytes}`);
     }
   });
-
-  it('works on wide screens without scrolling sideways', async (t) => {
-    const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator');
-    for (const { path } of shownPages()) {
-      if (path === '/sign-in' || seededPath(path, {}) === null) continue;
-      await open(path);
-      for (const width of [768, 1024, 1920]) {
-        await page.setViewportSize({ width, height: 900 });
-        const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-        assert.equal(wide, 0, `${path} at ${width}`);
-      }
-    }
-  });
 });
 
 describe('scripts and styles', () => {

@@ -20,7 +20,7 @@ import { examineLocks, examineObjects, examineSettings, examineTables } from './
 /** The connections of an instance: those above, one that listens, and one of the thread for large bodies. */
 const POSTGRES_CONNECTIONS: number = POSTGRES_WRITERS + POSTGRES_READERS + 2;
 
-/** A snapshot of this age keeps the versions that updates leave behind, which slows claims down. */
+/** A snapshot of this age keeps the versions that updates leave behind, so tables grow. */
 const SNAPSHOT_OLD_MS = 5 * 60_000;
 
 export async function examinePostgres(config: Config, now: number): Promise<Finding[]> {
@@ -150,7 +150,7 @@ function examineVacuum(
             check,
             `process ${oldestSnapshot.process} has held a transaction open for ` +
               `${Math.round(oldestSnapshot.ageMs / 60_000)} minutes, so old versions of rows are kept and ` +
-              'deliveries slow down: end it',
+              'tables grow: end it',
           ),
         ]
       : []),

@@ -3,9 +3,10 @@
 import { HEADER_NAME } from '../../domain/endpoint-headers.ts';
 import { SCHEDULE_DELAY_MAX_SECONDS, SCHEDULE_DELAYS_MAX } from '../../domain/retry.ts';
 import type { ImportRow } from '../../importing/carry-out.ts';
+import type { ImportOptions } from '../../importing/export-reader.ts';
 import { importPlan } from '../../importing/import.ts';
+import type { Plan } from '../../importing/import-plan.ts';
 import { readOutpost } from '../../importing/outpost.ts';
-import type { ImportOptions, Plan } from '../../importing/plan.ts';
 import { readSvix } from '../../importing/svix.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Composed } from '../../services/compose.ts';

@@ -3,11 +3,11 @@
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceFor, type ErrorClass, RESPONSE_KEPT_BYTES, type Timings } from '../../domain/outcome.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import type { NumberedAttempt } from '../../webhooks/sent-again.ts';
 import { codeBlock, copyButton, type Moment } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { badge } from '../parts/mark.ts';
 import { countText, sentence, spanText } from '../parts/text.ts';
-import type { NumberedAttempt } from './sent-again.ts';
 
 type Telling = {
   /** The present URL of the endpoint; null without one. */

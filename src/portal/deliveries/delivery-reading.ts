@@ -4,12 +4,12 @@ import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
+import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from '../../webhooks/sent-again.ts';
 import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerNames } from '../record/owner.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
-import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from './sent-again.ts';
 
 /** A delivery with all that its page tells. */
 export type Story = Pick<Standing, 'base' | 'ahead'> & {

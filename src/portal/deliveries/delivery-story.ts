@@ -4,12 +4,12 @@ import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
 import { copyable, type Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { attemptMoment } from './attempt-details.ts';
 import { notRunning } from './sending-again.ts';
-import type { NumberedAttempt, Resend } from './sent-again.ts';
 
 /** Who sent it again, as text or as a link; null if it is not known. */
 export type NamedResend = Omit<Resend, 'actor'> & { readonly by: Html | null };

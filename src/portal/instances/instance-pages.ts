@@ -122,7 +122,7 @@ function warnings({ clockAheadMs, oldestSnapshotMs, partitionsEndAt }: DatabaseS
       : []),
     ...(oldestSnapshotMs !== null && oldestSnapshotMs > SNAPSHOT_OLD_MS
       ? [
-          `A transaction has been open for ${spanText(oldestSnapshotMs)}. It keeps old versions of rows, and deliveries slow down: end it.`,
+          `A transaction has been open for ${spanText(oldestSnapshotMs)}. It keeps old versions of rows, so tables grow: end it.`,
         ]
       : []),
     ...(partitionsEndAt - now < PARTITIONS_SOON_MS

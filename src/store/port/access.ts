@@ -78,10 +78,10 @@ export type ProductStore = ResourceStore<ApiProduct> & {
   /** Changes with every change of the catalogue, by any process. */
   version(): Promise<string>;
   /**
-   * Marks the product as checked against all others at this version. `insert` and `update` throw `StaleWrite` at any other version,
-   * so two concurrent writes cannot claim the same paths or scopes.
+   * For `first` of a product that was checked against all others at this version. At any other version the write throws `StaleWrite`, so
+   * two concurrent writes cannot claim the same paths or scopes.
    */
-  onlyAt(product: ApiProduct, version: string): ApiProduct;
+  atVersion(version: string): Statement;
   /** Replaces the built-in products with those of this release. */
   replaceBuiltIn(products: readonly ApiProduct[]): Promise<void>;
 };

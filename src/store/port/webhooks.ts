@@ -15,6 +15,8 @@ export type EndpointPublicKeys = Pick<Endpoint, 'publicKey' | 'nextPublicKey' | 
 
 /** Customers' endpoints (`endpoint`). */
 export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
+  /** For `first` of a webhook that was checked with this endpoint: the write throws `StaleWrite` if the endpoint has changed since. */
+  unchanged(endpoint: Administered): Statement;
   /** Of all endpoints that sign with Ed25519. */
   publicKeys(): Promise<EndpointPublicKeys[]>;
   /**
@@ -58,19 +60,13 @@ export type WebhookStore = {
   unencryptedOf(type: Pick<EventType, 'name' | 'public'>): Promise<Webhook[]>;
   /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
   failingSince(span: { readonly since: number; readonly quietUntil: number }, limit: number): Promise<Webhook[]>;
-  /** `endpoint`: that with which the webhook was checked. Throws `StaleWrite` if it has changed since. */
-  insert(
-    webhook: NewWebhook,
-    audit: AuditEntry,
-    first?: readonly Statement[],
-    endpoint?: Administered | null,
-  ): Promise<void>;
-  /** Also throws `StaleWrite` if the row has changed since `before` was read. */
+  insert(webhook: NewWebhook, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Throws `StaleWrite` if the row has changed since `before` was read. */
   update(
     webhook: WebhookConfiguration,
     before: WebhookConfiguration,
     audit: AuditEntry,
-    endpoint?: Administered | null,
+    first?: readonly Statement[],
   ): Promise<void>;
   remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
   /**

@@ -9,9 +9,8 @@ export function resourceStore<T extends Administered>(
   db: Database,
   name: string,
   table: Table<T>,
-  /** Conditions for writing a record, and statements for rows of other tables that depend on it. */
+  /** Statements for rows of other tables that depend on a record. */
   beside: {
-    readonly guards?: (record: T) => Statement[];
     /** Before a new record is inserted. */
     readonly beforeInsert?: (record: T) => Statement[];
     readonly onInsert?: (record: T) => Statement[];
@@ -24,7 +23,6 @@ export function resourceStore<T extends Administered>(
   const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
   const updateStatements = (record: T, before: T, audit: AuditEntry): Statement[] => [
     unchanged(name, before),
-    ...(beside.guards?.(record) ?? []),
     table.update(record),
     ...(beside.onUpdate?.(record, before) ?? []),
     auditStatement(audit),
@@ -39,7 +37,6 @@ export function resourceStore<T extends Administered>(
       await db.commit([
         ...first,
         ...(beside.beforeInsert?.(record) ?? []),
-        ...(beside.guards?.(record) ?? []),
         table.insert(record),
         ...(beside.onInsert?.(record) ?? []),
         auditStatement(audit),

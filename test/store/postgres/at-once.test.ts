@@ -128,7 +128,7 @@ describe('two instances', () => {
         [one, other].map(({ store, entry }, n) => {
           const product = { id: `${round} ${n}`, name: `${round} ${n}`, builtIn: false, scopes: [], rules: [] };
           const stamped = { ...product, createdAt: NOW, updatedAt: NOW };
-          return store.products.insert(store.products.onlyAt(stamped, version), entry());
+          return store.products.insert(stamped, entry(), [store.products.atVersion(version)]);
         }),
       );
       assert.deepEqual(outcomes.toSorted(), [false, true]);

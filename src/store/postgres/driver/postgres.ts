@@ -6,6 +6,7 @@
 
 import { nextTick } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { bytesOfValues } from '../../../kernel/lru.ts';
 import type { Database, Row, SqlParameters, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
@@ -310,7 +311,7 @@ function createWrites(
     commit: (statements, onWritten, isPatient = false) =>
       new Promise((resolve, reject) => {
         if (Number.isFinite(closedAt)) return reject(new Error('the database is not open'));
-        const bytes = bytesOf(statements);
+        const bytes = statements.reduce((sum, { params }) => sum + bytesOfValues(params), 0);
         if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
           return reject(new DatabaseUnavailable('overloaded'));
         }
@@ -371,16 +372,3 @@ function createNotify(reads: Reads): PostgresDatabase['notify'] {
 }
 
 const NOTIFY = 'SELECT pg_notify(m.value ->> 0, m.value ->> 1) FROM tuples(@list) AS m';
-
-/** About how many bytes the values of a list take: each character of a text counts as one byte. */
-function bytesOf(statements: readonly PostgresStatement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    for (const name in params) {
-      const value = params[name];
-      if (typeof value === 'string') bytes += value.length;
-      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
-    }
-  }
-  return bytes;
-}

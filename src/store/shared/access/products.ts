@@ -2,7 +2,7 @@
 
 import type { ApiProduct, ProductScope, Rule } from '../../../domain/catalogue.ts';
 import type { ProductStore } from '../../port/access.ts';
-import type { Database, Statement } from '../../port/database.ts';
+import type { Database } from '../../port/database.ts';
 import { resourceStore } from '../resource.ts';
 import { flag, json, number, table, text } from '../table.ts';
 
@@ -27,19 +27,11 @@ const OR_REPLACE = `
     rules = excluded.rules, created_at = excluded.created_at, updated_at = excluded.updated_at`;
 
 export function productStore(db: Database): ProductStore {
-  const comparedAt = new WeakMap<ApiProduct, string>();
-  const guards = (product: ApiProduct): Statement[] => {
-    const version = comparedAt.get(product);
-    return version === undefined ? [] : [{ sql: IS_VERSION, params: { version }, expectChanges: 1 }];
-  };
   return {
-    ...resourceStore(db, 'product', PRODUCT, { guards }),
+    ...resourceStore(db, 'product', PRODUCT),
     all: async () => (await db.all(ALL, {})).map(PRODUCT.read),
     version: async () => String((await db.get(VERSION, {}))?.version),
-    onlyAt: (product, version) => {
-      comparedAt.set(product, version);
-      return product;
-    },
+    atVersion: (version) => ({ sql: IS_VERSION, params: { version }, expectChanges: 1 }),
     replaceBuiltIn: async (products) => {
       const ids = JSON.stringify(products.map(({ id }) => id));
       const puts = products.map(PRODUCT.insert).map(({ sql, params }) => ({ sql: sql + OR_REPLACE, params }));

@@ -29,6 +29,7 @@ import {
   table,
   text,
   textOrNull,
+  unchanged,
 } from '../table.ts';
 import { type ChangedSettings, changedSettingsStatements, resumeMoved } from './changed-settings.ts';
 import { stateStatements, VERSION_AT_ENDPOINT } from './webhooks.ts';
@@ -106,6 +107,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   });
   return {
     ...store,
+    unchanged: (endpoint) => unchanged('endpoint', endpoint),
     publicKeys: async () => (await db.all(PUBLIC_KEYS, {})).map((row) => readRow<EndpointPublicKeys>(row)),
     update: async (endpoint, before, audit, first = [], starts = [], webhooks = undefined) => {
       const changes = await judgedChanges(

@@ -16,7 +16,6 @@ import type {
 import type { WebhookFormat } from '../../../domain/webhook-format.ts';
 import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
-import type { Administered } from '../../port/resource.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { changedSql } from '../changes.ts';
@@ -235,10 +234,9 @@ export function webhookStore(db: Database): WebhookStore {
     unencryptedOf: ({ name: type, public: isPublic }) =>
       many(isPublic ? UNENCRYPTED : UNENCRYPTED_OF_OPERATOR, { type, category: categoryPattern(type) }),
     failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
-    insert: (webhook, audit, first = [], endpoint = null) =>
-      store.insert(webhook, audit, [...checkedWith(endpoint), ...first]),
-    update: async (webhook, before, audit, endpoint = null) => {
-      await store.update(webhook, before, audit, checkedWith(endpoint));
+    insert: store.insert,
+    update: async (webhook, before, audit, first) => {
+      await store.update(webhook, before, audit, first);
       await resumeMoved(db, changeOf(webhook, before));
     },
     remove: store.remove,
@@ -257,10 +255,6 @@ export function webhookStore(db: Database): WebhookStore {
     },
     resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
-}
-
-function checkedWith(endpoint: Administered | null): Statement[] {
-  return endpoint === null ? [] : [unchanged('endpoint', endpoint)];
 }
 
 type Begun = Pick<Progress, 'state' | 'sessionId' | 'sessionAt'>;

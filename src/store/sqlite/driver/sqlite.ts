@@ -6,6 +6,7 @@
  */
 
 import { setImmediate as atTurnsEnd } from 'node:timers';
+import { bytesOfValues } from '../../../kernel/lru.ts';
 import type { Database, Row, SqlParameters, Statement, StatementResult, WriteTime } from '../../port/database.ts';
 import { DatabaseUnavailable } from '../../port/errors.ts';
 import { BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../port/limits.ts';
@@ -182,7 +183,7 @@ function createListQueue(writer: Pick<Writer, 'commit' | 'canBegin'>): ListQueue
       list.reject(new Error('the database is not open'));
       return;
     }
-    const bytes = bytesOf(list.statements);
+    const bytes = list.statements.reduce((sum, { params }) => sum + bytesOfValues(params), 0);
     if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
       list.reject(new DatabaseUnavailable('overloaded'));
       return;
@@ -260,17 +261,4 @@ function closingOnError<T>(connection: Connection, work: () => T): T {
     connection.close();
     throw error;
   }
-}
-
-/** About how many bytes the values of a list take: each character of a text counts as one byte. */
-function bytesOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    for (const name in params) {
-      const value = params[name];
-      if (typeof value === 'string') bytes += value.length;
-      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
-    }
-  }
-  return bytes;
 }

@@ -1,46 +1,14 @@
-/** What Sallyport makes of an export of another sender: event types, customers, and endpoints with their webhooks. Pure. */
+/** Reads the lists and texts of an export, and bounds how many items it may have. Pure. */
 
 import { refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 
-/** Of everything in one export: event types, customers and endpoints. Each is written in its own transaction. */
+/** The most event types, customers and endpoints in one export. Each is written in its own transaction. */
 const ITEMS_MAX = 20_000;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** One thing of the export. */
-export type Planned = {
-  /** Its place in the export, such as `applications[0].endpoints[2]`. */
-  readonly path: string;
-  /** As people know it. */
-  readonly name: string;
-  /** Why it cannot be made; null if its export says nothing against it. */
-  readonly problem: string | null;
-  /** What of it cannot be kept. */
-  readonly lost: readonly string[];
-};
-
-export type PlannedEventType = Planned & { readonly body: Fields };
-
-export type PlannedCustomer = Planned & {
-  readonly externalId: string;
-  readonly body: Fields;
-  readonly endpoints: readonly PlannedEndpoint[];
-};
-
-export type PlannedEndpoint = Planned & {
-  /** Its id at the other sender. The names of its endpoint and webhook end with it, which is how another run finds them. */
-  readonly sourceId: string;
-  /** The body without its customer. */
-  readonly endpoint: Fields;
-  /** The body without its customer and its endpoint. */
-  readonly webhook: Fields;
-  /** Whether its webhook may start: it was enabled, and nothing that its receiver checks is missing. */
-  readonly mayStart: boolean;
-};
-
-export type Plan = { readonly eventTypes: readonly PlannedEventType[]; readonly customers: readonly PlannedCustomer[] };
-
+/** How the person who imports it wants an export to be read. */
 export type ImportOptions = {
   /** New names of event types, by their names in the export. */
   readonly renamed: ReadonlyMap<string, string>;

@@ -1,9 +1,9 @@
 /** When a delivery was sent again, and how its attempts are numbered on. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../../src/domain/batch.ts';
-import { numbered, resendsOf } from '../../../src/portal/deliveries/sent-again.ts';
-import type { AuditRecord } from '../../../src/store/port/audit.ts';
+import type { AttemptRecord } from '../../src/domain/batch.ts';
+import type { AuditRecord } from '../../src/store/port/audit.ts';
+import { numbered, resendsOf } from '../../src/webhooks/sent-again.ts';
 
 /** Attempts begin 1000 apart. A minus stands for a failure: `-1` is a failed attempt that was the first since it was sent again. */
 function tried(...numbers: readonly number[]): AttemptRecord[] {

@@ -1,9 +1,9 @@
 /** When and by whom a delivery was sent again, from the audit log, and how its attempts are numbered on. */
-import type { AttemptRecord } from '../../domain/batch.ts';
-import type { Delivery } from '../../domain/webhook.ts';
-import { isObject } from '../../kernel/validation.ts';
-import type { AuditRecord } from '../../store/port/audit.ts';
-import type { Store } from '../../store/port/store.ts';
+import type { AttemptRecord } from '../domain/batch.ts';
+import type { Delivery } from '../domain/webhook.ts';
+import { isObject } from '../kernel/validation.ts';
+import type { AuditRecord } from '../store/port/audit.ts';
+import type { Store } from '../store/port/store.ts';
 
 /** Replays of a webhook that are read for one delivery. */
 const REPLAYS_READ = 200;

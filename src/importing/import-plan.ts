@@ -1,6 +1,41 @@
-/** Makes the plan of what a reader of an export has found: the same for all senders. Pure. */
-import { cleanName, type EndpointHeaders, endpointName, sourceIdProblem } from './parts.ts';
-import type { Fields, Plan, Planned, PlannedCustomer, PlannedEndpoint, PlannedEventType } from './plan.ts';
+/** What Sallyport makes of an export of another sender: event types, customers, and endpoints with their webhooks. Pure. */
+
+import type { Fields } from './export-reader.ts';
+import type { EndpointHeaders } from './record-fields.ts';
+import { cleanName, endpointName, sourceIdProblem } from './record-names.ts';
+
+/** One item of the export. */
+export type Planned = {
+  /** Its place in the export, such as `applications[0].endpoints[2]`. */
+  readonly path: string;
+  /** As people know it. */
+  readonly name: string;
+  /** Why it cannot be made; null if its export says nothing against it. */
+  readonly problem: string | null;
+  /** What of it cannot be kept. */
+  readonly lost: readonly string[];
+};
+
+export type PlannedEventType = Planned & { readonly body: Fields };
+
+export type PlannedCustomer = Planned & {
+  readonly externalId: string;
+  readonly body: Fields;
+  readonly endpoints: readonly PlannedEndpoint[];
+};
+
+export type PlannedEndpoint = Planned & {
+  /** Its id at the other sender. The names of its endpoint and webhook end with it, which is how another run finds them. */
+  readonly sourceId: string;
+  /** The body without its customer. */
+  readonly endpoint: Fields;
+  /** The body without its customer and its endpoint. */
+  readonly webhook: Fields;
+  /** Whether its webhook may start: it was enabled, and nothing that its receiver checks is missing. */
+  readonly mayStart: boolean;
+};
+
+export type Plan = { readonly eventTypes: readonly PlannedEventType[]; readonly customers: readonly PlannedCustomer[] };
 
 export const WITHOUT_SECRET = 'has no secret: the receiver would refuse every delivery';
 
