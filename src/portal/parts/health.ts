@@ -13,6 +13,12 @@ export function rateTone(rate: number | null): Tone {
   return rate < NEGATIVE_BELOW ? 'negative' : rate < CAUTION_BELOW ? 'caution' : 'positive';
 }
 
+/** For the tile of a page: a share without a problem has no colour. */
+export function figureTone(rate: number | null): Tone {
+  const tone = rateTone(rate);
+  return tone === 'positive' ? 'neutral' : tone;
+}
+
 /** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
 export function healthCell(day: Day | undefined): Html {
   const rate = day === undefined ? null : successRate(day);

@@ -10,7 +10,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { attemptsText, rateTone } from '../parts/health.ts';
+import { attemptsText, figureTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import {
@@ -155,12 +155,11 @@ function webhookFigures(
     hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
   if (webhook.mode === 'pull') return readerFigures(webhook, { now, pendingRecords, oldestAt }, link('pending'));
   const rate = day === undefined ? null : successRate(day);
-  const tone = rateTone(rate);
   return figures([
     {
       label: 'Succeeded, 24 h',
       value: rate === null ? '–' : shareText(rate),
-      tone: tone === 'positive' ? 'neutral' : tone,
+      tone: figureTone(rate),
       hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
     },
     {
