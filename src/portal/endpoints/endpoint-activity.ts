@@ -103,7 +103,7 @@ export function activitySection(customerId: string | null, activity: EndpointAct
         hint: rate === null ? 'no event was sent' : attemptsText(day),
       },
       {
-        label: 'Last delivery',
+        label: 'Last success',
         value: lastDelivery(activity, now),
         hint: deliveredAt === null ? undefined : 'accepted by the receiver',
       },
