@@ -145,7 +145,6 @@ export function progressOf(delivery: Delivery, now: number): Html {
   return isDue(delivery, now) ? html`due now${attempts}` : html`${briefTime(nextAttemptAt, now)}${attempts}`;
 }
 
-/** Beside the name of the webhook, a phone leaves its kind out. */
 function webhookWord(state: 'failed' | 'failing' | 'stopped'): Html {
-  return html`<span class="of-webhook">webhook </span>${state}`;
+  return html`webhook ${state}`;
 }
