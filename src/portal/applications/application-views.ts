@@ -81,7 +81,7 @@ function applicationTable(
         html`
           <a href="${PATH}/${id}">${name}</a>
           ${ownerIn(application.customerId)}
-          <span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>
+          <span class="cell-hint">${copyable(clientId, 'client id')}</span>
         `,
         html`<a href="/users/${userId}" class="plain-link one-line">${userName}</a>`,
         scopes.length === 0
