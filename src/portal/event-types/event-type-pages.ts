@@ -314,11 +314,19 @@ function listTable(
         volume === 0
           ? html`<span class="quiet">0</span>`
           : `${countText(Math.min(volume, EVENTS_COUNTED))}${volume > EVENTS_COUNTED ? '+' : ''}`,
-        usesList(uses.get(name) ?? NO_USES, webhooksOf(name), owners),
+        receivers(uses.get(name) ?? NO_USES, webhooksOf(name), owners),
       ];
     }),
     empty: html``,
   });
+}
+
+/** Webhooks that a row names; more are a number. */
+const RECEIVERS_NAMED = 2;
+
+function receivers(uses: Uses, all: string, owners: RecordOwners): Html {
+  if (uses.count <= RECEIVERS_NAMED) return usesList(uses, all, owners);
+  return html`<a href="${all}">${countOf(uses.count, 'webhook')}</a>`;
 }
 
 export function eventTypeBadges(eventType: EventType): Html[] {
