@@ -137,6 +137,12 @@ export function navigationOf(hasPage: (path: string) => boolean): readonly Navig
   })).filter(({ items }) => items.length > 0);
 }
 
+/** The page of the navigation below which the path is; null if it is none of them, or not below one. */
+export function pageAbove(path: string, isCustomers: boolean): Pick<NavigationItem, 'path' | 'label'> | null {
+  const items = isCustomers ? Object.values(SHARED_PAGES) : OPERATOR_NAVIGATION.flatMap((group) => group.items);
+  return items.find((one) => one.path !== path && isCurrent(one.path, path)) ?? null;
+}
+
 /** Whether a page belongs to an item: it is the item's page, or below it. */
 export function isCurrent(item: string, path: string): boolean {
   return path === item || (item !== '/' && path.startsWith(`${item}/`));

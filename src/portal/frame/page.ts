@@ -34,6 +34,7 @@ import type { SessionReader } from './current-session.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
+import { pageAbove } from './navigation.ts';
 import { PageRefusal, refusalView } from './refusal-page.ts';
 import { createReplies } from './replies.ts';
 import {
@@ -211,7 +212,8 @@ function createRoutes(dependencies: Dependencies): Routes {
     const context =
       recognised(request) ?? requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
     const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
-    const reply = show(refusalView(refusal, errorId, isSignedIn), request, context, refusal.status);
+    const above = pageAbove(context.path, dependencies.customerId !== null);
+    const reply = show(refusalView(refusal, errorId, isSignedIn, above), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 

@@ -1,7 +1,7 @@
 /** The page for a refusal: the problem, and what to do. */
 import { html } from '../../http/html.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
-import { linkButton } from '../parts/header.ts';
+import { buttonRow, linkButton } from '../parts/header.ts';
 import { sentence } from '../parts/text.ts';
 import type { View } from './call.ts';
 
@@ -18,8 +18,18 @@ export class PageRefusal extends Refusal {
   }
 }
 
-export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boolean): View {
+/** `above`: the list that the path begins with, for what is not there any more. */
+export function refusalView(
+  refusal: Refusal,
+  errorId: string,
+  isSignedIn: boolean,
+  above: { readonly path: string; readonly label: string } | null = null,
+): View {
   const { title, text } = wording(refusal);
+  const list =
+    isSignedIn && refusal.status === 404 && above !== null
+      ? linkButton({ href: above.path, label: above.label, kind: 'primary' })
+      : null;
   const back = isSignedIn
     ? linkButton({ href: '/', label: 'Overview' })
     : linkButton({ href: '/sign-in', label: 'Sign in' });
@@ -33,7 +43,7 @@ export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boole
           ? html`<p class="quiet">The log of the service says more under <code>${errorId}</code>.</p>`
           : null
       }
-      <p>${back}</p>
+      ${buttonRow([list, back])}
     </div>
   `;
   return { title, content, partial: content };
