@@ -40,7 +40,7 @@ export function storyView(call: PageCall, story: Story, place: ViewPlace): Html 
     id: 'story',
     content: html`
       ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
-      ${timeline([...moments, ...turnMoments(story, call.now)])}
+      ${timeline([...moments, ...turnMoments(story, call.now)], call.now)}
     `,
   });
   // Without attempts the story is short, and leaves room for the payload below it.

@@ -1,7 +1,7 @@
 /** The details of a record: definitions, a timeline and figures; identifiers, code and secrets with a copy button. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
 import { type IconName, icon, notice, TONE_ICONS, type Tone } from './mark.ts';
-import { time } from './text.ts';
+import { exactTime } from './text.ts';
 
 /** A null value shows as a dash. */
 export type Definition = readonly [name: string, value: HtmlValue, hint?: string | undefined];
@@ -34,14 +34,14 @@ export type Moment = {
 };
 
 /** Events in the given order. */
-export function timeline(moments: readonly Moment[]): Html {
+export function timeline(moments: readonly Moment[], now: number): Html {
   const items = moments.map(
     ({ id, at, title, tone = 'neutral', icon: shape = TONE_ICONS[tone], text }) =>
       html`
         <li class="moment moment-${tone}"${attributes({ id })}>
           <span class="moment-mark">${icon(shape)}</span>
           <div>
-            <p class="moment-title">${title}${at === null ? null : html` ${time(at)}`}</p>
+            <p class="moment-title">${title}${at === null ? null : html` ${exactTime(at, now)}`}</p>
             ${text === null || text === undefined ? null : html`<div class="moment-text">${text}</div>`}
           </div>
         </li>

@@ -69,6 +69,7 @@ export function historySection(
   isWhole: boolean,
   createdAt: number,
   auditLink: Html,
+  now: number,
 ): Html {
   const moments = incidents.map((incident) =>
     incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past),
@@ -77,7 +78,7 @@ export function historySection(
   return section({
     title: 'History',
     actions: [auditLink],
-    content: timeline(isWhole ? [...moments, begin] : moments),
+    content: timeline(isWhole ? [...moments, begin] : moments, now),
   });
 }
 

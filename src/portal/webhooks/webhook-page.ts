@@ -109,7 +109,7 @@ async function readPage(
       ${samples}
       <div class="columns">
         ${settingsSection(listing, key)}
-        ${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit)}
+        ${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit, call.now)}
       </div>
       ${call.may('administrator') ? removalSection(webhook) : null}
     `;

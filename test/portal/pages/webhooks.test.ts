@@ -68,12 +68,12 @@ describe('the state of a webhook', () => {
     const past = (reason: string | null) => ({ state: 'stopped', previousState: 'running', reason, at: 1000 }) as const;
     const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
     const incidents = incidentsOf(reasons.map(past));
-    const whole = historySection(incidents, true, 500, html``).markup;
+    const whole = historySection(incidents, true, 500, html``, 1000).markup;
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
     assert.match(whole, /Its endpoint is not enabled/);
     assert.match(whole, /Created/);
-    assert.doesNotMatch(historySection(incidents, false, 500, html``).markup, /Created/);
+    assert.doesNotMatch(historySection(incidents, false, 500, html``, 1000).markup, /Created/);
   });
 
   it('joins failures within an hour to one incident, and keeps others apart', () => {
@@ -101,7 +101,7 @@ describe('the state of a webhook', () => {
       ),
       [[1, 300, null], [1, 133, 135], [3, 10, 73], 'running', 'started'],
     );
-    const shown = historySection(incidents, true, 0, html``).markup;
+    const shown = historySection(incidents, true, 0, html``, 1000).markup;
     assert.match(shown, /Some attempts failed, 3 times until/);
     assert.match(shown, /Recovered after 2 min\./);
   });
