@@ -184,7 +184,10 @@ function missedIt({ missed, more }: MissedBy, ownerIn: OwnerIn): Html {
     content: html`
       ${table({
         caption: 'Subscribed webhooks that did not get the event',
-        columns: [{ label: 'Webhook', kind: 'main' }, { label: 'Why not' }],
+        columns: [
+          { label: 'Webhook', kind: 'main' },
+          { label: 'Why not', phone: 'plain' },
+        ],
         rows: missed.map(({ id, name, customerId, reason }) => [
           html`<a href="/webhooks/${id}">${name}</a>${ownerIn(customerId)}`,
           reason,
