@@ -119,7 +119,16 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
                   its webhooks stop (${count.webhooks}) and keep their pending deliveries, including those of
                   events that are published during the suspension;
                 </li>
-                <li>its applications get no tokens, and their tokens are refused (${count.applications});</li>
+                ${
+                  count.applications === 0
+                    ? null
+                    : html`
+                      <li>
+                        its ${countOf(count.applications, 'application')}
+                        ${count.applications === 1 ? 'gets' : 'get'} no tokens, and tokens issued before are refused;
+                      </li>
+                    `
+                }
                 <li>
                   its users are signed out and cannot sign in (${count.users}), and its portal links and invitations
                   cannot be opened.
