@@ -35,7 +35,7 @@ const DIALOG = 'dialog';
  * of their data, and the documentation.
  */
 export function searchPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, store, hasPage } = dependencies;
+  const { pages, store } = dependencies;
   const documents = createLibrary();
   return [
     pages.view(PATH, 'both', async ({ query, may, now }) => {
@@ -48,11 +48,8 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       const view = listView({
         title: 'Search',
         lead:
-          `Finds ${store.customerId === null ? 'customers with all that is theirs, ' : ''}endpoints, webhooks, event types, ` +
-          `applications, users${hasPage('/products') ? ', products' : ''} and keys by name or id, deliveries and events by id ` +
-          'or by values of their data, deliveries by ordering key' +
-          `${store.customerId === null ? ' or subject' : ''}, pages${hasPage('/docs') ? ', the documentation' : ''} and ` +
-          `actions, such as “rotate secret of Production” or “${store.customerId === null ? 'portal link for Acme' : 'stop Orders'}”.`,
+          'Find anything by its name, id or value, and actions: “rotate secret of Production” or ' +
+          `“${store.customerId === null ? 'portal link for Acme' : 'stop Orders'}”.`,
         path: PATH,
         query,
         submit: 'Search',
