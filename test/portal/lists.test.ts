@@ -95,10 +95,14 @@ describe('the filters of the lists', () => {
       );
     const placed = ['All order.placed', 'All order.*', 'All *', 'Webhook of operator'];
     assert.deepEqual(await rows('/webhooks?event=order.placed'), placed);
-    for (const path of ['/event-types', `/event-types/${ids.operator['event-types']}`])
-      assert.match(
-        (await request(`${service.url}${path}`, { token: operator })).text,
-        /<a href="\/webhooks\?event=order\.placed">and 1 more<\/a>/,
+    for (const [path, label] of [
+      ['/event-types', '4 webhooks'],
+      [`/event-types/${ids.operator['event-types']}`, 'and 1 more'],
+    ])
+      assert.ok(
+        (await request(`${service.url}${path}`, { token: operator })).text.includes(
+          `<a href="/webhooks?event=order.placed">${label}</a>`,
+        ),
       );
   });
 });

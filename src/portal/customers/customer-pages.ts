@@ -124,7 +124,7 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
                     ? null
                     : html`
                       <li>
-                        its ${countOf(count.applications, 'application')}
+                        its ${countOf(count.applications, 'application')}${' '}
                         ${count.applications === 1 ? 'gets' : 'get'} no tokens, and tokens issued before are refused;
                       </li>
                     `

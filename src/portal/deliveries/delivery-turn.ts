@@ -52,7 +52,7 @@ function failingText({ delivery, webhook, succeededAt }: Waiting, now: number): 
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
     <p>
-      ${failingFacts(failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}
+      ${failingFacts(failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}${' '}
       ${stateDescription ?? ''}
     </p>
     <p>
