@@ -91,7 +91,7 @@ function keptText(text: string): string {
 }
 
 /**
- * What to check or change, for everyone: it names no setting of the operator. For `http_status` by the status of the answer, for
+ * What to check or change. Everyone may read it: it names no setting of the operator. For `http_status` by the status of the answer, for
  * `tls_untrusted` by the code at the end of the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
@@ -157,7 +157,7 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
 
 export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
 
-/** By OpenSSL's reason why a certificate is not trusted. Nothing that is already so is advised. */
+/** By OpenSSL's reason why a certificate is not trusted. Never advises something that is already done. */
 const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT$/,

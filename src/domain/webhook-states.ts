@@ -76,8 +76,8 @@ export const HEALTHY = {
 } as const;
 
 /**
- * The progress of a webhook that is started: a new session. A failure that a stop interrupted goes on, unless it has lasted for
- * `FAILING_LIMIT_MS` or the service gave the webhook up for it: someone who starts a webhook again and again does not postpone its end.
+ * The progress of a webhook that is started: a new session. A failure that a stop interrupted continues, unless it has lasted for
+ * `FAILING_LIMIT_MS` or the service gave the webhook up for it: restarting a webhook again and again does not postpone its end.
  */
 export function startedProgress(
   { progress }: Pick<Webhook, 'progress'>,
@@ -179,7 +179,7 @@ export function stateReasonText({
  * who may read the webhook see the rest of the answer.
  */
 function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
-  // The only detail that the service words itself. It has nothing but the status.
+  // The only detail that the service writes itself. It contains only the status.
   return progress.stateReason === ('http_status' satisfies ErrorClass)
     ? stateReasonText(progress)
     : progress.stateReason;
@@ -200,7 +200,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Limits the `webhook.running` and `webhook.failing` events of one webhook. If the receiver of these events refuses some of them, every
- * response changes the state again and so makes another event, without end.
+ * response changes the state again and makes another event, endlessly.
  */
 export function createStateEventLimit(): StateEventLimit {
   /** By webhook number, the times of its latest events. */
