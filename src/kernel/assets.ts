@@ -21,6 +21,7 @@ export const ASSETS = {
   'portal/failures.js': 'src/portal/assets/failures.js',
   'portal/forms.js': 'src/portal/assets/forms.js',
   'portal/filter.js': 'src/portal/assets/filter.js',
+  'portal/suggestions.js': 'src/portal/assets/suggestions.js',
   'portal/combobox.js': 'src/portal/assets/combobox.js',
   'portal/filter-rows.js': 'src/portal/assets/filter-rows.js',
   'portal/recent.js': 'src/portal/assets/recent.js',

@@ -13,63 +13,32 @@
   /** Suggestions with the typed text, first the ones that begin with it. A field whose suggestions the server finds offers them all. */
   const fitting = (field) => {
     const typed = wordOf(field).toLowerCase();
-    const all = [...offersOf(field)].map(({ value, label }) => ({ value, note: label === value ? '' : label }));
+    const all = [...offersOf(field)].map(({ value, label }) => ({ text: value, note: label === value ? '' : label }));
     if (field.dataset.hxGet !== undefined) return all.slice(0, SHOWN_MAX);
-    const begins = ({ value }) => value.toLowerCase().startsWith(typed);
-    const found = all.filter(({ value, note }) => `${value} ${note}`.toLowerCase().includes(typed));
+    const begins = ({ text }) => text.toLowerCase().startsWith(typed);
+    const found = all.filter(({ text, note }) => `${text} ${note}`.toLowerCase().includes(typed));
     return found.toSorted((a, b) => Number(begins(b)) - Number(begins(a))).slice(0, SHOWN_MAX);
   };
 
   const hide = (field) => {
     const list = listOf(field);
     if (list === null) return;
-    list.hidden = true;
+    suggestionList.hide(field, list);
     field.setAttribute('aria-expanded', 'false');
-    field.removeAttribute('aria-activedescendant');
   };
 
   const show = (field) => {
     const list = listOf(field);
     const offers = fitting(field);
     // Nothing is left to choose.
-    if (offers.length === 0 || (offers.length === 1 && offers[0].value === field.value)) return hide(field);
-    list.replaceChildren(
-      ...offers.map(({ value, note }, at) => {
-        const option = document.createElement('li');
-        option.id = `${list.id}-${at}`;
-        option.dataset.value = value;
-        option.setAttribute('role', 'option');
-        option.setAttribute('aria-selected', 'false');
-        const text = document.createElement(isSearchLine(field) ? 'code' : 'b');
-        text.textContent = value;
-        option.append(text);
-        if (note !== '') {
-          const about = document.createElement('span');
-          about.textContent = note;
-          option.append(' ', about);
-        }
-        return option;
-      }),
-    );
-    field.removeAttribute('aria-activedescendant');
-    list.hidden = false;
-    list.scrollTop = 0;
-    list.style.top = `${field.offsetTop + field.offsetHeight + 4}px`;
+    if (offers.length === 0 || (offers.length === 1 && offers[0].text === field.value)) return hide(field);
+    suggestionList.show(field, list, offers, isSearchLine(field) ? 'code' : 'b');
     list.style.left = `${field.offsetLeft}px`;
     list.style.minWidth = `${field.offsetWidth}px`;
     field.setAttribute('aria-expanded', 'true');
-    const announcer = document.getElementById('announcer');
-    const count = `${offers.length} ${offers.length === 1 ? 'suggestion' : 'suggestions'}`;
-    if (announcer !== null) announcer.textContent = `${count}, arrow down to choose`;
   };
 
-  const mark = (field, option) => {
-    for (const one of listOf(field).children) one.setAttribute('aria-selected', String(one === option));
-    field.setAttribute('aria-activedescendant', option.id);
-    option.scrollIntoView({ block: 'nearest' });
-  };
-
-  const take = (field, { value }) => {
+  const take = (field, value) => {
     field.value =
       field.value.slice(0, field.value.length - (isSearchLine(field) ? wordOf(field) : field.value).length) + value;
     hide(field);
@@ -80,19 +49,16 @@
     hide(field);
   };
 
+  const textOf = (list, at) => list.children[at].firstChild.textContent;
+
   const enhance = (field) => {
     const options = document.getElementById(field.getAttribute('list'));
     if (options === null) return;
     // The browser would show its own list too.
     field.dataset.offers = options.id;
     field.removeAttribute('list');
-    const list = document.createElement('ul');
     made += 1;
-    list.id = `offers-${made}`;
-    list.className = 'combobox-list';
-    list.setAttribute('role', 'listbox');
-    list.setAttribute('aria-label', 'Suggestions');
-    list.hidden = true;
+    const list = suggestionList.make(`offers-${made}`, 'combobox-list', (at) => take(field, textOf(list, at)));
     options.after(list);
     for (const [name, value] of Object.entries({
       role: 'combobox',
@@ -102,12 +68,6 @@
       'aria-expanded': 'false',
     }))
       field.setAttribute(name, value);
-    // Before the field loses the focus.
-    list.addEventListener('mousedown', (event) => event.preventDefault());
-    list.addEventListener('click', ({ target }) => {
-      const option = target.closest('[role="option"]');
-      if (option !== null) take(field, option.dataset);
-    });
     // Suggestions that the server found for the typed text.
     new MutationObserver(() => {
       if (document.activeElement === field && (field.dataset.asks === 'true' || !list.hidden)) show(field);
@@ -151,28 +111,21 @@
       const { key, target: field } = event;
       if (!(field instanceof Element) || !field.matches('input[data-offers]') || event.isComposing) return;
       const list = listOf(field);
-      const step = { ArrowDown: 1, ArrowUp: -1 }[key];
       if (list.hidden) {
-        if (step === undefined) return;
+        if (key !== 'ArrowDown' && key !== 'ArrowUp') return;
         event.preventDefault();
         return ask(field);
       }
-      const options = [...list.children];
-      const active = options.findIndex((one) => one.getAttribute('aria-selected') === 'true');
-      if (step !== undefined) {
-        event.preventDefault();
-        const next = active === -1 ? (step === 1 ? 0 : options.length - 1) : active + step;
-        mark(field, options[(next + options.length) % options.length]);
-      } else if (key === 'Enter' && active !== -1) {
-        event.preventDefault();
-        event.stopImmediatePropagation();
-        take(field, options[active].dataset);
-      } else if (key === 'Enter' || key === 'Tab') hide(field);
-      else if (key === 'Escape') {
-        event.preventDefault();
-        event.stopImmediatePropagation();
-        hide(field);
+      const done = suggestionList.press(field, list, event);
+      if (done === null) {
+        if (key === 'Enter' || key === 'Tab') hide(field);
+        return;
       }
+      event.preventDefault();
+      if (done === 'moved') return;
+      event.stopImmediatePropagation();
+      if (done === 'hidden') hide(field);
+      else take(field, textOf(list, done));
     },
     true,
   );

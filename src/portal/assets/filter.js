@@ -90,39 +90,10 @@
   };
 
   const listOf = (editor) => editor.querySelector('.suggestions');
-  const hide = (editor) => {
-    const area = editor.querySelector('textarea');
-    listOf(editor).hidden = true;
-    area.removeAttribute('aria-activedescendant');
-  };
-  const mark = (editor, option) => {
-    for (const one of listOf(editor).children) one.setAttribute('aria-selected', String(one === option));
-    editor.querySelector('textarea').setAttribute('aria-activedescendant', option.id);
-  };
+  const hide = (editor) => suggestionList.hide(editor.querySelector('textarea'), listOf(editor));
   const show = (editor) => {
     const area = editor.querySelector('textarea');
-    const list = listOf(editor);
-    const { offers } = offersAt(editor, area);
-    list.replaceChildren(
-      ...offers.map(({ text, note }, at) => {
-        const option = document.createElement('li');
-        option.id = `${list.id}-${at}`;
-        option.setAttribute('role', 'option');
-        option.setAttribute('aria-selected', 'false');
-        const code = document.createElement('code');
-        code.textContent = text;
-        const about = document.createElement('span');
-        about.textContent = note;
-        option.append(code, ' ', about);
-        return option;
-      }),
-    );
-    area.removeAttribute('aria-activedescendant');
-    list.style.top = `${area.offsetTop + area.offsetHeight}px`;
-    list.hidden = offers.length === 0;
-    const announcer = document.getElementById('announcer');
-    if (announcer !== null && offers.length > 0)
-      announcer.textContent = `${offers.length} ${offers.length === 1 ? 'suggestion' : 'suggestions'}, arrow down to choose`;
+    suggestionList.show(area, listOf(editor), offersAt(editor, area).offers, 'code');
   };
 
   /** Replaces the typed word, and adds the punctuation that JSON requires after it unless it is there. */
@@ -148,12 +119,7 @@
     for (const editor of root.querySelectorAll('[data-filter-editor]')) {
       if (listOf(editor) !== null) continue;
       const area = editor.querySelector('textarea');
-      const list = document.createElement('ul');
-      list.id = `${area.id}-suggestions`;
-      list.className = 'suggestions';
-      list.setAttribute('role', 'listbox');
-      list.setAttribute('aria-label', 'Suggestions');
-      list.hidden = true;
+      const list = suggestionList.make(`${area.id}-suggestions`, 'suggestions', (at) => take(editor, at));
       area.after(list);
       area.setAttribute('aria-autocomplete', 'list');
       area.setAttribute('aria-controls', list.id);
@@ -161,12 +127,6 @@
       editor.querySelector('[data-filter-keys]').hidden = false;
       area.addEventListener('input', () => (area.value.trim() === '' ? hide(editor) : show(editor)));
       area.addEventListener('blur', () => hide(editor));
-      // Before the field loses the focus.
-      list.addEventListener('mousedown', (event) => {
-        event.preventDefault();
-        const option = event.target.closest('[role="option"]');
-        if (option !== null) take(editor, [...list.children].indexOf(option));
-      });
       area.addEventListener('keydown', (event) => {
         if (event.key === ' ' && event.ctrlKey) {
           event.preventDefault();
@@ -174,22 +134,10 @@
           return;
         }
         if (list.hidden) return;
-        const options = [...list.children];
-        const active = options.findIndex((one) => one.getAttribute('aria-selected') === 'true');
-        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-        if (step !== undefined) {
-          event.preventDefault();
-          mark(
-            editor,
-            options[(active + step + options.length + (active === -1 && step === -1 ? 1 : 0)) % options.length],
-          );
-        } else if (event.key === 'Enter' && active !== -1) {
-          event.preventDefault();
-          take(editor, active);
-        } else if (event.key === 'Escape') {
-          event.preventDefault();
-          hide(editor);
-        } else if (['ArrowLeft', 'ArrowRight', 'Home', 'End'].includes(event.key)) hide(editor);
+        const done = suggestionList.press(area, list, event);
+        if (done !== null) event.preventDefault();
+        if (typeof done === 'number') take(editor, done);
+        else if (done === 'hidden' || ['ArrowLeft', 'ArrowRight', 'Home', 'End'].includes(event.key)) hide(editor);
       });
     }
   });

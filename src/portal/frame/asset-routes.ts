@@ -45,6 +45,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/behaviour.js',
       'portal/failures.js',
       'portal/passkeys.js',
+      'portal/suggestions.js',
       'portal/combobox.js',
       'portal/forms.js',
       'portal/filter.js',
