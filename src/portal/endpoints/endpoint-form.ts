@@ -85,7 +85,7 @@ const HANDSHAKE: FormField = {
 function eventsOf(eventTypes: readonly EventType[]): FormField {
   const question = {
     title: 'Which events?',
-    lead: 'A webhook with the name of the endpoint sends them here. You can choose them later, and then filter or encrypt them.',
+    lead: 'A webhook of the same name sends them here. You can choose them later, and then filter or encrypt them.',
     hasOthers: false,
   };
   return { ...eventsField(eventTypes, question), read: () => undefined };
@@ -194,7 +194,7 @@ export function endpointLayout({
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
     ${more('Compression', 'contentEncoding')}
-    ${optional('authentication', 'Authentication: another than the signature', [
+    ${optional('authentication', 'Another authentication than the signature', [
       field('authentication.method'),
       authenticationGroups(field),
     ])}
