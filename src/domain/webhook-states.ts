@@ -37,12 +37,15 @@ const TOO_MANY_DEAD = 'Ten requests in a row used up their attempts.';
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
-  endpoint_gone: 'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
+  endpoint_gone:
+    'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
   customer_inactive: 'Its customer is inactive. It starts again automatically when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
-  encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',
-  failing_too_long: 'Every attempt failed for 24 hours. Fix the receiver, then start the webhook again; nothing is lost.',
+  encryption_key_missing:
+    'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',
+  failing_too_long:
+    'Every attempt failed for 24 hours. Fix the receiver, then start the webhook again; nothing is lost.',
   too_many_dead: `${TOO_MANY_DEAD} Fix the receiver, start the webhook again, and send its dead deliveries again.`,
 } as const;
 

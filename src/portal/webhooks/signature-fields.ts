@@ -135,8 +135,7 @@ export function signaturePage({ pages, services }: SharedPageDependencies): Page
       crumbs,
       lead: 'What is signed for a test event, byte by byte, and the headers.',
     });
-    if (webhook.signature === null || webhook.mode === 'pull')
-      return { title, content: html`${header}${none(id)}` };
+    if (webhook.signature === null || webhook.mode === 'pull') return { title, content: html`${header}${none(id)}` };
     const preview = await services.previewSignature(id, {});
     const { signature } = webhook;
     const { signedText, signedBase64 } = preview;

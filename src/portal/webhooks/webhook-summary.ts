@@ -67,8 +67,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
 
 const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
 
-const LATER =
-  ' A change of events applies from now on. The other settings also apply to waiting events.';
+const LATER = ' A change of events applies from now on. The other settings also apply to waiting events.';
 
 function startText(isStarted: boolean, { enabled }: Destination): string {
   if (!isStarted) return ' Events wait until you start it.';
