@@ -115,7 +115,7 @@ export function signatureName({ signature }: Webhook): string {
 
 function none(webhookId: string): Html {
   return html`
-    <p>This webhook has no signature of another product: its requests have the usual one.</p>
+    <p>This webhook has no signature of another product.</p>
     <p>${linkButton({ href: `/webhooks/${webhookId}`, label: 'Go to the webhook', icon: 'webhook' })}</p>
   `;
 }
