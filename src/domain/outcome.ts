@@ -141,7 +141,7 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   tls_expired: "Renew the receiver's certificate, and check the clocks of both machines.",
   tls_wrong_host: 'Use a host name that the certificate names, or have a certificate issued for this one.',
   tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
-  timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
+  timeout: 'Have the receiver answer first and work afterwards, or raise the time-out of the webhook.',
   egress_refused: 'Use an address that can be reached from the internet.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',

@@ -37,19 +37,22 @@ const TOO_MANY_DEAD = 'Ten requests in a row used up their attempts.';
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
-  endpoint_gone: 'The endpoint answered 410 Gone. Its deliveries are kept; start it again when the endpoint is back.',
+  endpoint_gone:
+    'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
   customer_inactive: 'Its customer is inactive. It starts again automatically when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
-  encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
-  encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
-  failing_too_long: 'Every attempt failed for 24 hours. Fix the endpoint, then start it again; nothing is lost.',
-  too_many_dead: `${TOO_MANY_DEAD} Fix the endpoint, start it again, and send its dead deliveries again.`,
+  encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
+  encryption_key_missing:
+    'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',
+  failing_too_long:
+    'Every attempt failed for 24 hours. Fix the receiver, then start the webhook again; nothing is lost.',
+  too_many_dead: `${TOO_MANY_DEAD} Fix the receiver, start the webhook again, and send its dead deliveries again.`,
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
 
 /** `too_many_dead`, after its dead deliveries were sent again. */
-export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the endpoint, then start it again.`;
+export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the receiver, then start the webhook again.`;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;

@@ -29,7 +29,6 @@
 -- not called: usage.unwritten
 -- not called: users.hasOtherAdministrator
 -- not called: users.updateStatements
--- not called: webhooks.remove
 -- not called: webhooks.stopWithEndpoint
 DELETE FROM access_token WHERE key = @key AND application_id = @applicationId;
 DELETE FROM application WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);

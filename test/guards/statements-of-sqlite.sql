@@ -24,7 +24,6 @@
 -- not called: usage.unwritten
 -- not called: users.hasOtherAdministrator
 -- not called: users.updateStatements
--- not called: webhooks.remove
 -- not called: webhooks.stopWithEndpoint
 DELETE FROM access_token WHERE key = @key AND application_id = @applicationId;
 DELETE FROM access_token WHERE key IN ( SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now;
