@@ -98,7 +98,7 @@ describe('the health of an endpoint', () => {
       .getByText(/Orders has been failing/)
       .waitFor();
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
-    assert.match(figures, /Succeeded, 24 h 75\.0 % 4 attempts, 1 failed Last delivery .* Last error .*answered 503/);
+    assert.match(figures, /Succeeded, 24 h 75\.0 % 4 attempts, 1 failed Last success .* Last error .*answered 503/);
     await isAccessible();
   });
 

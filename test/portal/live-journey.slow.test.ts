@@ -319,7 +319,7 @@ describe('the page of an endpoint', () => {
     await succeeded(admin.post(`endpoints/${webhook.endpointId}/verify`));
     await page.locator('.page-title').getByText('verified').waitFor();
     await sendOne();
-    await page.locator('.figure', { hasText: 'Last delivery' }).getByText('accepted by the receiver').waitFor();
+    await page.locator('.figure', { hasText: 'Last success' }).getByText('accepted by the receiver').waitFor();
     await unchanged();
   });
 });

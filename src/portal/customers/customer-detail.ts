@@ -16,6 +16,7 @@ import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
@@ -226,7 +227,7 @@ function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html
     {
       label: 'Success rate',
       value: successRate === null ? '–' : shareText(successRate),
-      tone: successRate === null || successRate >= 0.99 ? 'neutral' : successRate >= 0.9 ? 'caution' : 'negative',
+      tone: figureTone(successRate),
       hint:
         attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
     },

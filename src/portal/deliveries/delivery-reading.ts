@@ -15,6 +15,8 @@ import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.
 export type Story = Pick<Standing, 'base' | 'ahead'> & {
   /** How many deliveries are sent before it, while it waits for its turn; null: it is not known. */
   readonly before: number | null;
+  /** The last success of its failing webhook, while it waits for its turn; null: none is known. */
+  readonly succeededAt: number | null;
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
   readonly resends: readonly NamedResend[];
@@ -59,16 +61,19 @@ export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: De
   return state === 'pending' && nextAttemptAt === null && !isLeased && webhookMode === 'push';
 }
 
-type Place = Pick<Story, 'ahead' | 'before'>;
+type Place = Pick<Story, 'ahead' | 'before' | 'succeededAt'>;
 
 /** What is sent before a delivery that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
-  if (!waitsForTurn(delivery)) return { ahead: null, before: null };
+  if (!waitsForTurn(delivery)) return { ahead: null, before: null, succeededAt: null };
   const { offset } = delivery;
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
-  return { ahead: await aheadOf(store, offset, webhook), before };
+  const { state, webhookNumber } = webhook.progress;
+  const outcomes = state === 'failing' ? await store.attempts.lastOutcomes([webhookNumber]) : null;
+  const succeededAt = outcomes?.get(webhookNumber)?.deliveredAt ?? null;
+  return { ahead: await aheadOf(store, offset, webhook), before, succeededAt };
 }
 
 async function aheadOf(
@@ -128,13 +133,13 @@ async function named(
 
 /** Differs whenever the page would show something else. */
 export function storyVersion(
-  { delivery, attempts, resends, ahead, before, content, webhook, endpoint }: Story,
+  { delivery, attempts, resends, ahead, before, succeededAt, content, webhook, endpoint }: Story,
   now: number,
 ): string {
   const { maxAttempts, progress } = webhook;
   const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
   const told = [delivery, isDue, attempts.map(({ id }) => id), resends.length];
-  const turn = [ahead?.id, ahead?.nextAttemptAt, before, progress.stateReason, progress.failingSinceAt];
+  const turn = [ahead?.id, ahead?.nextAttemptAt, before, succeededAt, progress.stateReason, progress.failingSinceAt];
   return JSON.stringify([
     ...told,
     ...turn,

@@ -3,10 +3,11 @@ import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
+import { failingFacts } from '../parts/health.ts';
 import { countOf, reasonSentence, relativeTime, shortTime } from '../parts/text.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
-type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before'>;
+type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'succeededAt'>;
 
 /** None unless it waits for its first attempt. */
 export function turnMoments(story: Waiting, now: number): Moment[] {
@@ -43,16 +44,16 @@ function placeText({ ahead, before }: Waiting, now: number): Html | null {
   return html`<p>${count}${next}</p>`;
 }
 
-function failingText({ delivery, webhook }: Waiting, now: number): Html | null {
+function failingText({ delivery, webhook, succeededAt }: Waiting, now: number): Html | null {
   const { state, failingSinceAt } = webhook.progress;
   if (state !== 'failing' || failingSinceAt === null) return null;
   const { stateReason, stateDescription } = viewWebhook(webhook);
-  const { webhookId, webhookName } = delivery;
+  const { webhookName } = delivery;
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
     <p>
-      No attempt of <a href="/webhooks/${webhookId}">${webhookName}</a> has succeeded since
-      ${shortTime(failingSinceAt)}. ${reasonSentence(stateReason)} ${stateDescription ?? ''}
+      ${failingFacts(failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}
+      ${stateDescription ?? ''}
     </p>
     <p>
       As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops

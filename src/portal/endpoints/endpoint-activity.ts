@@ -9,7 +9,7 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { section } from '../parts/header.ts';
-import { attemptsText, rateTone } from '../parts/health.ts';
+import { attemptsText, figureTone } from '../parts/health.ts';
 import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
 import { failsBriefly } from '../webhooks/webhook-history.ts';
 
@@ -99,11 +99,11 @@ export function activitySection(customerId: string | null, activity: EndpointAct
       {
         label: 'Succeeded, 24 h',
         value: rate === null ? 'none' : shareText(rate),
-        tone: rateTone(rate) === 'positive' ? 'neutral' : rateTone(rate),
+        tone: figureTone(rate),
         hint: rate === null ? 'no event was sent' : attemptsText(day),
       },
       {
-        label: 'Last delivery',
+        label: 'Last success',
         value: lastDelivery(activity, now),
         hint: deliveredAt === null ? undefined : 'accepted by the receiver',
       },

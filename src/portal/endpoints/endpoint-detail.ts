@@ -20,6 +20,7 @@ import type { PageCall, View } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, type Definition, definitionList } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { failingFacts } from '../parts/health.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
 import { countOf, lengthText, relativeTime, time } from '../parts/text.ts';
@@ -47,7 +48,7 @@ export function endpointView(
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
       badges: endpointBadges(endpoint),
-      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity.webhooks, call.now)}</p>`,
+      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity, call.now)}</p>`,
       actions: [
         call.may('administrator') ? switchButton(call, endpoint) : null,
         call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -262,12 +263,14 @@ export function endpointBadges(endpoint: Endpoint): Html[] {
   return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
 }
 
-type Sending = Pick<EndpointWebhook, 'state' | 'failingSinceAt'>;
+type Activity = Pick<EndpointActivity, 'deliveredAt'> & {
+  readonly webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[];
+};
 
 /** `webhooks`: the webhooks that send to the endpoint. */
-export function endpointSentence(endpoint: Endpoint, webhooks: readonly Sending[], now: number): string {
+export function endpointSentence(endpoint: Endpoint, activity: Activity, now: number): Html | string {
   const { enabled, verified, enableWhenVerified } = endpoint;
-  if (enabled) return activeSentence(webhooks, now);
+  if (enabled) return activeSentence(activity, now);
   if (mustBeVerified(endpoint) && !verified) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
@@ -276,9 +279,9 @@ export function endpointSentence(endpoint: Endpoint, webhooks: readonly Sending[
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
-function activeSentence(webhooks: readonly Sending[], now: number): string {
+function activeSentence({ webhooks, deliveredAt }: Activity, now: number): Html | string {
   const since = allFailSince(webhooks);
-  if (since !== null) return `Deliveries are tried here. None has arrived for ${lengthText(now - since)}.`;
+  if (since !== null) return html`It is enabled. ${failingFacts(since, deliveredAt, now)}`;
   if (webhooks.some(({ state }) => isRunnable(state))) {
     const failing = webhooks.filter(({ state }) => state === 'failing').length;
     return failing === 0

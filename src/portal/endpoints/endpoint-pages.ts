@@ -304,7 +304,7 @@ function endpointTable(
       { label: 'Name and address', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Succeeded, 24 h', phone: 'plain' },
-      { label: 'Last delivery', phone: 'named' },
+      { label: 'Last success', phone: 'named' },
       { label: 'Last error', phone: 'plain' },
       { label: 'Webhooks', phone: 'none' },
     ],

@@ -11,6 +11,7 @@ import { readPeriod, readText } from '../frame/query.ts';
 import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { pageHeader, section, submitButton } from '../parts/header.ts';
+import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
@@ -165,7 +166,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
     {
       label: 'Success rate',
       value: successRate === null ? '–' : shareText(successRate),
-      tone: toneOf(successRate),
+      tone: figureTone(successRate),
       hint:
         attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
     },
@@ -189,11 +190,6 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
-}
-
-function toneOf(successRate: number | null): 'neutral' | 'caution' | 'negative' {
-  if (successRate === null || successRate >= 0.99) return 'neutral';
-  return successRate >= 0.9 ? 'caution' : 'negative';
 }
 
 function refusals({ total: { tokensRefused, callsRefused } }: Series): string {

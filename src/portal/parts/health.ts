@@ -2,7 +2,7 @@
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Attempts, type Day, successRate } from '../../observe/figures.ts';
 import type { Tone } from './mark.ts';
-import { countOf, shareText } from './text.ts';
+import { countOf, relativeTime, shareText, shortTime } from './text.ts';
 
 /** Below the first share a webhook has a problem, below the second it hardly delivers. */
 const CAUTION_BELOW = 0.99;
@@ -11,6 +11,12 @@ const NEGATIVE_BELOW = 0.5;
 export function rateTone(rate: number | null): Tone {
   if (rate === null) return 'neutral';
   return rate < NEGATIVE_BELOW ? 'negative' : rate < CAUTION_BELOW ? 'caution' : 'positive';
+}
+
+/** For the tile of a page: a share without a problem has no colour. */
+export function figureTone(rate: number | null): Tone {
+  const tone = rateTone(rate);
+  return tone === 'positive' ? 'neutral' : tone;
 }
 
 /** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
@@ -29,6 +35,18 @@ export function healthCell(day: Day | undefined): Html {
 /** `1,204 attempts, 3 failed` */
 export function attemptsText({ attempts, failedAttempts }: Attempts): string {
   return `${countOf(attempts, 'attempt')}${failedAttempts === 0 ? '' : `, ${failedAttempts} failed`}`;
+}
+
+/**
+ * Since when deliveries fail, and when the last one succeeded, if that is known: the same two instants on every page that tells of failing
+ * deliveries.
+ */
+export function failingFacts(sinceAt: number, succeededAt: number | null, now: number): Html {
+  const last =
+    succeededAt === null
+      ? null
+      : html` The last success was ${relativeTime(succeededAt, now)} (${shortTime(succeededAt)}).`;
+  return html`Deliveries have failed since ${shortTime(sinceAt)}.${last}`;
 }
 
 const BAR_WIDTH = 4;

@@ -10,13 +10,12 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { attemptsText, rateTone } from '../parts/health.ts';
+import { attemptsText, failingFacts, figureTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import {
   countOf,
   countText,
-  lengthText,
   reasonSentence,
   relativeTime,
   shareText,
@@ -65,8 +64,6 @@ export type WebhookFigures = {
   readonly dead: DeadRecords;
   readonly oldestAt: number | null;
   readonly day: Day | undefined;
-  /** When its failures began, as its history says. */
-  readonly failsSince: number | null;
   /** Its last successful attempt, if it is among the recent ones. */
   readonly deliveredAt: number | null;
 };
@@ -155,12 +152,11 @@ function webhookFigures(
     hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
   if (webhook.mode === 'pull') return readerFigures(webhook, { now, pendingRecords, oldestAt }, link('pending'));
   const rate = day === undefined ? null : successRate(day);
-  const tone = rateTone(rate);
   return figures([
     {
       label: 'Succeeded, 24 h',
       value: rate === null ? '–' : shareText(rate),
-      tone: tone === 'positive' ? 'neutral' : tone,
+      tone: figureTone(rate),
       hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
     },
     {
@@ -319,7 +315,7 @@ export function removalSection({ id, mode }: Webhook): Html {
 /** The problem of a webhook, with advice; null if there is none. */
 export function stateNotice(
   webhook: Webhook,
-  { failsSince, deliveredAt, dead }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt' | 'dead'>,
+  { deliveredAt, dead }: Pick<WebhookFigures, 'deliveredAt' | 'dead'>,
   now: number,
 ): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
@@ -336,13 +332,8 @@ export function stateNotice(
             ? null
             : html`
               <p>
-                ${
-                  deliveredAt === null
-                    ? html`No attempt has succeeded for ${lengthText(now - (failsSince ?? failingSinceAt ?? now))}`
-                    : html`The last success was ${relativeTime(deliveredAt, now)}`
-                }
-                (${shortTime(deliveredAt ?? failsSince ?? failingSinceAt ?? now)}). Waiting deliveries are retried.
-                Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).
+                ${failingFacts(failingSinceAt ?? now, deliveredAt, now)} Waiting deliveries are retried. Without
+                a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).
               </p>
             `
         }

@@ -82,7 +82,7 @@ describe('a portal in a frame of the operator’s product', () => {
     await menu.getByRole('link', { name: 'Endpoints' }).click();
     const table =
       "(({ scrollWidth, clientWidth }) => [clientWidth > 700, scrollWidth - clientWidth])(document.querySelector('.table-box'))";
-    await frame.getByRole('columnheader', { name: 'Last delivery' }).waitFor();
+    await frame.getByRole('columnheader', { name: 'Last success' }).waitFor();
     assert.deepEqual(await frame.evaluate(table), [true, 0]);
     for (const width of [808, 568, 390]) {
       await page.setViewportSize({ width, height: 844 });

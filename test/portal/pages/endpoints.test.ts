@@ -53,18 +53,23 @@ const UNVERIFIED: Verification = {
 describe('the state of an endpoint', () => {
   it('is said in a sentence for each combination of its switches', async (t) => {
     const made = await makeEndpoint(await openTestServices(t));
-    const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string =>
-      endpointSentence(
-        { ...made, ...more },
-        states.map((state) => ({ state, failingSinceAt: state === 'failing' ? NOW - 9 * 3_600_000 : null })),
-        NOW,
-      );
+    const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string => {
+      const webhooks = states.map((state) => ({
+        state,
+        failingSinceAt: state === 'failing' ? NOW - 540 * 60_000 : null,
+      }));
+      const said = endpointSentence({ ...made, ...more }, { webhooks, deliveredAt: NOW - 600 * 60_000 }, NOW);
+      return typeof said === 'string' ? said : said.markup.replaceAll(/<[^>]*>/g, '');
+    };
     assert.equal(sentence({ enabled: true }, 'failed', 'running'), 'Deliveries are sent here.');
     assert.match(
       sentence({ enabled: true }, 'running', 'failing'),
       /^Deliveries are sent here. Those of 1 webhook fail/,
     );
-    assert.match(sentence({ enabled: true }, 'failed', 'failing'), /tried here. None has arrived for 9 hours/);
+    assert.match(
+      sentence({ enabled: true }, 'failed', 'failing'),
+      /It is enabled. Deliveries have failed since .+ UTC. The last success was 10 hours ago/,
+    );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
     assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
     assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);

@@ -87,6 +87,6 @@ it('the last delivery to an endpoint is a time, also if only its hour is known',
   assert.equal(told([3, 14]), 'about 8 hours ago');
   assert.equal(told([23]), 'about 1 hour ago');
   assert.equal(told([]), 'none');
-  // The webhook's page says how long it has been failing: the success was before.
+  // The page says since when deliveries have failed: the success was before.
   assert.equal(told([23], null, NOW - 3 * 3_600_000), 'about 3 hours ago');
 });
