@@ -25,7 +25,7 @@ export type HostResponse = ServerResponse | { readonly raw: ServerResponse; hija
 
 /**
  * For `app.use` of Express and `onRequest` of Fastify; with `node:http`, call it. Either answers the request, or leaves it untouched and
- * calls `next`: the program then handles it.
+ * calls `next`, so that the program handles it.
  */
 export type Middleware = (request: HostRequest, response: HostResponse, next: (error?: Error) => void) => void;
 
@@ -41,8 +41,8 @@ export type Embedding = {
    */
   guard(scope: string, permission?: string): Middleware;
   /**
-   * The caller of an `Authorization` header, for servers that a guard does not fit. Rejects with a `Refusal` (401) where a guard answers
-   * it, and with a `TypeError` if `scope` is not a scope name.
+   * The caller of an `Authorization` header, for servers in which a guard cannot be used. Rejects with a `Refusal` where a guard would
+   * answer 401, and with a `TypeError` if `scope` is not a scope name.
    */
   authenticate(authorization: string | undefined, scope: string, permission?: string): Promise<Caller>;
 };

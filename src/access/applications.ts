@@ -109,7 +109,7 @@ export const APPLICATION_LIST: ListRules = {
   sorts: { name: 'text', lastUsedAt: 'instant' },
 };
 
-/** An application with its new secret, which is never shown again. */
+/** An application with its new secret. The secret is never shown again. */
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };
 
 export type Applications = Omit<Administration<Application, ApplicationBody, ApplicationInput>, 'create'> & {
@@ -118,7 +118,7 @@ export type Applications = Omit<Administration<Application, ApplicationBody, App
     acting: Acting,
     more?: { readonly beside?: Beside<WithSecret> | undefined },
   ): Promise<WithSecret>;
-  /** Makes a new secret. The current one stays valid for `overlapSeconds`, an older one ends immediately. */
+  /** Makes a new secret. The current one stays valid for `overlapSeconds`. An older one ends immediately. */
   regenerateSecret(
     id: string,
     input: RegenerateInput,
@@ -142,7 +142,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
     await checkAll([
       () => refuseUnknownUser(store, input, before),
       async () => refuseScopesOfOperator(input),
-      // A customer learns of a scope that it does not hold nothing but that (`contain`).
+      // A customer is told only that it does not hold the scope, not whether the scope exists (`contain`).
       async () => (isOfCustomer ? undefined : refuseUnknownScopes(store, input)),
     ]);
     // A token acts as the user of its application, so existing tokens must not move to another user.

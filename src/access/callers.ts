@@ -7,8 +7,8 @@ import type { Constraints, Role } from '../domain/user.ts';
 import { bytesOfTexts, createLru } from '../kernel/lru.ts';
 
 /**
- * Callers with valid tokens in memory, 2.5 MB (measured); the least recently used go first. Callers of one application share data, of
- * which at most these bytes are kept: beyond them, the whole cache is cleared.
+ * Callers with valid tokens in memory, 2.5 MB (measured). The least recently used are dropped first. Callers of one application share data.
+ * If the shared data exceeds this many bytes, the whole cache is cleared.
  */
 export const CALLERS_CACHED = 10_000;
 export const CALLERS_SHARED_BYTES: number = 16 * 1024 * 1024;

@@ -4,9 +4,9 @@
  * Users and applications: anyone who creates, changes, takes over or deletes one must hold everything that it holds before and after the
  * change.
  *
- * Products: a change of rules must not give a request that the caller could not make to a scope that some application holds. Otherwise
- * a caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because
- * only a caller with every right can grant it.
+ * Products: a change of rules must not add a request that the caller could not make to a scope that an application holds. Otherwise a
+ * caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because only a
+ * caller with every right can grant it.
  *
  * Customers (contract §8): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes an
  * administrator of a customer, must hold the scope or role that it offers.
@@ -42,7 +42,7 @@ function holdsEverything({ through, customerId, role, scopes, permissions }: Hel
  */
 export function requireRightsOfUser({ authority }: Acting, user: UserRights, offered: readonly string[]): void {
   if (authority === 'unlimited') return;
-  // A token with fewer scopes must not make its user an administrator, who may do everything in the portal.
+  // A token with fewer scopes must not make its user an administrator: administrators may do everything in the portal.
   const isWhole = holdsEverything(authority) || isCustomersAdministrator(authority);
   const role = authority.role === 'administrator' && !isWhole ? 'operator' : authority.role;
   const isOffered = user.customerId !== null && user.role === 'administrator';
@@ -121,7 +121,7 @@ function lackingOf(held: Held, { role, permissions, constraints }: UserRights): 
   ];
 }
 
-/** No limit is more than any list of divisions. This also binds callers that hold everything else. */
+/** Access to all divisions is more than access to a list of them. This also applies to callers that hold everything else. */
 function lackingDivisions(held: readonly string[] | undefined, asked: readonly string[] | undefined): FieldProblem[] {
   if (held === undefined) return [];
   if (asked === undefined) return [{ field: 'constraints.divisions', problem: 'access without a limit to divisions' }];

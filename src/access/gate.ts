@@ -32,7 +32,7 @@ type Dependencies = {
   readonly store: AccessVerbs;
   readonly clock: Clock;
   readonly catalogue: () => Catalogue;
-  /** Reads the catalogue again if another instance has changed it. Left out if this process has the database for itself. */
+  /** Reads the catalogue again if another instance has changed it. Absent if only this process uses the database. */
   readonly refreshCatalogue?: (() => Promise<void>) | undefined;
 };
 

@@ -74,7 +74,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
   /** The last call of `accept` that is in progress, by token. */
   const inProgress = new Map<string, Promise<unknown>>();
   /**
-   * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times in
+   * Runs the calls for one invitation one after the other. All but the first find it used. So a link that is opened a thousand times in
    * parallel costs one hash and does not delay other users.
    */
   const inTurn = (token: string, work: () => Promise<User>): Promise<User> => {

@@ -9,7 +9,8 @@ export const CHALLENGE_MS: number = 5 * 60_000;
 
 /**
  * Challenges for browsers. Each is answered once, by its visitor, within CHALLENGE_MS. A challenge carries its end and a code that only the
- * service can make, so nothing is kept until a valid answer comes: no number of requests pushes out or refuses the challenges of others.
+ * service can make, so nothing is stored until a valid answer arrives. However many challenges someone requests, those of others stay
+ * valid.
  */
 export type Challenges = {
   /** 8 random bytes, the end in epoch milliseconds, and the code over both and the visitor. */

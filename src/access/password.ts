@@ -13,8 +13,8 @@ import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from './limits
 export const PASSWORD_LOG2_N = 17;
 
 /**
- * Passwords waiting to be checked or set, of all and of one network or customer. One at a time is, and takes 128 MiB and some tenths of a
- * second.
+ * How many passwords may wait to be hashed, in all and for one network or customer. One is hashed at a time, which takes 128 MiB and some
+ * tenths of a second.
  */
 export const PASSWORDS_WAITING_MAX = 60;
 export const PASSWORDS_WAITING_PER_OWNER = 5;
@@ -116,8 +116,8 @@ function unpadded(bytes: Uint8Array): string {
 }
 
 /**
- * The problem with a password that a person chose, as a predicate, or null (OWASP ASVS 5.0, 6.2). It must be long enough and not easy
- * to guess; any characters are allowed and none are required.
+ * Why a password that a person chose is refused, as a predicate, or null (OWASP ASVS 5.0, 6.2). It must be long enough and not easy to
+ * guess; any characters are allowed and none are required.
  */
 export function passwordProblem(password: string, userName: string): string | null {
   // The form that is hashed (RFC 8265 §4.2).

@@ -29,9 +29,7 @@ import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 const PLAIN = "[A-Za-z0-9_~!$&'()*+,:=@-]|%(?:20|22|3[CE]|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])";
 /** Not `.` and not `..`. */
 const LITERAL = `(?:\\.{3,}|\\.{0,2}(?:${PLAIN}))(?:\\.|${PLAIN})*`;
-/**
- * The rules of `parsePattern` that a pattern can express. Repeated names are refused in addition, and escapes that are not UTF-8.
- */
+/** The rules of `parsePattern` that a pattern can express. Repeated names and escapes that are not UTF-8 are refused too. */
 const RULE_PATH = `^(?:/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/(?:${LITERAL}|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$`;
 
 const scope = z
@@ -211,7 +209,7 @@ export function createProducts({ store, clock, ids }: { store: AccessVerbs; cloc
 }
 
 /**
- * Writes the built-in products of this version unless they are there, and keeps their creation times. `isFirst`: if another instance writes
+ * Writes the built-in products of this version unless they exist, and keeps their creation times. `isFirst`: if another instance writes
  * them at the same moment, it looks again.
  */
 export async function installBuiltInProducts(store: AccessVerbs, now: number, isFirst = true): Promise<void> {

@@ -24,7 +24,7 @@ type Dependencies = {
 
 type Watched = { readonly token: string; readonly end: AbortController; endsAt: number };
 
-/** Costs nothing without watched sessions. With some, compares a version every SESSION_WATCH_MS and queries only after a change. */
+/** Does nothing while no session is watched. Otherwise compares a version every SESSION_WATCH_MS and queries only after a change. */
 export function createSessionWatch({ sessions, store, clock }: Dependencies): SessionWatch {
   const watched = new Set<Watched>();
   let stop: (() => void) | null = null;

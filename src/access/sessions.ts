@@ -27,7 +27,7 @@ import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
 /** Characters of a browser's `User-Agent` that a session keeps. */
 export const USER_AGENT_KEPT_LENGTH = 300;
 
-/** Precision of the last request of a session. Recording each request would cost a write each. */
+/** How exactly the time of the last request of a session is kept. To record each request would need a write for each. */
 export const SESSION_SEEN_EVERY_MS = 60_000;
 
 /** The client that begins a session. */
@@ -51,7 +51,7 @@ export type Sessions = {
   /** The valid session of a cookie's token, or null. Extends it unless the request is a background one. */
   find(token: string, isBackground: boolean): Promise<SignedIn | null>;
   ofUser(userId: string): Promise<Session[]>;
-  /** Ends the current session, also one that began with a link. */
+  /** Ends the current session, even if it began with a link. */
   signOut(session: Pick<Session, 'id' | 'userId' | 'customerId'>): Promise<void>;
   /** Ends one of the user's sessions. One that has ended already is not an error. */
   end(userId: string, sessionId: string): Promise<void>;
@@ -76,46 +76,10 @@ type Dependencies = {
   readonly random: Random;
 };
 
-export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
-  /** An audit entry for a change by users to their own account. */
-  const entry = (
-    action: AuditAction,
-    { id, customerId }: Pick<User, 'id' | 'customerId'>,
-    at: number,
-    changes: AuditEntry['changes'] = {},
-  ): AuditEntry => {
-    const actor: Actor = `user:${id}`;
-    return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
-  };
-
-  const begin: Sessions['begin'] = (user, method, { address, userAgent }) =>
-    retryStale(async () => {
-      // Read again: the account may have changed while the password was checked.
-      const current = await store.users.get(user.id);
-      if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
-      const { customerId } = current;
-      if (customerId !== null && (await store.customers.get(customerId))?.active !== true) return null;
-      const token = newSessionToken(random);
-      const now = clock();
-      const session = {
-        id: ids.uuid(),
-        userId: current.id,
-        customerId: current.customerId,
-        tokenHash: hashCredential(token),
-        role: current.role,
-        method,
-        address,
-        userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH),
-        returnUrl: null,
-        createdAt: now,
-        seenAt: now,
-        expiresAt: now + SESSION_MS,
-      };
-      const changes = { session: { from: null, to: { id: session.id, method, address } } };
-      await store.sessions.begin(session, current, entry('user.sign-in', current, now, changes));
-      return { token, session };
-    });
-
+export function createSessions(dependencies: Dependencies): Sessions {
+  const { store, clock, ids } = dependencies;
+  const begin: Sessions['begin'] = (user, method, visitor) =>
+    retryStale(() => beginSession(dependencies, user, method, visitor));
   return {
     begin,
     signIn: async ({ customerId, userName, password }, visitor, network = visitor.address) => {
@@ -148,7 +112,8 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const session = mine.find(({ id }) => id === sessionId);
       if (session === undefined) return;
       const { customerId } = session;
-      const audit = entry('user.sign-out', { id: userId, customerId }, clock(), ended(sessionId));
+      const change = { at: clock(), changes: ended(sessionId) };
+      const audit = ownChange(ids, 'user.sign-out', { id: userId, customerId }, change);
       await store.sessions.end({ id: sessionId, userId }, audit);
     },
     endAll: async (userId, acting) => {
@@ -156,7 +121,8 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const user = await store.users.get(userId);
       if (user === null || !isWithin(acting, user)) return;
       requireRightsOfUser(acting, user, offeredScopes(await store.products.all()));
-      await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', user, clock()), actor });
+      const audit = ownChange(ids, 'user.sign-out-everywhere', user, { at: clock() });
+      await store.sessions.endAll(userId, null, { ...audit, actor });
     },
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
@@ -165,27 +131,78 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (!isRight || passwordHash === null) throw refuseField(field, 'is wrong');
       return { passwordHash };
     },
-    changePassword: async (session, confirmed, { password, passwordAgain }) => {
-      const { userId } = session;
-      const user = userId === null ? null : await store.users.get(userId);
-      if (user === null) throw new Refusal('not_found', 'the user no longer exists');
-      const problem = passwordProblem(password, user.userName);
-      if (problem !== null) throw refuseField('password', problem);
-      if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
-      const passwordHash = await hashPassword(password, random, user.customerId ?? user.id);
-      await retryStale(async () => {
-        const before = await store.users.get(user.id);
-        // The password was changed since, so the one entered as the current one is wrong.
-        if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is wrong');
-        const updatedAt = Math.max(clock(), before.updatedAt + 1);
-        const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
-        await store.sessions.setPassword(
-          { before, passwordHash, updatedAt, keep: session.id },
-          entry('user.set-password', before, updatedAt, changes),
-        );
-      });
-    },
+    changePassword: (session, confirmed, chosen) => changePassword(dependencies, session, confirmed, chosen),
   };
+}
+
+/** The audit entry for a change by a user to their own account. */
+function ownChange(
+  ids: Ids,
+  action: AuditAction,
+  { id, customerId }: Pick<User, 'id' | 'customerId'>,
+  { at, changes = {} }: { readonly at: number; readonly changes?: AuditEntry['changes'] },
+): AuditEntry {
+  const actor: Actor = `user:${id}`;
+  return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
+}
+
+/** Throws `StaleWrite` if the account changed in the meantime. */
+async function beginSession(
+  { store, clock, ids, random }: Dependencies,
+  user: User,
+  method: SignInMethod,
+  { address, userAgent }: Visitor,
+): Promise<NewSession | null> {
+  // Read again: the account may have changed while the password was checked.
+  const current = await store.users.get(user.id);
+  if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
+  const { customerId } = current;
+  if (customerId !== null && (await store.customers.get(customerId))?.active !== true) return null;
+  const token = newSessionToken(random);
+  const now = clock();
+  const session = {
+    id: ids.uuid(),
+    userId: current.id,
+    customerId,
+    tokenHash: hashCredential(token),
+    role: current.role,
+    method,
+    address,
+    userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH),
+    returnUrl: null,
+    createdAt: now,
+    seenAt: now,
+    expiresAt: now + SESSION_MS,
+  };
+  const changes = { session: { from: null, to: { id: session.id, method, address } } };
+  await store.sessions.begin(session, current, ownChange(ids, 'user.sign-in', current, { at: now, changes }));
+  return { token, session };
+}
+
+async function changePassword(
+  { store, clock, ids, random }: Dependencies,
+  session: Session,
+  confirmed: Confirmed,
+  { password, passwordAgain }: ChosenPassword,
+): Promise<void> {
+  const { userId } = session;
+  const user = userId === null ? null : await store.users.get(userId);
+  if (user === null) throw new Refusal('not_found', 'the user no longer exists');
+  const problem = passwordProblem(password, user.userName);
+  if (problem !== null) throw refuseField('password', problem);
+  if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
+  const passwordHash = await hashPassword(password, random, user.customerId ?? user.id);
+  await retryStale(async () => {
+    const before = await store.users.get(user.id);
+    // The password was changed since, so the one entered as the current one is wrong.
+    if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is wrong');
+    const updatedAt = Math.max(clock(), before.updatedAt + 1);
+    const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
+    await store.sessions.setPassword(
+      { before, passwordHash, updatedAt, keep: session.id },
+      ownChange(ids, 'user.set-password', before, { at: updatedAt, changes }),
+    );
+  });
 }
 
 const TOKEN_BYTES = 32;

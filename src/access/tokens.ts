@@ -15,7 +15,7 @@ import type { Caller } from './callers.ts';
 import { findGrant } from './gate.ts';
 import { findPortalCaller, isPortalToken } from './portal-tokens.ts';
 
-/** Applications that request tokens; the least recently used go first. */
+/** Applications that request tokens. The least recently used are dropped first. */
 const CLIENTS_CACHED = 5000;
 const CLIENTS_CACHED_BYTES: number = 16 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ type Introspection =
   | {
       readonly active: true;
       readonly scope: string;
-      /** Absent, as `iat` and `sub`, for a portal token, which belongs to no application and no user. */
+      /** Absent, like `iat` and `sub`, for a portal token: it belongs to no application and no user. */
       readonly client_id?: string;
       readonly username: string;
       readonly token_type: 'Bearer';

@@ -18,7 +18,7 @@ import { namedRecord } from './text/named-record.ts';
 import { WEBHOOK } from './webhook.ts';
 
 const ID: Operand = { name: 'id', description: 'The id of the delivery' };
-/** Events, names and answers are cut no further. With the time and the id they fill 100 columns. */
+/** Events, names and answers are never cut to less than this. With the time and the id they fill 100 columns. */
 const EVENT_LEAST = 16;
 const NAME_LEAST = 8;
 const STATE_LEAST: number = 'pending 500'.length;
@@ -107,7 +107,7 @@ async function rowsOf(composed: Composed, deliveries: readonly Delivery[]): Prom
   const rows = deliveries.map((delivery, at) => {
     const { eventType, webhookName: webhook, customerId, createdAt, id } = delivery;
     const publishedAt = new Date(createdAt).toISOString().slice(5, 16).replace('T', ' ');
-    // That a delivered one was answered with success goes without saying.
+    // A delivered one was answered with success, so its answer is left out.
     const answer = delivery.state === 'delivered' ? null : (last[at]?.responseStatus ?? last[at]?.errorClass);
     const state = answer == null ? delivery.state : `${delivery.state} ${answer}`;
     return { eventType, webhook, customerId, state, publishedAt, id };

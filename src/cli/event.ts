@@ -124,7 +124,7 @@ async function refuseUnknownType({ store }: Composed, type: string): Promise<voi
   throw new CommandError(`there is no event type ${type}${advice}`);
 }
 
-/** Throws the error again. Says where the rule is that the data does not keep. */
+/** Throws the error again, and says where the rule is that the data breaks. */
 async function schemaNamed({ store }: Composed, invocation: Invocation, error: unknown): Promise<never> {
   const type = invocation.operand('type');
   const isOfData = error instanceof Refusal && error.details?.every(({ field }) => /^data\b/.test(field));

@@ -22,7 +22,7 @@ export type Column = {
   readonly of?: (row: Shown) => unknown;
   /** Default: the words of the field. */
   readonly title?: string;
-  /** Never cut, because people copy it. Neither are ids and instants. */
+  /** Never cut, because people copy it. Ids and instants are not cut either. */
   readonly whole?: true;
   /** Not cut to less than this. Default: 6, or the title. */
   readonly least?: number;
@@ -121,7 +121,7 @@ function cellOf(column: Column, row: Shown): string {
 
 type Flexible = { readonly width: number; readonly min: number };
 
-/** The widths of the columns: the widest that may be narrower gives way first. */
+/** The widths of the columns. The widest column that may be narrower is cut first. */
 function fitted(columns: readonly Flexible[], total: number): readonly number[] {
   const widths = columns.map(({ width }) => width);
   let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - total;
@@ -147,7 +147,7 @@ function wordsOf(field: string): string {
   return field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Every address is of HTTPS: the part that differs is worth the width. */
+/** Every address begins with https://, so only the part that differs is shown. */
 function withoutScheme(field: string, text: string): string {
   return field === 'url' ? text.replace(/^https:\/\//, '') : text;
 }

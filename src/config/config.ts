@@ -210,7 +210,7 @@ function refuseUnknown(env: Environment): void {
   throw new ConfigurationError(`${unknown} is not a setting${advice}`);
 }
 
-/** Not in the configuration itself, because a changed copy must not have sources. */
+/** Not part of the configuration, because a changed copy must not have sources. */
 const given = new WeakMap<Config, Readonly<Record<SettingName, Given>>>();
 
 function givenTexts(env: Environment, flags: Environment): Readonly<Record<SettingName, Given>> {

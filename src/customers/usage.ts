@@ -73,7 +73,7 @@ export type UsageReads = {
   ofAll(period: UsagePeriod): Promise<Pick<CustomerUsageView, 'items' | 'total'>>;
   /** By id: how customers are doing. */
   health(customerIds: readonly string[]): Promise<ReadonlyMap<string, CustomerHealth>>;
-  /** Days with usage, or sums, by customer. The usage of deleted customers is among them. Throws 404 for an unknown customer. */
+  /** Days with usage, or sums, by customer, deleted customers included. Throws 404 for an unknown customer. */
   list(query: UsageQuery, page: { readonly cursor: string | null; readonly limit: number }): Promise<UsagePage>;
   /** The same as CSV, whole. Throws 400 if it has more than `USAGE_CSV_ROWS_MAX` rows. */
   csv(query: UsageQuery): Promise<string>;
@@ -95,7 +95,7 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
     if (customer === null) throw new Refusal('not_found', `there is no customer ${text.slice(0, 64)}`);
     return customer;
   };
-  /** So that the reply has what this process has counted until now. Reads go on while nothing can be written. */
+  /** So that the reply includes what this process has counted so far. Reads still work while nothing can be written. */
   const writeCounted = async (): Promise<void> => {
     try {
       while (usage.unwritten() > 0) await usage.write(PAGE);

@@ -1,6 +1,6 @@
 /**
  * Files in the data folder by which its server and the commands beside it find each other. Only a user who may write into the folder can
- * make them. The process that made one refreshes it, so that it ends soon after its process was killed.
+ * make them. The process that made one refreshes it, so that it expires soon after the process is killed.
  *
  * A receiver for development announces its certificate: the server then sends to `https://localhost:<port>` and trusts it there. A server
  * announces its settings: commands then send as the server does, whatever their own environment says.
@@ -71,7 +71,7 @@ export function announceServer(config: Config, url: string | null, vault: Pick<V
  * The configuration of a command: with the settings of the server of its folder if one is announced, except for settings given as flags.
  */
 export function besideServer(config: Config, now: number): Config {
-  // A database is served by several servers, none of which is the one beside this command.
+  // Several servers may use a database, and none of them is the one beside this command.
   if (config.databaseUrl !== null) return config;
   const text = announced(serverFile(config.dataDir), now);
   if (text === null) return config;

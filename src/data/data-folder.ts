@@ -61,8 +61,8 @@ export type Opening = {
 };
 
 /**
- * Exists from the beginning of a first start until the database is set up. A folder without it that has traces of a database, but no
- * database, has lost its database.
+ * Exists from the beginning of a first start until the database is set up. If a folder without it has traces of a database but no database,
+ * its database is lost.
  */
 export const FIRST_START_FILE = 'first-start';
 
@@ -73,7 +73,7 @@ export const FIRST_START_FILE = 'first-start';
  *
  * A first start creates in this order, each only if it is missing: folder, mark of the first start, lock, master key, database file,
  * schema, master key check, built-in products and event types. Each needs only those before it, so the next start finishes an interrupted
- * one, and no key is ever created for a database that was sealed with another.
+ * one, and no key is ever created for a database that was sealed with another key.
  */
 export async function openFolder(
   config: Config,

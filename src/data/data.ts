@@ -19,7 +19,7 @@ export type Data = {
   readonly ids: Ids;
   readonly random: Random;
   readonly firstCredentials: FirstCredentialStore;
-  /** Nobody has seen the first credentials yet: the data is new, or its first start was interrupted. */
+  /** Nobody has seen the first credentials yet: the data is new, or the first start was interrupted. */
   readonly firstStart: boolean;
   close(): Promise<void>;
 };
@@ -71,7 +71,7 @@ export type Signals = {
 type StorageFiles = {
   /** The problem if the files are no longer where they were opened; null if they are. */
   problem(): DatabaseUnavailable | null;
-  /** Saves the acknowledged writes if only the log is missing. Resolves to whether it did. */
+  /** Saves the acknowledged writes if only the log is missing. Resolves to true if it saved them. */
   saveLog(): Promise<boolean>;
 };
 

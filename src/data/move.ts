@@ -61,7 +61,10 @@ export type MovedTable = KeyedTable & { readonly columns: readonly string[] };
 export type MoveTarget = {
   readonly db: Database;
   insert(table: MovedTable, rows: readonly Row[]): Statement[];
-  /** What remains when all rows are there, such as the next number of a webhook. `lastWebhook`: the last one that was ever given. */
+  /**
+   * What remains to be done when all rows are copied, such as setting the next number of a webhook. `lastWebhook`: the highest number that
+   * was ever used.
+   */
   finish(lastWebhook: number): Statement[];
 };
 
@@ -102,7 +105,7 @@ const ALL_ROWS = 100_000_000;
 const SHA256_BYTES = 32;
 
 /**
- * Copies everything that is not there yet, verifies the number of rows and the checksum of every table, and finishes. Returns the rows of
+ * Copies everything that is not copied yet, verifies the number of rows and the checksum of every table, and finishes. Returns the rows of
  * each table. Throws `MoveError` if the target has other data, if the databases differ, or if another process moves into the same target.
  */
 export async function moveData(move: Move): Promise<Readonly<Record<string, number>>> {
@@ -163,7 +166,7 @@ async function copyTable(move: Move, table: MovedTable, begin: State, stored: St
   return before;
 }
 
-/** Why rows cannot be stored that differ from others only in U+0000, or null if that is not the reason. */
+/** Explains that rows cannot be stored because they differ from others only in U+0000; null if that is not the reason. */
 function collision(error: unknown, { name, key }: MovedTable, rows: readonly Row[]): MoveError | null {
   if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') return null;
   const unfit = rows.find((row) =>
@@ -176,7 +179,7 @@ function collision(error: unknown, { name, key }: MovedTable, rows: readonly Row
   );
 }
 
-/** Nothing of an unfinished move may be changed by another process: its record would differ. */
+/** Only one process may work on a move: another one would change its record. */
 async function commit({ to: { db } }: Move, statements: readonly Statement[]): Promise<void> {
   try {
     await db.commit(statements);
@@ -199,7 +202,7 @@ async function verifyTable({ from, to, report }: Move, table: MovedTable): Promi
   return source.rows;
 }
 
-/** The number of rows, and a hash of all of them that does not depend on their order: U+FFFD sorts otherwise than U+0000. */
+/** The number of rows, and a hash of all of them that does not depend on their order: U+FFFD and U+0000 sort differently. */
 async function digest(db: Database, table: MovedTable): Promise<{ readonly rows: number; readonly hash: string }> {
   const all = Buffer.alloc(SHA256_BYTES);
   let rows = 0;

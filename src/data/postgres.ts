@@ -104,8 +104,9 @@ export async function connect(config: Config, answerMs = Number.POSITIVE_INFINIT
 }
 
 /**
- * Creates the schema of the database, or brings an older one up to date. Returns the versions before, null for an empty database, and
- * after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`, or instances run that need the older schema.
+ * Creates the schema of the database, or brings an older one up to date. Returns the version before (null for an empty database) and the
+ * version after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`, or instances run that need the older
+ * schema.
  */
 export async function migrateDatabase(
   config: Config,
@@ -290,7 +291,7 @@ async function isSealed(db: PostgresDatabase): Promise<boolean> {
   return row?.sealed === 1;
 }
 
-/** Removes a key that was made now and is not the one: the next start then asks for the right one. */
+/** Removes a key that was made just now and does not fit the database: the next start then asks for the right one. */
 async function checkMasterKey(config: Config, store: Store, isNew: boolean): Promise<void> {
   try {
     await store.settings.checkMasterKey();

@@ -35,12 +35,13 @@ export type DeliveryBody = {
   readonly headers: Readonly<Record<string, string>> & ContentHeaders;
 };
 
-/** If encryption fails, the attempt fails: nothing is sent in clear instead. */
+/** If encryption fails, the attempt fails. The body is never sent unencrypted instead. */
 export type BodyOrFailure = DeliveryBody | Failure;
 
 /**
- * The body of a batch: of its records from `firstOffset` to `lastOffset`, both included. `parsed`: their JSON is parsed first. To parse
- * 1 KiB takes up to 10 µs, as long as all else that is done for a record, so it is done once something has gone wrong with the batch.
+ * The body of a batch: of its records from `firstOffset` to `lastOffset`, both included. `parsed`: their JSON is parsed first. Parsing 1
+ * KiB takes up to 10 µs, as long as everything else that is done for a record, so records are parsed only after something has gone wrong
+ * with the batch.
  */
 export type BatchBodyRequest = BodyRequest & {
   readonly webhookNumber: number;
@@ -56,8 +57,8 @@ export type BatchBodyRequest = BodyRequest & {
 type Unreadable = { readonly unreadable: string; readonly isDamaged: boolean };
 
 /**
- * `subjects`: whom its records are about. `erased`: all its records have lost their payloads. `clear`: one of them may not go out in
- * clear, and there is no key.
+ * `subjects`: the people that its records are about. `erased`: all its records have lost their payloads. `clear`: one of them must be
+ * encrypted, and there is no key.
  */
 export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | Unreadable | 'erased' | 'clear';
 
@@ -96,7 +97,7 @@ async function makeFormattedBody(
   return encoded.ok && format.format === 'standard' ? { ...encoded, messageId: records[0].messageId } : encoded;
 }
 
-/** Compresses and encrypts a body as the request says. `content`: its headers in clear. */
+/** Compresses and encrypts a body as the request says. `content`: the headers of the body before encryption. */
 export async function encodeBody(
   { now, gzip, encryption, owner }: Pick<BodyRequest, 'now' | 'gzip' | 'encryption' | 'owner'>,
   clear: Uint8Array,
@@ -166,8 +167,8 @@ function isObjectJson(text: string): boolean {
 }
 
 /**
- * Whether one of the records must not be sent in clear. The webhook's subscriptions are checked when it is configured, but its log may hold
- * records from when it had a key.
+ * Whether one of the records must be encrypted. The webhook's subscriptions are checked when it is configured, but its log may hold records
+ * from when it had a key.
  */
 export function someMustBeEncrypted(records: readonly Pick<LogRecord, 'eventType' | 'encryptionRequired'>[]): boolean {
   return records.some(

@@ -17,7 +17,9 @@ export type ChangeReader = {
   readAgain(webhookNumber: number): void;
   /** Other processes may have taken the webhooks whose positions are being read: they are read again. */
   forget(): void;
-  /** Reads how far logs reach: those to which this process has appended, and in turns all, because other processes append too. */
+  /**
+   * Reads how far logs reach: always those to which this process has appended, and the others in turns, because other processes append too.
+   */
   readEnds(): Promise<void>;
   /** Ends requests of stopped webhooks. Reads the store, because another process may stop a webhook too; at most once a poll. */
   endStopped(): Promise<void>;
@@ -74,7 +76,7 @@ export function createChangeReader(options: Options): ChangeReader {
         const found = new Map(positions.map((position) => [position.webhookNumber, position]));
         for (const [webhookNumber, known] of before) {
           const position = found.get(webhookNumber);
-          // News came during the read, or outcomes that were written ended the log: the position may lack them.
+          // The webhook changed during the read, or written outcomes ended the log: the position may lack them.
           if (unread.has(webhookNumber) || logs.get(webhookNumber) !== known) unread.add(webhookNumber);
           else if (position === undefined) await close(webhookNumber);
           else if (logs.open(position, clock()) !== known && known !== undefined) giveBack(webhookNumber);

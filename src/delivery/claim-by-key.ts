@@ -36,7 +36,7 @@ type Reading = {
 /** What a claim has read. */
 type Found = {
   readonly due: readonly Batch[];
-  /** Keys to go on with, whether they were freed or their rows examined. */
+  /** Keys whose next work can be claimed: they were freed, or their rows were examined. */
   readonly keys: readonly string[];
   /** The first rows of keys. */
   readonly rows: ReadonlyMap<string, PendingBatch>;
@@ -146,7 +146,7 @@ async function readDue(dispatch: DispatchStore, log: WebhookLog, { now, batches 
   return due.batches;
 }
 
-/** New records, unless many wait in memory for their keys already. With keys that have rows it looks farther ahead. */
+/** Claims new records, unless many already wait in memory for their keys. Looks farther ahead if keys have rows. */
 async function readRecords(
   dispatch: DispatchStore,
   maxRecords: number,

@@ -44,7 +44,7 @@ export type Claim = Claimed & { readonly idleUntil: number };
 export async function claimWork(dependencies: Dependencies, log: WebhookLog): Promise<Claim | null> {
   const { store, clock, scheduler, ids, logs } = dependencies;
   const target = await store.dispatch.target(log.webhookNumber);
-  // A webhook that stopped since it was found due is no longer woken either.
+  // A webhook that has stopped since it was found due is not woken again.
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
   const now = clock();
   const reason = stopReason(target, now);
@@ -70,7 +70,7 @@ export async function claimWork(dependencies: Dependencies, log: WebhookLog): Pr
   if (through !== null) moveTo(log, through + 1);
   logs.hold(log, batches, now);
   logs.park(log, parked, now);
-  // A webhook with work in progress is not silent, and its outcome is followed by another look; so is a pause.
+  // A webhook with work in progress needs no heartbeat, and its outcome leads to another look. So does the end of a pause.
   const isSilent = batches.length === 0 && room.claimed === 0 && room.batches > 0;
   const isHeartbeat = isSilent && silentUntil <= now;
   const idleUntil = Math.min(

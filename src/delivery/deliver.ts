@@ -22,7 +22,7 @@ import { createSendTurns, createYieldBudget, type YieldBudget, yieldToCalls } fr
 export type AttemptsInProgress = {
   /** Never throws. */
   readonly deliver: (job: Job) => Promise<JobResult>;
-  /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
+  /** Ends every attempt that carries or will carry records about the subject. Its batch is sent again without them. */
   readonly recall: (subject: string) => void;
   readonly isIdle: () => boolean;
   /**
@@ -153,7 +153,7 @@ async function prepare(context: Context, delivery: Delivery, reading: Reading): 
   const now = clock();
   try {
     if (ending.reason !== null || !maySend()) return RELEASED;
-    // Together, so that both reads share a round trip to PostgreSQL.
+    // Both at the same time, so that the reads share a round trip to PostgreSQL.
     const records = batch === null || isLarge(batch) ? null : reading.records(batch);
     const target = await reading.target(webhookNumber);
     if (target === null || !mayBeSent(job, target, now)) return RELEASED;
@@ -207,7 +207,7 @@ async function makeBodyOf(
   const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
   if (records !== null) return makeBatchBody(ofBatch, () => records);
   const body = await makeLargeBody(ofBatch);
-  // Several may be ready at the same time, and writing one to its connection is heavy too.
+  // Several may be ready at the same time, and writing one to its connection also takes long.
   return heavyTurns(request.owner, async () => {
     await yieldToCalls(budget);
     return body;

@@ -54,7 +54,7 @@ export function createKeyQueues(): KeyQueues {
   };
 }
 
-/** Something of the webhook was changed from outside: all its rows are looked at again. */
+/** Something outside the dispatcher changed the webhook: all its rows are examined again. */
 export function examineAgain(queues: KeyQueues): void {
   Object.assign(queues, { isUnlabelled: true });
   rowsAdded(queues);
@@ -108,7 +108,7 @@ function release(queues: KeyQueues, batch: Batch, isOver: boolean): void {
   }
 }
 
-/** Outcomes are written: what waited for batches of which nothing is left may go. `settled` has an entry for each outcome. */
+/** Outcomes are written: batches that waited for completely finished ones may be sent. `settled` has an entry for each outcome. */
 export function endInQueues(queues: KeyQueues, finished: readonly Finished[], settled: readonly SettledBatch[]): void {
   for (const [at, { job, result }] of finished.entries()) {
     if (job.batch === null) continue;
@@ -317,7 +317,7 @@ export function outcomeByKey(settled: SettledBatch, newId: () => string): Settle
   return { ...settled, runs: runs ?? own };
 }
 
-/** Whether the records of the batch return to the log: it has no row, and nothing says more of it than the log does. */
+/** Whether the records of the batch return to the log: it has no row, and the log has everything that is known about it. */
 export function isReturned({ keys, isStored }: Batch, fate: BatchFate | null): boolean {
   return fate?.kind === 'release' && keys !== undefined && !isStored;
 }

@@ -77,7 +77,7 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     return found;
   };
 
-  /** Asks the next thread for what the one that ended had in hand. */
+  /** Asks the next thread for the bodies that the ended one was making. */
   const ended = (thread: Worker, error: Error): void => {
     if (worker !== thread) return;
     worker = null;
@@ -92,7 +92,7 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     }
   };
 
-  /** Every answer restarts the time-out: only a thread that stands still is ended, however many questions it has. */
+  /** Every answer restarts the time-out, so only a thread that is stuck is ended, however many bodies it has to make. */
   const expectAnswer = (thread: Worker): void => {
     clearTimeout(overdue);
     overdue = setTimeout(() => {

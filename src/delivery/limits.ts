@@ -8,8 +8,8 @@ export const DRAIN_MS = 8000;
 export const MESSAGE_OVERHEAD_BYTES: number = 8 * 1024;
 
 /**
- * Requests in progress, in all and to one endpoint. A request that is unanswered for `DELIVERY_LINGERS_MS` no longer counts towards the
- * first bound, up to `DELIVERIES_IN_FLIGHT_IN_ALL`, each of which may hold 1 MiB: slow endpoints cannot use up all slots.
+ * The most requests in progress, in all and to one endpoint. A request that is unanswered for `DELIVERY_LINGERS_MS` no longer counts
+ * towards the first bound, up to `DELIVERIES_IN_FLIGHT_IN_ALL`, each of which may hold 1 MiB: slow endpoints cannot use up all slots.
  */
 export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;

@@ -1,6 +1,6 @@
 /**
  * Waits for records of webhooks' logs. All waiting readers share one look at the ends of their logs: immediately after a publication by
- * this process, and now and then for those of other processes. Without anybody who waits there is no look.
+ * this process, and now and then for those of other processes. If no reader waits, it does not look.
  */
 
 import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
@@ -36,7 +36,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
   let isLooking = false;
   let wanted = false;
   let isClosed = false;
-  /** No look before this time: they take a tenth of the time at most, however many wait. */
+  /** No look before this time: looks take at most a tenth of the time, however many readers wait. */
   let restsUntil = 0;
 
   const look = async (): Promise<void> => {

@@ -12,7 +12,7 @@ const INSTANCE_LEASE_MS = 6000;
 /** An instance stops sending this long before its lease ends by its own clock, in case the two clocks run at different speeds. */
 const INSTANCE_LEASE_MARGIN_MS = 500;
 
-/** An instance gives webhooks back if it holds more than its share by more than this part of it. */
+/** An instance gives webhooks back if it holds more than its share, by more than this fraction of the share. */
 const SHARE_EXCESS = 0.1;
 
 export type Membership = {

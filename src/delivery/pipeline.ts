@@ -179,7 +179,7 @@ async function look(parts: Parts): Promise<Look> {
   const now = clock();
   writePositions(parts, now);
   const due = [...logs.takeReady(now, WEBHOOKS_PER_ROUND)];
-  // Several together, because they share reads; not all together, because each reads the waiting records.
+  // Several at the same time, because they share reads; not all, because each reads the waiting records.
   try {
     while (due.length > 0)
       await allOf(due.splice(0, CLAIMS_AT_ONCE).map((webhookNumber) => claim(parts, webhookNumber)));
@@ -190,7 +190,7 @@ async function look(parts: Parts): Promise<Look> {
   return { again: nextAt !== null && nextAt <= now, nextAt };
 }
 
-/** Not in every look: it goes through all webhooks that have moved. */
+/** Not at every look, because this goes through all webhooks that have moved. */
 function writePositions(parts: Parts, now: number): void {
   if (performance.now() - parts.positionsAt < POSITIONS_PAUSE_MS) return;
   parts.positionsAt = performance.now();

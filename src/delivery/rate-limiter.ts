@@ -4,7 +4,7 @@ import { createLru } from '../kernel/lru.ts';
 export type RecordAllowance = {
   /** Whole records that may be sent now; infinite without a limit. */
   readonly records: number;
-  /** When enough records may be sent to be worth a request; `now` if that is already so. */
+  /** When enough records may be sent to be worth a request; `now` if they already may. */
   readonly nextAt: number;
 };
 

@@ -23,7 +23,7 @@ import {
 } from './limits.ts';
 import type { LogWatch } from './log-watch.ts';
 
-/** Of one read of records: bytes of data, as of a batch, and how many records: at most, and if the reader does not say it. */
+/** The limits of one read: bytes of data, the same as of a batch; the most records; and how many records if the reader does not say. */
 const RECORDS_BYTES: number = 1024 * 1024;
 export const RECORDS_MAX = 1000;
 export const RECORDS_DEFAULT = 100;

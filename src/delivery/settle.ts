@@ -112,7 +112,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         );
         if (!('error' in written)) return written;
         const { error } = written;
-        // What was claimed is lost, and claimed again by the next one who holds the webhook.
+        // The claimed batches are lost here. The next instance that holds the webhook claims them again.
         if (error instanceof HoldOver) logs.dropHeld(error.hold);
         if (isRefusal(error)) {
           if (finished.length === 0) {
@@ -186,7 +186,7 @@ async function writeOnce(
   const batches = isByKey ? conclusion.batches.map((batch) => outcomeByKey(batch, ids.uuid)) : conclusion.batches;
   const returned = isByKey ? conclusion.batches.flatMap(returnedOf) : [];
   const limited = stateEvents.limited(changes, now);
-  // Without those of lost outcomes: their records may be claimed again by now.
+  // Without the rows of lost outcomes: their records may have been claimed again.
   const ended = new Set(conclusion.batches.flatMap(({ batch }) => batch?.firstOffset ?? []));
   const slow =
     ofLog === undefined || isApart ? [] : slowOf(ofLog, now).filter(({ firstOffset }) => !ended.has(firstOffset));

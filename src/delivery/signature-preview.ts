@@ -20,7 +20,9 @@ import { sampleFor } from './test-delivery.ts';
 
 export type SignaturePreview = z.infer<typeof signaturePreviewView>;
 
-/** `signature`: another template than that of the webhook. Throws `Refusal` for a template or a sample that there is not. */
+/**
+ * `signature`: another template than that of the webhook. Throws `Refusal` for an invalid template, and for a sample that does not exist.
+ */
 export type PreviewSignature = (
   webhookId: string,
   input: z.output<typeof signaturePreviewInput>,
@@ -77,7 +79,7 @@ async function sampleBody(
   const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
   const attempt = { sessionId: progress.sessionId ?? ids.uuid(), attemptNumber: 1, now };
   const request = { ...bodyRequest(target, attempt), format };
-  // As in a test: nobody can pass the signed sample off as an event.
+  // Marked as a test, so that nobody can pass the signed sample off as an event.
   const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
   if (!body.ok) throw new Refusal('invalid_state', `the sample has no body: ${body.message}`);
   return body;

@@ -22,7 +22,7 @@ export type WebhookLog = {
   next: number;
   /** The offset that the next published record gets. Other processes may have published since. */
   end: number;
-  /** Stretches before `next` that are in no batch and not claimed. */
+  /** Ranges before `next` that are in no batch and not claimed. */
   gaps: readonly OffsetRange[];
   /** The earliest time at which a batch of the store may be due. */
   dueAt: number;

@@ -1,7 +1,7 @@
 /**
  * A token bucket for events a second (contract §8.7). It holds at most the events of one second, and is full at first. Amounts are
- * thousandths of an event, so that a millisecond adds a whole number of them and nothing is rounded: in any period of `t` milliseconds, at
- * most `perSecond * (1 + t / 1000)` events pass.
+ * thousandths of an event. So a millisecond adds a whole number of them, and nothing is rounded: in any period of `t` milliseconds, at most
+ * `perSecond * (1 + t / 1000)` events pass.
  */
 
 /** What is left in the bucket at an instant. */

@@ -21,7 +21,9 @@ export type Batch = {
   readonly contentRefusals: number;
   /** It has a row in the store: it failed before, was replayed, or its attempt takes long. Otherwise its outcome makes the row. */
   readonly isStored: boolean;
-  /** With `ordered: "key"`: the key of all its records, '' if they have none. Null or absent: of several, or not looked at. */
+  /**
+   * With `ordered: "key"`: the key of all its records, '' if they have none. Null or absent: they have several keys, or were not examined.
+   */
   readonly orderKey?: string | null;
   /** The keys of its records, in their order; absent if the batch was not cut with `ordered: "key"`. */
   readonly keys?: readonly (string | null)[];
@@ -44,7 +46,7 @@ export type Hold = {
 /** What the store knows of a webhook's log, for the process that begins to send for it. */
 export type LogPosition = {
   readonly webhookNumber: number;
-  /** Under which it was read. Null if one process has the database for itself. */
+  /** The hold under which it was read. Null if only one process uses the database. */
   readonly hold: Hold | null;
   /** As it was written last: every record below it is in a batch. */
   readonly coveredOffset: number;
@@ -121,8 +123,8 @@ export type CountedBatch = {
 export type Settlement = {
   readonly webhookNumber: number;
   /**
-   * Under which the log was read that the batches were claimed from. Null if one process has the database for itself, or if this process
-   * has no log of the webhook: then only attempts are written.
+   * The hold under which the log was read. Null if only one process uses the database, or if this process has no log of the webhook: then
+   * only attempts are written.
    */
   readonly hold: Hold | null;
   /** Names this process in the rows of slow attempts. */
@@ -205,7 +207,7 @@ export type AttemptRecord = {
   /** Null: delivered. */
   readonly errorClass: string | null;
   readonly errorMessage: string | null;
-  /** How the response violates HTTP, or why its rest could not be read; the status counts all the same. Nothing of the response. */
+  /** How the response violates HTTP, or why its rest could not be read; the status counts all the same. Quotes nothing of the response. */
   readonly responseProblem: string | null;
   readonly timings: Timings;
 };
@@ -223,7 +225,7 @@ export type Room = {
   readonly claimed: number;
 };
 
-/** Claimed jobs of a webhook, how it sends them, and when to look at it again. */
+/** The claimed jobs of a webhook, how it sends them, and when to look at the webhook again. */
 export type Claimed = {
   readonly webhookNumber: number;
   /** Whose turn its jobs take. */

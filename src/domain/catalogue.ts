@@ -131,8 +131,8 @@ export function problemsOf(product: Product): FieldProblem[] {
 }
 
 /**
- * Every rule that matches exactly the same paths and method as an earlier one. Pass the product that is about to change last: conflicts
- * are reported for the later rule. Invalid patterns are skipped.
+ * Every rule that matches exactly the same paths and method as an earlier one. Pass the changing product as the last one: conflicts are
+ * reported for the later rule. Invalid patterns are skipped.
  */
 export function conflictsOf(products: readonly Product[]): RuleConflict[] {
   const conflicts: RuleConflict[] = [];

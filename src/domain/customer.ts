@@ -4,7 +4,7 @@
 export type CustomerLimits = {
   readonly endpoints: number;
   readonly webhooks: number;
-  /** Events that any publisher sends for the customer; null: no limit. Not those for everyone. */
+  /** Events a second that are published for the customer, no matter by whom; null: no limit. Events for everyone do not count. */
   readonly eventsPerSecond: number | null;
 };
 

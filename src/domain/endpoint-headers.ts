@@ -89,7 +89,7 @@ export function ownHeaders(endpoint: Endpoint, now: number): OwnHeaders {
 
 const MASK = '[secret]';
 
-/** The service has one of its own under the name `user-agent`, in lower case, which the endpoint replaces. */
+/** The service has a `user-agent` of its own, in lower case. The endpoint replaces it. */
 function keyOf(name: string): string {
   return name.toLowerCase() === 'user-agent' ? 'user-agent' : name;
 }

@@ -8,7 +8,7 @@ export type Verification = {
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
   readonly error: string | null;
-  /** Of a handshake that succeeded: the requests a minute that the receiver allows; null without a bound. */
+  /** After a successful handshake: the requests a minute that the receiver allows; null without a limit. */
   readonly allowedPerMinute?: number | null;
   /** What was sent, the expected answer and the received one: tokens, or origins. Results of earlier versions lack it. */
   readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
@@ -55,7 +55,7 @@ export type Endpoint = {
   readonly nextApiKey: Secret | null;
   readonly nextApiKeyAt: number | null;
   readonly sendApiKey: boolean;
-  /** What the receiver expects in place of the signature, or beside it. */
+  /** What the receiver expects instead of the signature, or in addition to it. */
   readonly authentication: Authentication | null;
   /** Replaces `authentication` from `nextAuthenticationAt` on. */
   readonly nextAuthentication: Authentication | null;
@@ -66,7 +66,7 @@ export type Endpoint = {
   readonly tokenChallenge: boolean;
   /** Verified by the OPTIONS handshake of CloudEvents in place of the challenge. */
   readonly verification: 'cloudevents' | null;
-  /** What the receiver allowed in the handshake; null without a bound. */
+  /** The requests a minute that the receiver allowed in the handshake; null without a limit. */
   readonly allowedRequestsPerMinute: number | null;
   readonly verified: boolean;
   readonly enabled: boolean;

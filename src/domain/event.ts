@@ -40,7 +40,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
   };
 }
 
-/** Employee events are about the employee, and in order for each, no matter who publishes them (contract §4). */
+/** Employee events are about the employee, and are sent in order for each employee, no matter who publishes them (contract §4). */
 function employeeOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
   return type.startsWith(EMPLOYEE_CATEGORY) && typeof data?.userId === 'string' ? data.userId : null;
 }

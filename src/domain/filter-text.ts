@@ -3,7 +3,7 @@
 import { isObject } from '../kernel/validation.ts';
 import { compileFilter, type EventFilter, isCondition, type Judged, MISSING, valueAt } from './filter.ts';
 
-/** Such as `data.total is at least 100 and data.country is one of "DE", "FR"`. `filter` must be valid. */
+/** Describes a filter, such as `data.total is at least 100 and data.country is one of "DE", "FR"`. `filter` must be valid. */
 export function filterText(filter: EventFilter): string {
   const parts = Object.entries(filter).map(([name, value]) => {
     if (name === '$and' || name === '$or') {
@@ -67,7 +67,7 @@ function comparisonText(name: string, operand: unknown): string {
   return `${COMPARISONS[name]} ${isList ? list(operand) : json(operand)}`;
 }
 
-/** The reasons why a filter stops an event, one by one. None if the event passes. `isSecret`: says nothing of what the event has. */
+/** The reasons why a filter stops an event, one by one. None if the event passes. `isSecret`: leaves out the values of the event. */
 type WhyNot = (event: Judged, isSecret?: boolean) => Iterable<string>;
 
 /**
@@ -139,7 +139,7 @@ function failure(path: string, [name, wanted]: readonly [string, unknown], text:
 
 /** Of the JSON of a value in a reason. */
 const SHOWN_LENGTH = 60;
-/** Of a reason: a filter may have 16 KiB, and a preview has the reasons of a thousand events. */
+/** The most characters of a reason: a filter may have 16 KiB, and a preview has the reasons for a thousand events. */
 const REASON_LENGTH = 300;
 
 function shortened(text: string, length: number): string {

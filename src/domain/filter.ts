@@ -6,7 +6,7 @@
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { isDeeperThan, isObject, JSON_DEPTH_MAX } from '../kernel/validation.ts';
 
-/** Of the filter of a webhook: its JSON text, its conditions, and how deep filters nest (contract §7). */
+/** The limits of a filter: its JSON text, its conditions, and its nesting (contract §7). */
 export const FILTER_BYTES: number = 16 * 1024;
 export const FILTER_CONDITIONS = 50;
 export const FILTER_DEPTH = 8;
@@ -48,7 +48,7 @@ export function filterProblem(filter: EventFilter): FieldProblem | null {
   }
 }
 
-/** Where a part of a filter stands, and what the whole has so far. */
+/** The place of a part of a filter, and the size of the filter so far. */
 type Place = { readonly path: string; readonly depth: number; readonly count: { conditions: number } };
 
 function filterOf(filter: unknown, place: Place): Passes[] {

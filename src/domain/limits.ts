@@ -5,7 +5,7 @@ export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
 
-/** Longer headers are refused unread. A bearer token has 64 characters. */
+/** Longer headers are refused without being parsed. A bearer token has 64 characters. */
 export const AUTHORIZATION_BYTES: number = 8 * 1024;
 
 /** Base64 of a name with 200 characters of up to six bytes in JSON, and other fields. */

@@ -1,4 +1,4 @@
-/** Masks secrets in what a server answers, because people see it. Pure. */
+/** Masks secrets in the answers of servers, because people see them. Pure. */
 import type { ReceiverAnswer } from './outcome.ts';
 
 /** Tokens in JSON and in forms: before the value, and the value. */
@@ -10,8 +10,8 @@ const TOKENS = [
 const MASK = '[secret]';
 
 /**
- * Masks tokens, in JSON and in forms, and the texts of `secrets`, because people see the response. All are looked for in the text as it
- * came, so that a mask is never part of another, and no secret hides a token that it overlaps.
+ * Masks tokens, in JSON and in forms, and the texts of `secrets`, because people see the response. All are searched in the original text.
+ * So no mask becomes part of another one, and no secret hides a token that it overlaps.
  */
 export function masked(text: string, secrets: readonly string[]): string {
   const spans: [from: number, to: number][] = [];

@@ -91,7 +91,7 @@ function keptText(text: string): string {
 }
 
 /**
- * What to check or change, for everyone: it names no setting of the operator. For `http_status` by the status of the answer, for
+ * What to check or change. Everyone may read it: it names no setting of the operator. For `http_status` by the status of the answer, for
  * `tls_untrusted` by the code at the end of the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
@@ -141,7 +141,7 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   tls_expired: "Renew the receiver's certificate, and check the clocks of both machines.",
   tls_wrong_host: 'Use a host name that the certificate names, or have a certificate issued for this one.',
   tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
-  timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
+  timeout: 'Have the receiver answer first and work afterwards, or raise the time-out of the webhook.',
   egress_refused: 'Use an address that can be reached from the internet.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',
@@ -157,7 +157,7 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
 
 export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];
 
-/** By OpenSSL's reason why a certificate is not trusted. Nothing that is already so is advised. */
+/** By OpenSSL's reason why a certificate is not trusted. Never advises something that is already done. */
 const UNTRUSTED_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [
     /^DEPTH_ZERO_SELF_SIGNED_CERT$/,

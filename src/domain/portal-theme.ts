@@ -144,7 +144,7 @@ function firstFit(from: string, towards: string, fits: (colour: string) => boole
   return towards;
 }
 
-/** How the accent is shown, if it is not as chosen; null: it is readable as it is. */
+/** The accent as shown, if it differs from the chosen one; null: the chosen one is readable. */
 export function accentNote(accent: string): string | null {
   const [light, dark] = [shadesOf(accent, 'light').accent, shadesOf(accent, 'dark').accent];
   const changed = [

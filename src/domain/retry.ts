@@ -38,17 +38,17 @@ type RetryQuestion = {
 /**
  * How long to wait after attempt `attemptNumber` failed, in milliseconds.
  *
- * `exponential`: a base of 5 s × 2ⁿ⁻¹, at most 12 h, of which the upper half is jitter: the wait lies in [base/2, base].
- * The bases are 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480 and 40960 s, and 43200 s from the
- * 15th on. With 20 attempts there are 19 waits, in all at most 297,915 s (3 d 10 h 45 min), at least half of that and
- * about 2 d 14 h on average. With the most attempts that can be configured (100) the last one comes at most 43 days and 11 hours
- * after the first. That is for a batch that fails while others of its webhook succeed: after 24 hours of nothing but failures the
- * webhook itself is given up (`FAILING_LIMIT_MS`), and its batches wait until it is started again.
+ * `exponential`: a base of 5 s × 2ⁿ⁻¹, at most 12 h, of which the upper half is jitter: the wait lies in [base/2, base]. The bases are 5,
+ * 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480 and 40960 s, and 43200 s from the 15th on. With 20 attempts there are 19
+ * waits, in all at most 297,915 s (3 d 10 h 45 min), at least half of that and about 2 d 14 h on average. With the most attempts that can
+ * be configured (100) the last one comes at most 43 days and 11 hours after the first. That is for a batch that fails while others of its
+ * webhook succeed: after 24 hours of nothing but failures the webhook itself is given up (`FAILING_LIMIT_MS`), and its batches wait until
+ * it is started again.
  *
  * `linear`: 30 s × n, without jitter: 30, 60, 90 s, …; 20 attempts span 95 minutes, 100 attempts 41 h 15 min.
  *
- * `schedule`: the waits as they are listed, without jitter. A batch that failed more often than the list is long waits as its last one
- * says: the list may have become shorter.
+ * `schedule`: the waits as they are listed, without jitter. A batch that failed more often than the list is long waits for the last one:
+ * the list may have become shorter.
  *
  * A `Retry-After` is a lower bound for any policy, but never more than a day.
  */

@@ -5,7 +5,7 @@ import { FILTER_STEPS, MISSING, valueAt } from './filter.ts';
 export const SEARCH_PATHS_MAX = 5;
 const SEARCH_PATH_MAX_LENGTH = 200;
 
-/** Longer values are not found, and of a list only the first ones. */
+/** Longer values cannot be found. Of a list, only the first values can be found. */
 const SEARCH_VALUE_MAX_LENGTH = 200;
 const SEARCH_VALUES_MAX = 20;
 

@@ -36,7 +36,7 @@ function isActiveAdministrator({ active, role, customerId }: User): boolean {
   return active && role === 'administrator' && customerId === null;
 }
 
-/** What an active administrator loses by a change, or by a deletion if `after` is null. */
+/** What an active administrator loses through a change, or through a deletion if `after` is null. */
 export function lostAdministration(before: User, after: User | null): LostAdministration | null {
   if (!isActiveAdministrator(before)) return null;
   if (after === null || !isActiveAdministrator(after)) return 'all';

@@ -37,19 +37,22 @@ const TOO_MANY_DEAD = 'Ten requests in a row used up their attempts.';
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
-  endpoint_gone: 'The endpoint answered 410 Gone. Its deliveries are kept; start it again when the endpoint is back.',
+  endpoint_gone:
+    'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
   customer_inactive: 'Its customer is inactive. It starts again automatically when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
-  encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
-  encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
-  failing_too_long: 'Every attempt failed for 24 hours. Fix the endpoint, then start it again; nothing is lost.',
-  too_many_dead: `${TOO_MANY_DEAD} Fix the endpoint, start it again, and send its dead deliveries again.`,
+  encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
+  encryption_key_missing:
+    'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',
+  failing_too_long:
+    'Every attempt failed for 24 hours. Fix the receiver, then start the webhook again; nothing is lost.',
+  too_many_dead: `${TOO_MANY_DEAD} Fix the receiver, start the webhook again, and send its dead deliveries again.`,
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
 
 /** `too_many_dead`, after its dead deliveries were sent again. */
-export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the endpoint, then start it again.`;
+export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the receiver, then start the webhook again.`;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;
@@ -76,8 +79,8 @@ export const HEALTHY = {
 } as const;
 
 /**
- * The progress of a webhook that is started: a new session. A failure that a stop interrupted goes on, unless it has lasted for
- * `FAILING_LIMIT_MS` or the service gave the webhook up for it: someone who starts a webhook again and again does not postpone its end.
+ * The progress of a webhook that is started: a new session. A failure that a stop interrupted continues, unless it has lasted for
+ * `FAILING_LIMIT_MS` or the service gave the webhook up for it: restarting a webhook again and again does not postpone its end.
  */
 export function startedProgress(
   { progress }: Pick<Webhook, 'progress'>,
@@ -179,7 +182,7 @@ export function stateReasonText({
  * who may read the webhook see the rest of the answer.
  */
 function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
-  // The only detail that the service words itself. It has nothing but the status.
+  // The only detail that the service writes itself. It contains only the status.
   return progress.stateReason === ('http_status' satisfies ErrorClass)
     ? stateReasonText(progress)
     : progress.stateReason;
@@ -200,7 +203,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Limits the `webhook.running` and `webhook.failing` events of one webhook. If the receiver of these events refuses some of them, every
- * response changes the state again and so makes another event, without end.
+ * response changes the state again and makes another event, endlessly.
  */
 export function createStateEventLimit(): StateEventLimit {
   /** By webhook number, the times of its latest events. */

@@ -131,7 +131,7 @@ export type Delivery = {
   readonly isLeased: boolean;
   readonly createdAt: number;
   readonly settledAt: number | null;
-  /** Its last attempt, as it began or ended, its last replay, or its erasure; without one its creation. */
+  /** When its last attempt began or ended, when it was last replayed, or when it was erased; otherwise when it was created. */
   readonly updatedAt: number;
   /** When its data was erased. */
   readonly erasedAt: number | null;

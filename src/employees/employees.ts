@@ -67,8 +67,8 @@ export type Employees = {
     caller: Caller,
   ): Promise<Employee[]>;
   /**
-   * Replaces the employee by what `next` makes of the present one. `next` may be called again if the employee changes in between. Throws
-   * 404 and 401 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
+   * Replaces the employee with the result of `next`, which gets the present one. `next` may be called again if the employee changes in
+   * between. Throws 404 and 401 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
    */
   change(
     userId: string,
@@ -99,7 +99,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
 
   const get = async (userId: string, caller: Caller): Promise<Employee> => {
     const employee = isUuidV7(userId) ? await store.employees.get(userId) : null;
-    // The same for a caller with limited divisions, so that nothing tells whether others exist.
+    // The same for a caller with limited divisions, so that the answer does not reveal whether others exist.
     if (employee === null) refuseDivision(null, caller);
     if (employee === null) throw new Refusal('not_found', `there is no employee ${userId.slice(0, 64)}`);
     refuseDivision(employee.division, caller);

@@ -69,9 +69,8 @@ function sampleOf(name: string): EventType['sample'] {
 }
 
 /**
- * Writes the built-in event types of this version unless they are there. They keep their `createdAt`, and whether they are
- * public, which the operator decides. `isFirst`: if another instance writes
- * them at the same moment, it looks again.
+ * Writes the built-in event types of this version unless they exist. They keep their `createdAt`, and whether they are public, which the
+ * operator decides. `isFirst`: if another instance writes them at the same moment, it looks again.
  */
 export async function installBuiltInEventTypes(store: EventVerbs, now: number, isFirst = true): Promise<void> {
   const installed = (await store.eventTypes.all()).filter(({ builtIn }) => builtIn);

@@ -12,7 +12,8 @@ import { fieldName } from '../kernel/validation.ts';
 import { EVENT_TYPE_SCHEMAS_CACHED } from './limits.ts';
 
 /**
- * Time limits for compiling a schema, for validating all events of one request, and for one event. The first and last block the event loop.
+ * Time limits for compiling a schema, for validating all events of one request, and for validating one event. Compiling and validating one
+ * event block the event loop.
  */
 const SCHEMA_COMPILE_MS = 2000;
 
@@ -90,7 +91,7 @@ export function createDataSchemas(): DataSchemas {
   };
   return {
     refuseInvalid: (schema) => {
-      // The library's own extension: such a validator answers with a promise, which would pass for yes.
+      // An extension of the library: such a validator returns a promise, which would count as true.
       if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
       const compile = dialectOf(schema)?.();
       if (compile === undefined)
@@ -134,7 +135,7 @@ export function createDataSchemas(): DataSchemas {
         });
         leftMs -= performance.now() - beganAt;
         const isLast = problems.length === checks.length;
-        // The limit is of time that passes. On a busy machine, the check may not have run at all.
+        // The limit is elapsed time. On a busy machine, the check may not have run at all.
         tries = inTime ? 0 : tries + 1;
         if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
           const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;
@@ -148,8 +149,8 @@ export function createDataSchemas(): DataSchemas {
 }
 
 /**
- * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is of time that passes,
- * and only work may be refused for being slow.
+ * Like `endsWithin`, but tries again if the processor was busy elsewhere for more than half of the time: the limit is elapsed time, and
+ * only slow work may be refused.
  */
 function endsInTries(limitMs: number, work: () => void): boolean {
   for (let tries = 1; ; tries += 1) {

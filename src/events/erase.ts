@@ -30,7 +30,7 @@ const ERASURE_REPLY_MS = 2000;
 /** How often the server looks for erasures that a command began or left unfinished. */
 const ERASURE_LOOK_MS = 1000;
 
-/** Longest pause before trying again to remove old copies of data while another process reads them. */
+/** The longest pause before another attempt to remove old copies of data that another process is reading. */
 const ERASURE_COPY_PAUSE_MS = 2000;
 
 export const eraseInput = z

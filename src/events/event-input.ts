@@ -72,7 +72,7 @@ export function* readingEvents(bytes: Buffer): Work<Events> {
       parsed.push(JSON.parse(json));
       yield;
     }
-    // The member may be there twice. As with `JSON.parse`, the last one counts.
+    // The member may occur twice. As with `JSON.parse`, the last one counts.
     items = validate(batchOutline, body).events.map((place) => parsed[Number(place)]);
   }
   const given = yield* validateEach(eventInput, items, isBatch ? 'events' : null);

@@ -16,7 +16,7 @@ export type CompactJson = {
   /** Empty if it is larger than it may be. */
   readonly json: string;
   readonly bytes: number;
-  /** Whether an object in it may have a name twice. Otherwise none has. */
+  /** Whether an object in it may have a repeated name. False: none has. */
   readonly mayRepeat: boolean;
 };
 
@@ -24,7 +24,7 @@ export type CompactJson = {
 export type EventData = CompactJson & {
   /** The place of the event in the request: 0 if it is the only one. */
   readonly event: number;
-  /** How many lists and objects are inside one another, with itself. */
+  /** How deep its lists and objects are nested, itself included. */
   readonly depth: number;
 };
 
@@ -211,7 +211,7 @@ function createEventParts(bytes: Buffer): EventParts {
   return { parts, refuseLarge, texts };
 }
 
-/** `data` with an escape for each letter. A longer text is none that anybody looks for. */
+/** The length of `data` with every letter escaped. A longer name cannot be one that is looked for. */
 const NAME_BYTES = 6 * 6 + 2;
 
 function shortText(bytes: Buffer, first: number, last: number): string | null {

@@ -92,7 +92,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
       return store.events.publish(judged.map((event) => ({ ...event, id: ids.uuid() })));
     }).catch(async (error: unknown) => {
-      // Events that were refused because too much of their customer waits count: it would send them again immediately.
+      // Refused events also count if too many events of their customer wait: otherwise the customer would send them again immediately.
       const counts = error instanceof Refusal && error.code === 'too_many_requests';
       if (!counts) await giveBack(store.allowances, taken, clock());
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
@@ -290,7 +290,7 @@ function problemOf(value: unknown, above: readonly object[]): string | null {
 
 function numberProblem(value: number): string | null {
   if (!Number.isFinite(value)) return `is ${value}, which JSON cannot carry`;
-  // The program may have meant another one: from there on one double represents several integers.
+  // The program may have meant another integer: beyond this bound one double represents several.
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return null;
   return `is ${value}, a number that is not kept exactly: send it as a string`;
 }

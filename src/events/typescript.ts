@@ -1,6 +1,6 @@
 /**
- * TypeScript types of event data, from the JSON Schemas of event types. Pure. A type takes every value that satisfies its schema: what
- * TypeScript cannot say, such as a pattern or a minimum, is left out, and what cannot be followed is `unknown`.
+ * TypeScript types of event data, from the JSON Schemas of event types. Pure. A type accepts every value that satisfies its schema. What
+ * TypeScript cannot express, such as a pattern or a minimum, is left out. A reference that cannot be followed becomes `unknown`.
  */
 
 import type { EventType } from '../domain/event.ts';
@@ -198,7 +198,7 @@ function objectType(schema: Schema, at: Place): string {
   return `{\n${members.join('')}${at.indent}}`;
 }
 
-/** The type of members without a name; null for none. With names, it would have to take theirs too. */
+/** The type of unnamed members; null for none. Beside named members it must accept their types too. */
 function moreMembers(schema: Schema, names: readonly string[], isRequiring: boolean, at: Place): string | null {
   const { additionalProperties: others = true, patternProperties: patterns } = schema;
   const isPatterned = isObject(patterns) && Object.keys(patterns).length > 0;

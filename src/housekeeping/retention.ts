@@ -113,7 +113,7 @@ function rowJobs(store: RowsByAge, days: Retention): HousekeepingJob[] {
       },
     },
     {
-      // Walks the whole table, because tokens with a long validity can come before expired ones.
+      // Goes through the whole table, because tokens with a long validity can come before expired ones.
       name: 'tokens',
       everyMs: EXPIRED_EVERY_MS,
       begin: (now) => {

@@ -1,4 +1,4 @@
-/** Keeps the values by which people find events, shortly after publishing, and deletes what can be found no longer. */
+/** Stores the values by which people find events, shortly after publishing, and deletes those of events that can no longer be found. */
 
 import { NO_TIME } from '../store/port/steps.ts';
 import type { TermStore } from '../store/port/terms.ts';

@@ -36,8 +36,8 @@ export function createBodies(
 }
 
 /**
- * In which bodies are read on, one a turn of the event loop: a request that is not paused is read until its socket is empty, megabytes in
- * one turn.
+ * The turns in which bodies are read further, one body in each turn of the event loop: a request that is not paused is read until its
+ * socket is empty, megabytes in one turn.
  */
 export const readingTurns: Turns = createTurns();
 

@@ -53,7 +53,7 @@ export async function readBody(
   return { body: await slices(customerId, parsingBody(bytes, request), bytes.length), mediaType };
 }
 
-/** Stops when the client has disconnected: nobody waits for the reply. */
+/** Stops when the client has disconnected, because nobody waits for the reply. */
 function* parsingBody(bytes: Buffer, { socket }: IncomingMessage): Work<unknown> {
   const work = parsingBytes(bytes, JSON_VALUES_MAX);
   for (;;) {

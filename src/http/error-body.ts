@@ -48,7 +48,7 @@ export function errorReply(refusal: Refusal, errorId: string, now: number): Repl
   };
 }
 
-/** The refusal with the headers of its reply: one by the database says when the request can be repeated. */
+/** The refusal with the headers of its reply. If the database caused it, they say when to repeat the request. */
 export function answerable(refusal: Refusal): Refusal {
   if (!(refusal instanceof DatabaseUnavailable)) return refusal;
   const { code, message, repeat } = refusal;

@@ -1,4 +1,4 @@
-/** What a request has on its way through the server: the call that its route gets, and what the log says of it. */
+/** The state of a request on its way through the server: the call that its route gets, and the fields of its log line. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../access/gate.ts';
 import type { RefusalCode } from '../kernel/refusal.ts';

@@ -118,8 +118,8 @@ export type Route<For extends ServedTo = ServedTo> = {
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;
   /**
-   * For a method other than GET: the reply promises nothing that is kept, or rests on a write of its own. Other replies wait until what
-   * they rest on is durable (`Database.confirm`).
+   * For a method other than GET: the reply promises nothing about stored data, or depends on its own write. Other replies wait until the
+   * data that they depend on is durable (`Database.confirm`).
    */
   readonly promisesNothing?: boolean;
   /** The route answers every method (forward auth). */

@@ -89,7 +89,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     try {
       const { caller, remoteAddress } = context;
       const customerId = caller?.customerId ?? null;
-      // A body counts for the customer or client that sends it, or for its network before it is authenticated.
+      // The memory of a body counts for the customer or client that sends it; before authentication, for its network.
       const owner = customerId ?? caller?.clientId ?? networkOf(remoteAddress);
       const memoryFor = (most: number): BodyMemory => (memory ??= bodyMemory(bodies, owner, most));
       const read = await readBody(request, route.body, memoryFor, { timeoutMs: bodyTimeoutMs, customerId });
@@ -108,7 +108,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     return isRead ? respond(route, context) : readAndRespond(route, context);
   };
 
-  // Each `await` costs a call about 0.3 µs, so that this has none: it throws `Refusal`, or the promise rejects with it.
+  // Each `await` costs a call about 0.3 µs, so this function has none: it throws `Refusal`, or the promise rejects with it.
   const answer = (context: RequestContext): Promise<Reply> => {
     const { request, method } = context;
     const target = request.url ?? '/';

@@ -46,7 +46,7 @@ type Run = {
   onRow(row: ImportRow): void;
 };
 
-/** Another run makes nothing twice. Refusals become rows; any other error ends the run, and the records that it made until then stay. */
+/** Another run makes nothing twice. A refusal becomes a row. Any other error ends the run, and the records made so far stay. */
 export async function carryOut({ eventTypes, customers }: Plan, run: Run): Promise<void> {
   for (const planned of eventTypes) run.onRow(await makeEventType(planned, run));
   for (const planned of customers) await makeCustomer(planned, run);
@@ -87,7 +87,7 @@ async function makeCustomer(planned: PlannedCustomer, run: Run): Promise<void> {
   }
 }
 
-/** A customer may have more endpoints there than customers have by default here. */
+/** A customer may have more endpoints at the other sender than customers have here by default. */
 function limitsFor(endpoints: number): { readonly endpoints: number | null; readonly webhooks: number | null } {
   return {
     endpoints: endpoints > ENDPOINTS_LIMIT_DEFAULT ? endpoints : null,

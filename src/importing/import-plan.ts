@@ -96,7 +96,7 @@ export function plannedEndpoint(found: FoundEndpoint): PlannedEndpoint {
     sourceId: id ?? '',
     problem: sourceIdProblem(id) ?? problem,
     lost,
-    // Its receiver proved nothing to the other sender either: the person who imports it vouches for it.
+    // Its receiver did not have to prove anything to the other sender either. The person who imports it is responsible for it.
     endpoint: { name, url, secret, tokenChallenge: false, enabled: isEnabled, sendApiKey: false, ...headers.fields },
     // The bodies of the other senders are only the data.
     webhook: { name, format: 'cloudevents-binary', ...webhook },
@@ -104,7 +104,7 @@ export function plannedEndpoint(found: FoundEndpoint): PlannedEndpoint {
   };
 }
 
-/** Adds to each item that repeats an earlier one with the same key that it does. */
+/** Marks each item that has the same key as an earlier one. */
 function withoutRepeats<Item extends Planned>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   const first = new Map<string, string>();
   return items.map((item) => {

@@ -7,7 +7,7 @@ import { type ImportDependencies, rehearsalServices } from './rehearsal.ts';
 type ImportRun = {
   /** Make it. Otherwise nothing is written. */
   readonly apply: boolean;
-  /** Make the rest if something is refused. Otherwise nothing is made then. */
+  /** Make the rest if something is refused. Otherwise a refusal stops the whole import. */
   readonly skipRefused: boolean;
   /** Start the webhooks of endpoints that were enabled. */
   readonly start: boolean;

@@ -147,7 +147,7 @@ function topicsOf(given: unknown, known: readonly string[]): readonly string[] |
   return texts.flatMap((topic) => (topic.includes('*') ? known.filter((one) => matches(topic, one)) : [topic]));
 }
 
-/** Each part between wildcards is found behind the one before it, the first and the last at the ends. */
+/** The first and last parts must be at the ends. Each part between them is searched after the one before it. */
 function matches(pattern: string, topic: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop() ?? '';

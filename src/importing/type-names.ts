@@ -1,4 +1,4 @@
-/** The names of event types, and the patterns of webhooks, that an export gets here. Pure. */
+/** Maps the event types of an export to names here, and to the patterns of webhooks. Pure. */
 import { EVENT_TYPE_NAME } from '../kernel/schemas.ts';
 import type { ImportOptions } from './export-reader.ts';
 import { shown } from './record-names.ts';

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 
 /**
  * Creates a folder that only its owner can access, and its missing parents. Throws the error of the system. Checks parents only if one is
- * missing, because Deno may permit access only to the folder. Creates one at a time: Node's `recursive` never returns in an existing
- * folder that accepts no entries, such as /proc.
+ * missing, because Deno may permit access only to the folder. Creates one folder at a time, because Node's `recursive` never returns in an
+ * existing folder that accepts no entries, such as /proc.
  */
 export function makePrivateFolder(path: string): void {
   if (isFolder(path)) return;

@@ -35,14 +35,6 @@ type LogDestination = {
  */
 export function createLogDestination(fd: number, now: () => number = () => performance.now()): LogDestination {
   let sink: Sink | null = null;
-  /** Chunks to write, oldest first. `chunk` collects the lines of the next one: joining them once costs less than encoding each. */
-  const waiting: Buffer[] = [];
-  let waitingBytes = 0;
-  let chunk: string[] = [];
-  let chunkLength = 0;
-  /** Lines dropped since the last line that was kept, and in total. */
-  let dropped = 0;
-  let droppedInAll = 0;
   /** Whether lines wait for the next flush: at the end of the turn, or when `pause` is over. */
   let isScheduled = false;
   let pause: NodeJS.Timeout | null = null;
@@ -53,44 +45,15 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
   /** How long the exit of the process waits. 0 after `drained` has waited in vain, so that it does not wait twice. */
   let lastMs = LOG_LAST_MS;
 
-  const enqueue = (bytes: Buffer): void => {
-    waiting.push(bytes);
-    waitingBytes += bytes.length;
-    // Full chunks do not wait for the end of a pause.
-    if (pause !== null) flushAtTurnsEnd();
-  };
-  const seal = (): void => {
-    if (chunkLength === 0) return;
-    const bytes = Buffer.from(chunk.join(''));
-    chunk = [];
-    chunkLength = 0;
-    enqueue(bytes);
-  };
-  const append = (line: string): void => {
-    if (chunkLength + line.length > LOG_CHUNK_LENGTH) seal();
-    chunk.push(line);
-    chunkLength += line.length;
-  };
-  /** Waits until half of the buffer is free: otherwise this line would be written after almost every other one. */
-  const tellDropped = (): void => {
-    if (dropped === 0 || waitingBytes + chunkLength > LOG_BUFFER_BYTES / 2) return;
-    append(droppedText(dropped));
-    dropped = 0;
-  };
-  const taken = (bytes: number): void => {
-    const [first] = waiting;
-    if (first === undefined) return;
-    waitingBytes -= bytes;
-    if (bytes === first.length) waiting.shift();
-    else waiting[0] = first.subarray(bytes);
-    tellDropped();
-  };
-
   const flushAtTurnsEnd = (): void => {
     if (pause !== null) clearTimeout(pause);
     pause = null;
     setImmediate(flush);
   };
+  const buffer = createLineBuffer(() => {
+    // Full chunks do not wait for the end of a pause.
+    if (pause !== null) flushAtTurnsEnd();
+  });
   const schedule = (): void => {
     if (isScheduled) return;
     isScheduled = true;
@@ -105,11 +68,11 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
     pause = null;
     if (isWriting) return;
     flushedAt = now();
-    seal();
+    buffer.seal();
     writeWaiting();
   };
   const writeWaiting = (): void => {
-    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+    for (let first = buffer.first(); first !== undefined; first = buffer.first()) {
       sink ??= openSink(fd);
       if (sink.blocks) {
         writeByThread(sink.fd, first);
@@ -117,11 +80,11 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
       }
       const bytes = tryWrite(sink.fd, first);
       if (typeof bytes !== 'number') {
-        later();
+        flushLater();
         return;
       }
-      taken(bytes);
-      seal();
+      buffer.remove(bytes);
+      buffer.seal();
     }
     onDrained?.();
   };
@@ -130,40 +93,29 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
     isWriting = true;
     write(to, first, 0, Math.min(first.length, PIECE_BYTES), (error, bytes) => {
       isWriting = false;
-      if (error !== null) later();
-      else {
-        taken(bytes);
-        if (waiting.length > 0) writeWaiting();
-        else if (onDrained !== null) flush();
-        else if (chunkLength > 0) schedule();
+      if (error !== null) {
+        flushLater();
+        return;
       }
+      buffer.remove(bytes);
+      if (buffer.first() !== undefined) writeWaiting();
+      else if (onDrained !== null) flush();
+      else if (buffer.isCollecting()) schedule();
     });
   };
-  const later = (): void => {
+  const flushLater = (): void => {
     if (retry !== null) return;
     retry = setTimeout(() => {
       retry = null;
       flush();
     }, LOG_RETRY_MS).unref();
   };
-
-  /** Writes the rest when the process ends. Leaves a piece that a thread is still writing to that thread. */
+  /** Leaves a piece that a thread is still writing to that thread. */
   const finish = (): void => {
-    seal();
-    if (waiting.length === 0 || (isWriting && !isFile(fd))) return;
+    buffer.seal();
+    if (buffer.first() === undefined || (isWriting && !isFile(fd))) return;
     sink ??= openSink(fd);
-    const giveUpAt = performance.now() + lastMs;
-    if (isWriting) waiting.shift();
-    for (let [first] = waiting; first !== undefined; [first] = waiting) {
-      const bytes = tryWrite(sink.fd, first);
-      if (typeof bytes === 'number') {
-        taken(bytes);
-        seal();
-      } else {
-        if (bytes.code !== 'EAGAIN' || performance.now() >= giveUpAt) return;
-        Atomics.wait(PAUSE, 0, 0, 1);
-      }
-    }
+    writeRest(sink.fd, buffer, { isWriting, giveUpAt: performance.now() + lastMs });
   };
   process.once('exit', finish);
   // Deno emits no exit event after a crash.
@@ -171,10 +123,7 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
 
   return {
     write: (line) => {
-      if (dropped > 0 || waitingBytes + (chunkLength + line.length) * 3 > LOG_BUFFER_BYTES) {
-        dropped += 1;
-        droppedInAll += 1;
-      } else append(line);
+      buffer.add(line);
       schedule();
     },
     drained: () =>
@@ -191,8 +140,94 @@ export function createLogDestination(fd: number, now: () => number = () => perfo
         };
         flush();
       }),
+    droppedLines: buffer.droppedLines,
+  };
+}
+
+type LineBuffer = {
+  /** Keeps the line, or drops it if the buffer is full. */
+  add(line: string): void;
+  /** Turns the collected lines into a chunk to write. */
+  seal(): void;
+  /** The oldest chunk to write, or what is left of it. */
+  first(): Buffer | undefined;
+  /** Removes written bytes of the first chunk. */
+  remove(bytes: number): void;
+  /** Forgets the first chunk, which somebody else writes. */
+  skip(): void;
+  /** Whether there are lines that are in no chunk. */
+  isCollecting(): boolean;
+  droppedLines(): number;
+};
+
+/** The lines that wait to be written. `onChunk` is called for each new chunk. */
+function createLineBuffer(onChunk: () => void): LineBuffer {
+  /** Chunks to write, oldest first. `chunk` collects the lines of the next one: joining them once costs less than encoding each. */
+  const waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let chunk: string[] = [];
+  let chunkLength = 0;
+  /** Lines dropped since the last line that was kept, and in total. */
+  let dropped = 0;
+  let droppedInAll = 0;
+
+  const seal = (): void => {
+    if (chunkLength === 0) return;
+    const bytes = Buffer.from(chunk.join(''));
+    chunk = [];
+    chunkLength = 0;
+    waiting.push(bytes);
+    waitingBytes += bytes.length;
+    onChunk();
+  };
+  const append = (line: string): void => {
+    if (chunkLength + line.length > LOG_CHUNK_LENGTH) seal();
+    chunk.push(line);
+    chunkLength += line.length;
+  };
+  return {
+    add: (line) => {
+      if (dropped > 0 || waitingBytes + (chunkLength + line.length) * 3 > LOG_BUFFER_BYTES) {
+        dropped += 1;
+        droppedInAll += 1;
+      } else append(line);
+    },
+    seal,
+    first: () => waiting[0],
+    remove: (bytes) => {
+      const [first] = waiting;
+      if (first === undefined) return;
+      waitingBytes -= bytes;
+      if (bytes === first.length) waiting.shift();
+      else waiting[0] = first.subarray(bytes);
+      // Only once half of the buffer is free: otherwise this line would be written after almost every other one.
+      if (dropped === 0 || waitingBytes + chunkLength > LOG_BUFFER_BYTES / 2) return;
+      append(droppedText(dropped));
+      dropped = 0;
+    },
+    skip: () => void waiting.shift(),
+    isCollecting: () => chunkLength > 0,
     droppedLines: () => droppedInAll,
   };
+}
+
+/** Writes what is left when the process ends, and waits for a slow reader until `giveUpAt`. */
+function writeRest(
+  fd: number,
+  buffer: LineBuffer,
+  { isWriting, giveUpAt }: { readonly isWriting: boolean; readonly giveUpAt: number },
+): void {
+  if (isWriting) buffer.skip();
+  for (let first = buffer.first(); first !== undefined; first = buffer.first()) {
+    const bytes = tryWrite(fd, first);
+    if (typeof bytes === 'number') {
+      buffer.remove(bytes);
+      buffer.seal();
+    } else {
+      if (bytes.code !== 'EAGAIN' || performance.now() >= giveUpAt) return;
+      Atomics.wait(PAUSE, 0, 0, 1);
+    }
+  }
 }
 
 /** The log of the process. */

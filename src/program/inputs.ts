@@ -118,7 +118,7 @@ export type EventTypeInput = {
   readonly searchPaths?: readonly string[] | undefined;
 };
 
-/** What you may set of an endpoint. `secret` is changed by `rotateSecret`. */
+/** The settings of an endpoint that you can change. `rotateSecret` changes `secret`. */
 export type EndpointInput = OfCustomer & {
   readonly name: string;
   readonly url: string;
@@ -265,7 +265,7 @@ export type WebhookInput = OfCustomer & {
   readonly timeoutSeconds?: number | undefined;
 };
 
-/** Which records to send again: of events from `since` on and before `until`. Without a range, the dead ones. */
+/** Which records to send again: those of events at or after `since` and before `until`. Without a range, the dead ones. */
 export type ReplayInput = {
   readonly since?: string | undefined;
   readonly until?: string | undefined;

@@ -3,7 +3,7 @@ import type { Log, LogLevel } from '../kernel/log.ts';
 import { createLog } from '../observe/log.ts';
 import { standardError } from '../observe/log-destination.ts';
 
-/** What a line says besides its message: JSON values. Errors are `err`, with name, message and stack. No secrets, headers or bodies. */
+/** The fields of a line besides its message: JSON values. Errors are `err`, with name, message and stack. No secrets, headers or bodies. */
 export type LogFields = { readonly [name: string]: unknown };
 
 /** The log of your program, for example a logger of pino, or `console`. */

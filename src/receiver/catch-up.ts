@@ -1,4 +1,4 @@
-/** Reads the records that a receiver lost, in order, with an access token (contract §9). */
+/** Reads the records that a receiver has lost, in order, with an access token (contract §9). */
 import { type CallOptions, createCalls } from './calls.ts';
 import type { RecordOf } from './delivery.ts';
 

@@ -1,4 +1,4 @@
-/** What a receiver is told, and the check that it can be used as told. */
+/** The options of a receiver, and their check. */
 
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { givenSecret, pathAndQuery } from '../wire/signature.ts';
@@ -78,7 +78,7 @@ export type Settings = Omit<VerifyOptions, 'secrets' | 'standardWebhooks' | 'api
 
 /** Throws a TypeError for options that would refuse every delivery, or accept any. */
 export function readOptions(options: VerifyOptions): Settings {
-  // Default values apply to undefined, too, so that it does not lift a bound.
+  // Default values also apply to undefined, so that it does not remove a limit.
   const { maxBytes = RECEIVED_BODY_BYTES, url, toleranceSeconds = 0 } = options;
   if (typeof toleranceSeconds !== 'number' || !(toleranceSeconds >= 0))
     throw new TypeError('toleranceSeconds must be a number of at least 0');

@@ -21,7 +21,7 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
   readonly store: ResourceStore<Rec>;
   /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8). */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
-  /** Given if a customer may have a limit of how many of them it has. The store enforces it too, against others at the same time. */
+  /** Given if customers have a limit on their number. The store enforces it too, for concurrent requests. */
   readonly limited?: Limited;
   readonly reader: Pick<InputReader<Body, Input>, 'apply'>;
   /** The body that would create this record, which a patch merges into. */

@@ -5,7 +5,7 @@ import type { CustomerStore } from '../store/port/customers.ts';
 /** What is limited, as fields of `limits`. */
 export type Limited = 'endpoints' | 'webhooks';
 
-/** Throws 409 `limit_reached` if the customer has as many as its limit, or more. */
+/** Throws 409 `limit_reached` if the customer has reached its limit. */
 export async function refuseBeyondLimit(
   customers: Pick<CustomerStore, 'get' | 'belongings'>,
   limited: Limited,

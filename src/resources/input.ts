@@ -34,8 +34,8 @@ export type InputReader<Body, Input> = {
 };
 
 /**
- * `view` is what callers read. Its fields that `schema` lacks are set by the service, and are refused with that reason. `onPatch` gives
- * the reason for fields that a patch may not name.
+ * `view` is what callers read. Fields that are in `view` and not in `schema` are set by the service, and are refused with that reason.
+ * `onPatch` gives the reason for fields that a patch may not name.
  */
 export function inputReader<Body, Input>(
   schema: z.ZodType<Input, Body>,

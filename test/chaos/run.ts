@@ -326,14 +326,15 @@ export async function stillPending(admin: ApiClient, webhookId: string): Promise
 
 /** Waits until each erasure that was recorded is finished. */
 async function erasuresEnd(admin: ApiClient): Promise<void> {
-  for (;;) {
-    let open = 0;
-    for await (const { action } of everyItem<{ readonly action: string }>(admin, 'audit?action=event.erase')) {
-      open += action === 'event.erase-done' ? -1 : 1;
-    }
-    if (open === 0) return;
+  while ((await auditEntries(admin, 'event.erase-done')) < (await auditEntries(admin, 'event.erase'))) {
     await sleep(LOOK_MS);
   }
+}
+
+async function auditEntries(admin: ApiClient, action: string): Promise<number> {
+  let count = 0;
+  for await (const _ of everyItem<object>(admin, `audit?action=${action}`)) count += 1;
+  return count;
 }
 
 export async function listed(admin: ApiClient, webhookId: string): Promise<Kept[]> {

@@ -97,6 +97,7 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
     [{ name: 'user' }, (userId) => ({ ...APPLICATION, userId })],
     [{ id: 'users' }, (userId) => ({ ...APPLICATION, userId })],
   ],
+  '/overview/start': [[{ id: 'webhooks' }, (webhook) => ({ webhook, period: 'day' })]],
   '/deliveries/replay': [[{ id: 'webhooks' }, (webhook) => ({ webhook, state: 'dead' })]],
   '/deliveries/failures/try': [[{ id: 'webhooks' }, (webhook) => ({ webhook, offset: '0' })]],
   '/deliveries/replay-selected': [[{ id: 'deliveries' }, (id) => ({ chosen: id })]],

@@ -33,7 +33,7 @@ const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null,
   ['http_status', 599, /receiver's log for the error/],
   ['http_status', 199, /receiver's log for the reason/],
   ['http_status', null, /receiver's log for the reason/],
-  ['timeout', null, /answer first and work afterwards, or raise timeoutSeconds/],
+  ['timeout', null, /answer first and work afterwards, or raise the time-out/],
   // The error counts, not the status that came before it.
   ['timeout', 200, /timeoutSeconds/],
   ['tls_expired', null, /Renew the receiver's certificate/],

@@ -188,6 +188,7 @@ describe('creating an endpoint', () => {
     await page.getByText('Use an existing secret or API key').click();
     await page.locator('#field-secret').fill('a secret of ours');
     await page.locator('#field-apiKey').fill('not hexadecimal');
+    await page.locator('.advanced > summary').click();
     await page.getByText('OAuth: a bearer token').click();
     await page.getByLabel('Client secret').fill('a client secret');
     await page.getByText('Client certificate: for mutual TLS').click();

@@ -153,7 +153,7 @@ describe('a webhook', () => {
     await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
     const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
     await page.getByText('It was stopped automatically.').waitFor();
-    await page.getByText('Give it an unexpired key, then start it again.').first().waitFor();
+    await page.getByText('Give it an unexpired key, then start the webhook again.').first().waitFor();
     await page.getByRole('link', { name: 'hr' }).click();
     await page.waitForURL(new RegExp(key.id));
     assert.equal(at.deliveries.length, 0, 'nothing was sent with the expired key');

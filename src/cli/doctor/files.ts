@@ -15,7 +15,7 @@ import { type Finding, finding, judgeExpiry, ok, problem, warning } from './find
 const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
 const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
 
-/** The same for the files (inodes) that the file system still takes. */
+/** The same for the files (inodes) that the file system can still hold. */
 const FILES_FREE_LOW = 10_000;
 const FILES_FREE_MIN = 100;
 

@@ -1,4 +1,4 @@
-/** Whether the positions of webhooks fit the records that are there. */
+/** Checks whether the positions of webhooks match the stored records. */
 import type { Database } from '../../store/port/database.ts';
 import { type Finding, ok, problem } from './finding.ts';
 

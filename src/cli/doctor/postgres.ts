@@ -17,7 +17,7 @@ import { type Finding, finding, findings, ok, problem, warning } from './finding
 import { examinePositions } from './positions.ts';
 import { examineLocks, examineObjects, examineSettings, examineTables } from './postgres-schema.ts';
 
-/** The connections of an instance: those above, one that listens, and one of the thread for large bodies. */
+/** The connections of an instance: the pool, one that listens, and one for the thread that makes large bodies. */
 const POSTGRES_CONNECTIONS: number = POSTGRES_WRITERS + POSTGRES_READERS + 2;
 
 /** A snapshot of this age keeps the versions that updates leave behind, so tables grow. */

@@ -35,7 +35,7 @@ export function keptIdentity(folder: string, host: string, now: number): KeptIde
     }
     const made = makeCertificate([...new Set(names)], now, LISTEN_CERTIFICATE_DAYS);
     makePrivateFolder(folder);
-    // The key first: senders would trust a certificate without its key for nothing.
+    // The key first: a trusted certificate without its key would be useless.
     writePrivateFile(keyFile, made.privateKey);
     writePrivateFile(certificateFile, made.certificate);
     return { ...made, certificateFile };

@@ -48,7 +48,7 @@ function placeOf(field: string, words: readonly Word[], given: ReadonlySet<strin
   return inner === '' ? word.shown : `${word.shown}: ${inner}`;
 }
 
-/** Problems name other fields too. Only names with a capital letter, because others are words of the language. */
+/** Problems name other fields too. Only names with a capital letter are replaced, because the others are also English words. */
 function withoutFieldNames(problem: string, words: readonly Word[]): string {
   return words
     .filter(({ field }) => /^[a-z]+[A-Z]\w*$/.test(field))

@@ -55,7 +55,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       respond: async (call) => {
         const { authorization = [] } = call.request.headersDistinct;
         const caller = authorization.length === 0 ? null : await gate.authenticate(authorization);
-        // A caller whose token is not good for it learns that, instead of getting fewer types than expected.
+        // A caller whose token does not give access gets a refusal, instead of fewer types than expected.
         if (caller !== null) gate.authorize(caller, 'GET', CATALOGUE_PATH.slice(1).split('/'));
         const sees = caller?.customerId === null ? 'all' : 'public';
         const version = await eventTypes.version();

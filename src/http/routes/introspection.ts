@@ -104,7 +104,7 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
       },
       respond: async (call) => {
         const parameters = parametersOf(call);
-        // Before reading the token: a caller without the scope learns nothing about it.
+        // Before the token is read: a caller without the scope gets no information about it.
         const holder = await holderOf(call, parameters);
         requireScope(holder, INTROSPECT);
         requireOperator(holder);

@@ -51,7 +51,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
       nextCursor,
       filters: [
         textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
-        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),
+        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'deliveries:view' }),
         ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
         ...owner.fields,
       ],
@@ -290,7 +290,7 @@ function scopeSection(
       columns: [
         { label: 'Scope', kind: 'main' },
         ...(hasProducts ? [{ label: 'API product', phone: 'plain' as const }] : []),
-        { label: 'Opens', phone: 'plain' },
+        { label: 'Allows', phone: 'plain' },
         { label: 'Permission', phone: 'named' },
       ],
       rows,

@@ -147,7 +147,7 @@ function usageFigures(total: Usage): Html {
       hint: `of ${countText(attempts)} attempts`,
       tone: failures > 0 ? 'caution' : 'neutral',
     },
-    { label: 'Sent', value: sizeText(bytes), hint: 'bodies that receivers answered' },
+    { label: 'Sent', value: sizeText(bytes), hint: 'to receivers that answered' },
     { label: 'Tokens', value: countText(tokens), hint: 'issued to applications' },
   ]);
 }

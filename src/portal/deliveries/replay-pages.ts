@@ -164,7 +164,10 @@ function whichSection(state: FormState, kind: ButtonKind): Html {
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
         <div class="fields fields-pairs">${fields}</div>
-        <div class="buttons form-buttons">${submitButton({ label: 'Count the deliveries', kind })}</div>
+        <div class="buttons form-buttons">
+          ${submitButton({ label: 'Next: count the deliveries', kind })}
+          <span class="quiet">Nothing is sent yet.</span>
+        </div>
       </form>
     `,
   });

@@ -80,11 +80,21 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
         })}>
         <datalist id="search-words">${suggestionOptions(suggestions.map((value) => ({ value, label: meaningOf(value) })))}</datalist>
       </div>
+      ${problems.length > 0 || terms.some(({ field }) => field === 'state') ? null : quickFilters(path, query, terms)}
       ${submitButton({ label: 'Search', kind: 'plain', icon: 'search' })}
       ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet', icon: 'cross' })}
     </form>
     ${problems.length === 0 ? null : problemNotice(path, query, problems)}
   `;
+}
+
+/** What most people look for, while no state is chosen. */
+function quickFilters(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): Html {
+  const links = (['dead', 'pending', 'delivered'] as const).map((value) => {
+    const href = searchHref(path, query, [...terms, { field: 'state', value }]);
+    return html`<li><a href="${href}">${value.slice(0, 1).toUpperCase()}${value.slice(1)}</a></li>`;
+  });
+  return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }
 
 const PLACEHOLDER = 'state:dead 5xx since:1h, an id, a subject, #offset';

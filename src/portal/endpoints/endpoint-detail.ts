@@ -59,7 +59,7 @@ export function endpointView(
     ${isOpen ? challengeSection(call, endpoint) : null}
     ${activitySection(endpoint.customerId, activity, call.now)}
     ${webhooks(call, endpoint, uses)}
-    ${hub === null ? null : hubSections(call, id, activity.webhooks, hub)}
+    ${hub === null || (isOpen && hub.attempts.length === 0) ? null : hubSections(call, id, activity.webhooks, hub)}
     ${isOpen ? null : challengeSection(call, endpoint)}
     ${credentials(call, endpoint)}
     ${tokenRegion(call, endpoint, tested)}

@@ -85,7 +85,7 @@ const HANDSHAKE: FormField = {
 function eventsOf(eventTypes: readonly EventType[]): FormField {
   const question = {
     title: 'Which events?',
-    lead: 'A webhook with the name of the endpoint sends them here. You can choose them later, and then filter or encrypt them.',
+    lead: 'A webhook of the same name sends them here. You can choose them later, and then filter or encrypt them.',
     hasOthers: false,
   };
   return { ...eventsField(eventTypes, question), read: () => undefined };
@@ -176,33 +176,40 @@ export function endpointLayout({
   group,
   more,
   within,
+  isSet,
 }: FormLayout<Endpoint, readonly EventType[]>): Html {
-  /** Collapsed unless the settings are in use or have a problem. */
-  const optional = (name: string, title: string, fields: readonly (Html | null)[] = within(name)): Html => {
-    const isUsed = state.isChecked(`${name}.use`) || state.value(`${name}.method`) !== '';
-    const open = isUsed || state.problem(name) !== null;
-    return html`
-      <details class="more-fields" id="${idOf(name)}"${attributes({ open })}>
-        <summary>${title}</summary>
-        <div class="fields">${fields}</div>
-      </details>
-    `;
-  };
+  /** Whether the settings are in use or have a problem. */
+  const isUsed = (name: string): boolean =>
+    state.isChecked(`${name}.use`) || state.value(`${name}.method`) !== '' || state.problem(name) !== null;
+  /** Collapsed unless it is used. */
+  const optional = (name: string, title: string, fields: readonly (Html | null)[] = within(name)): Html => html`
+    <details class="more-fields" id="${idOf(name)}"${attributes({ open: isUsed(name) })}>
+      <summary>${title}</summary>
+      <div class="fields">${fields}</div>
+    </details>
+  `;
+  const open = isSet('contentEncoding', ...HEADERS) || OPTIONAL.some(isUsed);
   return html`
     ${group('Receiver', null, 'name', 'url')}
     ${field('eventTypes')}
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
-    ${more('Compression', 'contentEncoding')}
-    ${optional('authentication', 'Authentication: another than the signature', [
-      field('authentication.method'),
-      authenticationGroups(field),
-    ])}
-    ${more('Headers, API key and public-key signatures', 'requestHeaders', 'sendApiKey', 'signatureType')}
-    ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
-    ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
+    <details class="advanced"${attributes({ open })}>
+      <summary>Advanced <span class="hint">The defaults suit most receivers.</span></summary>
+      ${more('Compression', 'contentEncoding')}
+      ${optional('authentication', 'Another authentication than the signature', [
+        field('authentication.method'),
+        authenticationGroups(field),
+      ])}
+      ${more('Headers, API key and public-key signatures', ...HEADERS)}
+      ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
+      ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
+    </details>
   `;
 }
+
+const HEADERS = ['requestHeaders', 'sendApiKey', 'signatureType'] as const;
+const OPTIONAL = ['authentication', 'oauth', 'clientCertificate'] as const;
 
 /** The endpoint as its form shows it. `use` tells whether it has these settings. */
 export function shownEndpoint(view: EndpointView): Body {

@@ -175,7 +175,6 @@ export function eventTypeSections(
   return html`
     ${section({
       title: 'Sample',
-      lead: 'The data of an example.',
       content:
         sample === null
           ? html`<p class="quiet">There is no sample.</p>`

@@ -27,7 +27,8 @@ function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[],
     const key = at === 0 ? name : `${name}-${product.id}`;
     // A fold of its own for the only group would say its name twice.
     const isFolded = product.builtIn && !(isOpen && groups.length === 1);
-    const boxes = checkboxGroup(form, { name, key, label: product.name, choices, isLabelHidden: isFolded });
+    const shown = { label: product.name, isLabelHidden: isFolded, problemLabel: name };
+    const boxes = checkboxGroup(form, { name, key, choices, ...shown });
     if (!isFolded) return boxes;
     // A problem of the field is in the first group.
     const hasProblem = key === name && form.problem(name) !== null;

@@ -310,6 +310,8 @@ type Group = Field & {
   readonly isCompact?: boolean | undefined;
   /** Its label stands above it already. Screen readers read it. */
   readonly isLabelHidden?: boolean | undefined;
+  /** What its problem is about, if the label is the name of a part. */
+  readonly problemLabel?: string | undefined;
 };
 
 /** Any number of choices: `form.getAll(name)`. */
@@ -326,7 +328,7 @@ export function radioGroup(form: FormState, options: Group): Html {
 
 function group(
   form: FormState,
-  { name, label, hint, choices, isCompact, isLabelHidden, key = name }: Group,
+  { name, label, hint, choices, isCompact, isLabelHidden, problemLabel = label, key = name }: Group,
   type: 'checkbox' | 'radio',
   isChosen: (value: string) => boolean,
 ): Html {
@@ -360,8 +362,8 @@ function group(
     <fieldset class="field field-wide"${described}>
       <legend${attributes({ class: isLabelHidden === true ? 'visually-hidden' : null })}>${label}</legend>
       ${hint === undefined ? null : html`<p class="hint">${hint}</p>`}
+      ${problemLine(name, problemLabel, problem)}
       <div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>
-      ${problemLine(name, label, problem)}
     </fieldset>
   `;
 }

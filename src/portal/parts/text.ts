@@ -132,9 +132,9 @@ export function breakable(path: string): Html {
 
 /** `512 B`, `1.5 MiB`. */
 export function sizeText(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024) return `${bytes}\u00a0B`;
   const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+  return `${(bytes / 1024 ** power).toFixed(1)}\u00a0${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
 /** `http_status: the receiver answered 503` as a sentence without the code. */

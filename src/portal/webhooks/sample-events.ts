@@ -14,7 +14,7 @@ import { NO_OWNERS } from '../record/owner.ts';
 import { webhookField, webhookNamed } from './webhook-choice.ts';
 
 const LEAD =
-  'The receiver gets the record that a real event would be, in a body with "test": true. It is in no log, and filters do not count.';
+  'The receiver gets the record that a real event would be, in a body with "test": true. It is not logged, and filters do not apply.';
 
 /** For the page of a webhook: its event types that have a sample. Null if there is none. */
 export function samplesSection(

@@ -9,7 +9,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, definitionList } from '../parts/details.ts';
 import type { FormState } from '../parts/fields.ts';
 import { moreFields } from '../parts/form.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { type Body, type FieldTable, select, text } from '../record/field-table.ts';
 
@@ -113,6 +113,13 @@ export function signatureName({ signature }: Webhook): string {
   return preset === null ? `in ${header}` : PRESET_LABELS[preset];
 }
 
+function none(webhookId: string): Html {
+  return html`
+    <p>This webhook has no signature of another product.</p>
+    <p>${linkButton({ href: `/webhooks/${webhookId}`, label: 'Go to the webhook', icon: 'webhook' })}</p>
+  `;
+}
+
 /** `/webhooks/{id}/signature`: the template, and what it signs for a sample. */
 export function signaturePage({ pages, services }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/webhooks/{id}/signature', 'both', async (call) => {
@@ -128,8 +135,7 @@ export function signaturePage({ pages, services }: SharedPageDependencies): Page
       crumbs,
       lead: 'What is signed for a test event, byte by byte, and the headers.',
     });
-    if (webhook.signature === null || webhook.mode === 'pull')
-      return { title, content: html`${header}<p>This webhook has no signature of another product.</p>` };
+    if (webhook.signature === null || webhook.mode === 'pull') return { title, content: html`${header}${none(id)}` };
     const preview = await services.previewSignature(id, {});
     const { signature } = webhook;
     const { signedText, signedBase64 } = preview;

@@ -206,8 +206,8 @@ function readerFigures(
 }
 
 /** `12 deliveries`, or `more than 10,000 deliveries` if not all were counted. */
-export function deadCount({ records, isWhole }: DeadRecords): string {
-  const counted = countOf(isWhole ? records : records - 1, 'delivery', undefined, 'deliveries');
+export function deadCount({ records, isWhole }: DeadRecords, kind: '' | 'dead ' = ''): string {
+  const counted = countOf(isWhole ? records : records - 1, `${kind}delivery`, undefined, `${kind}deliveries`);
   return isWhole ? counted : `more than ${counted}`;
 }
 

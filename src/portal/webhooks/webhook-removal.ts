@@ -19,7 +19,7 @@ export function webhookRemovalPages(dependencies: SharedPageDependencies): PageR
 
 /** What is deleted with the webhook. */
 function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
-  const deadText = deadCount(dead);
+  const waiting = countOf(pendingRecords, 'waiting delivery', undefined, 'waiting deliveries');
   if (webhook.mode === 'pull')
     return html`
       <div class="prose">
@@ -37,14 +37,8 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
     <div class="prose">
       <p>This cannot be undone. The log of the webhook is deleted:</p>
       <ul>
-        <li>
-          ${
-            pendingRecords === 0
-              ? 'no waiting deliveries'
-              : `${countOf(pendingRecords, 'waiting delivery', undefined, 'waiting deliveries')}, which will not be sent`
-          },
-        </li>
-        <li>${dead.records === 0 ? 'no dead records' : `${deadText} that cannot be sent again`},</li>
+        ${pendingRecords === 0 ? null : html`<li>${waiting}, which will not be sent,</li>`}
+        ${dead.records === 0 ? null : html`<li>${deadCount(dead, 'dead ')}, which cannot be sent again,</li>`}
         <li>the list of its deliveries with all attempts.</li>
       </ul>
       <p>

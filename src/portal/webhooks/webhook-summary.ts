@@ -52,7 +52,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
   const name = given || 'The webhook';
   const events = `${eventsText(patterns)}${filterWords(sent)}`;
   if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;
-  if (destination === null) return `Choose an endpoint: ${name} sends ${events} there.`;
+  if (destination === null) return `Choose the endpoint to which ${given || 'the webhook'} sends ${events}.`;
   const key = sent.get('encryptionKeyName') ?? '';
   const how = [
     key === '' ? '' : `encrypted with the key ${key}`,
@@ -67,8 +67,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
 
 const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
 
-const LATER =
-  ' Which events are sent applies to events published from now on. The other settings also apply to waiting events.';
+const LATER = ' A change of events applies from now on. The other settings also apply to waiting events.';
 
 function startText(isStarted: boolean, { enabled }: Destination): string {
   if (!isStarted) return ' Events wait until you start it.';

@@ -16,8 +16,8 @@ export type Throttle = {
   /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
   blockedForMs(attempt: Attempt, now: number): Answer<number | null>;
   /**
-   * The same after a success, but answers null immediately if this process counted no failure of the network in the last minute. Then the
-   * attempt is not held back by failures that other instances counted since `blockedForMs`.
+   * The same after a success, but answers null immediately if this process counted no failure of the network in the last minute. Failures
+   * that other instances have counted since `blockedForMs` then do not block the attempt.
    */
   blockedHereForMs(attempt: Attempt, now: number): Answer<number | null>;
   /** Counts a failure and returns null. If the attempt is blocked by now, counts nothing and returns as `blockedForMs`. */

@@ -59,7 +59,7 @@ export type DatabaseStatus = {
 export type InstanceStore = {
   /** Joins under a new number, which all verbs of this store use from then on. */
   join(instance: NewInstance, leaseMs: number): Promise<void>;
-  /** Renews this instance for `leaseMs`. Null if it had expired and another one has given back what it held: it must join again. */
+  /** Renews this instance for `leaseMs`. Null if it has expired and another instance has released its webhooks: it must join again. */
   renew(leaseMs: number): Promise<Renewal | null>;
   /**
    * Gives back what an expired instance held: its webhooks, their batches and its duties. False if it was renewed or another one did so.
@@ -71,7 +71,7 @@ export type InstanceStore = {
   takeDuty(name: string): Promise<boolean>;
   /** How many webhooks this instance holds. */
   held(): number;
-  /** Takes no further webhooks beyond this number while others have fewer. */
+  /** Takes no more webhooks than this while other instances have fewer. */
   limitTo(webhooks: number): void;
   /** Up to `limit` of the webhooks that it holds. */
   holding(limit: number): readonly number[];

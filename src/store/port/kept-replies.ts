@@ -17,8 +17,8 @@ export type KeptReplyStore = {
   /** Resolves with a reply once what it says is durable. */
   find(owner: ReplyKey, now: number): Promise<KeptReply | null>;
   /**
-   * Keeps the reply until `expiresAt`. The statements go first in the transaction of the request: of two requests with the same key the
-   * second one is then refused for its key, and not for a name that the first one took.
+   * Keeps the reply until `expiresAt`. The statements go first in the transaction of the request: of two requests with the same key, the
+   * second one is then refused because of its key, and not because of a name that the first one took.
    */
   keep(owner: ReplyKey, reply: KeptReply, span: { readonly now: number; readonly expiresAt: number }): Statement[];
 };

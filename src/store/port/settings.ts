@@ -7,11 +7,11 @@ export type SettingStore = {
   /** Writes and syncs a small row. Rejects if the database cannot be written. */
   proveWritable(now: number): Promise<void>;
   /**
-   * A new database stores a word sealed with the master key; later calls check the key against it. Throws if the key is another one:
-   * it could not read existing secrets, and the right key could not read new ones.
+   * A new database stores a word sealed with the master key; later calls check the key against it. Throws if the key is a different one:
+   * that key could not read existing secrets, and the right key could not read new ones.
    */
   checkMasterKey(): Promise<void>;
-  /** The look of the customers' portal; null: nobody has chosen one. */
+  /** The look of the customers' portal; null: none was chosen. */
   portalTheme(): Promise<PortalTheme | null>;
   /** Replaces `before`; null: nobody has chosen one. Rejects with `StaleWrite` if the look is another one. */
   putPortalTheme(theme: PortalTheme, before: PortalTheme | null, audit: AuditEntry): Promise<void>;

@@ -11,8 +11,8 @@ export type FoundEvent = {
 };
 
 /**
- * The values are kept shortly after publishing, as keyed hashes: the table does not tell what an event has. What is erased, or whose type
- * has the path no longer or must be encrypted, is not found from that moment on.
+ * The values are kept shortly after publishing, as keyed hashes: the table does not tell what an event has. An event is no longer found
+ * once it is erased, its type no longer has the path, or its type must be encrypted.
  */
 export type TermStore = {
   /** Keeps the values of up to `limit` further events, in the order of their keys. */

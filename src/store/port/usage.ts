@@ -20,8 +20,8 @@ export type UsageStore = {
   /** How many rows are to be written. */
   unwritten(): number;
   /**
-   * Adds up to `limit` rows of counts. Several processes may add to the same rows at the same time. If it fails, the rows stay unwritten,
-   * unless the database may have kept them: nothing is counted twice.
+   * Adds up to `limit` rows of counts. Several processes may add to the same rows at the same time. If it fails, the rows are written
+   * later, unless the database may have kept them: nothing is counted twice.
    */
   write(limit: number): Promise<StepResult>;
   /** The days with usage of one customer or of the operator, oldest first. */

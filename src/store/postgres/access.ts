@@ -13,7 +13,7 @@ import type { PostgresDatabase } from './driver/postgres.ts';
 const TOKENS_OF_A_COMMIT = 1000;
 
 export type PostgresAccessVersion = AccessVersion & {
-  /** Call this when another instance may have written, for example on a notification: subscribers hear of it if the version changed. */
+  /** Call this when another instance may have written, for example on a notification. Subscribers are notified if the version changed. */
   changed(): void;
 };
 
@@ -130,7 +130,7 @@ export function tokenStore(db: PostgresDatabase, access: Pick<AccessVersion, 'cu
   };
 }
 
-/** A token that was committed and told nobody is as good as none. */
+/** A token that was committed and never returned is useless to everyone. */
 function notIssued(error: unknown): never {
   throw mayBeCommitted(error) ? new DatabaseUnavailable('unreachable', { cause: error }) : error;
 }

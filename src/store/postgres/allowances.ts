@@ -50,7 +50,7 @@ export function allowanceStore(db: Database): AllowanceStore {
   };
 }
 
-/** Which of the customers has to wait longest. By now it may have to wait no more; then the caller hears of the shortest wait. */
+/** Which of the customers has to wait longest. If it no longer has to wait, the caller gets the shortest wait. */
 async function longest(db: Database, wanted: readonly WantedEvents[]): ReturnType<AllowanceStore['take']> {
   let found = { ok: false as const, customerId: wanted[0]?.customerId ?? '', waitMs: 1 };
   for (const one of wanted) {

@@ -49,7 +49,7 @@ export async function readTables(db: Database, limitMs: number): Promise<TablesR
   return { damaged, unread: 0 };
 }
 
-// What Sallyport sets itself in every session changes nothing; `setconfig` has texts such as `statement_timeout=1s`.
+// Settings that Sallyport sets itself in every session are left out; `setconfig` has texts such as `statement_timeout=1s`.
 const OVERRIDDEN = `
   SELECT DISTINCT split_part(c.value, '=', 1) AS name FROM pg_db_role_setting AS s CROSS JOIN LATERAL unnest(s.setconfig) AS c (value)
   WHERE (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))

@@ -1,4 +1,4 @@
-/** What is missing in the schema of a database that Sallyport uses. Reads catalogs, and no table but `schema_change`. */
+/** Finds what is missing in the schema of a database that Sallyport uses. Reads the catalogs and `schema_change`, and no other table. */
 import type { Database, Row } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 import { unavailable } from './driver/errors.ts';
@@ -41,7 +41,7 @@ const VERBS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 const NEWEST = 'SELECT coalesce(max(version), 0) AS version FROM schema_change';
 
-/** Everything that is missing. Nothing is known of the schema of a newer version. */
+/** Everything that is missing. The schema of a newer version is unknown, so it is not checked. */
 export async function schemaDefects(db: Pick<Database, 'get' | 'all'>): Promise<readonly Defect[]> {
   const [tables, functions] = await Promise.all([
     db.all(TABLES, { verbs: JSON.stringify(VERBS) }),

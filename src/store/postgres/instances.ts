@@ -111,99 +111,165 @@ export function guardStatement({ webhookNumber, instance, epoch, timeline }: Hol
   return { sql: GUARD, params: { webhookNumber, instance, epoch, timeline }, expectChanges: 1 };
 }
 
+/** What this process knows of the webhooks that it holds. */
+type Held = {
+  /** Its number among the instances; null before it joins and after it leaves. */
+  number: number | null;
+  /** How many webhooks it may hold. */
+  most: number;
+  /** The epoch of each webhook that this instance holds. */
+  readonly epochs: Map<number, number>;
+  /** What `changed` has not returned yet. */
+  readonly unreported: Set<number>;
+  /** Webhooks may have been taken by a commit that was not answered. */
+  isUnsure: boolean;
+  /** When the webhooks that nobody holds were last read. */
+  freeReadAt: number;
+};
+
 /** `stopwatch` has the milliseconds of a clock that only grows. */
 export function createLeases(db: Database, stopwatch: () => number = () => performance.now()): Leases {
-  let number: number | null = null;
-  let most = Number.POSITIVE_INFINITY;
-  /** The epoch of each webhook that this instance holds. */
-  const epochs = new Map<number, number>();
+  const held: Held = {
+    number: null,
+    most: Number.POSITIVE_INFINITY,
+    epochs: new Map(),
+    unreported: new Set(),
+    isUnsure: false,
+    freeReadAt: Number.NEGATIVE_INFINITY,
+  };
+  const { epochs, unreported } = held;
+  const { takeChanged, takeFree } = createTaking(db, held, stopwatch);
+  return {
+    instances: instanceStore(db, held),
+    isAlone: async () => (await db.get(OTHER, { number: joined(held) })) === undefined,
+    changed: async () => {
+      const { number } = held;
+      if (number === null) return [];
+      if (held.isUnsure) {
+        noteHeld(held, await db.all(HELD, { number }));
+        held.isUnsure = false;
+      }
+      // Together, so that both reads share a round trip.
+      await Promise.all([takeChanged(), takeFree()]);
+      const found = [...unreported];
+      unreported.clear();
+      return found;
+    },
+    begin: () => {
+      for (const webhookNumber of epochs.keys()) unreported.add(webhookNumber);
+    },
+    holdsOf: (webhookNumbers) => readHolds(db, held, webhookNumbers),
+    isOver: async (hold) => {
+      const { webhookNumber } = hold;
+      const current = (await readHolds(db, held, [webhookNumber])).get(webhookNumber);
+      const isOver = !isDeepStrictEqual(current, hold);
+      if (isOver) unreported.add(webhookNumber);
+      return isOver;
+    },
+  };
+}
+
+function joined({ number }: Held): number {
+  if (number === null) throw new Error('this process has not joined the instances');
+  return number;
+}
+
+function noteHeld({ epochs, unreported }: Held, rows: readonly Row[]): void {
+  for (const row of rows) {
+    const webhookNumber = Number(row.webhook_number);
+    const epoch = Number(row.epoch);
+    if (epochs.get(webhookNumber) !== epoch) unreported.add(webhookNumber);
+    epochs.set(webhookNumber, epoch);
+  }
+}
+
+async function readHolds(
+  db: Database,
+  { number: instance, epochs }: Held,
+  webhookNumbers: readonly number[],
+): Promise<ReadonlyMap<number, Hold>> {
+  if (instance === null || webhookNumbers.length === 0) return new Map();
+  const rows = await db.all(HOLDS, { number: instance, asked: JSON.stringify(webhookNumbers) });
+  const holds = rows.map((row): [number, Hold] => {
+    const webhookNumber = Number(row.webhook_number);
+    return [webhookNumber, { webhookNumber, instance, epoch: Number(row.epoch), timeline: String(row.timeline) }];
+  });
+  const found = new Map(holds);
+  for (const webhookNumber of webhookNumbers) {
+    const hold = found.get(webhookNumber);
+    if (hold === undefined) epochs.delete(webhookNumber);
+    else epochs.set(webhookNumber, hold.epoch);
+  }
+  return found;
+}
+
+type Taking = {
+  /** Takes webhooks that changed, and notes those that this instance holds. */
+  takeChanged(): Promise<void>;
+  /** Takes webhooks that nobody holds; at most once every `FREE_EVERY_MS`. */
+  takeFree(): Promise<void>;
+};
+
+function createTaking(db: Database, held: Held, stopwatch: () => number): Taking {
+  const { epochs, unreported } = held;
   /** Since when webhooks that nobody holds are known. */
   let free = new Map<number, number>();
-  let freeReadAt = Number.NEGATIVE_INFINITY;
-  /** Webhooks may have been taken by a commit that was not answered. */
-  let isUnsure = false;
-  /** What `changed` has not returned yet. */
-  const unreported = new Set<number>();
-  const joined = (): number => {
-    if (number === null) throw new Error('this process has not joined the instances');
-    return number;
-  };
-
-  const noteHeld = (rows: readonly Row[]): void => {
-    for (const row of rows) {
-      const webhookNumber = Number(row.webhook_number);
-      const epoch = Number(row.epoch);
-      if (epochs.get(webhookNumber) !== epoch) unreported.add(webhookNumber);
-      epochs.set(webhookNumber, epoch);
-    }
-  };
 
   const take = async (wanted: readonly number[]): Promise<void> => {
     if (wanted.length === 0) return;
     try {
-      const [result] = await db.commit([{ sql: TAKE, params: { number: joined(), wanted: JSON.stringify(wanted) } }]);
-      noteHeld(result?.rows ?? []);
+      const params = { number: joined(held), wanted: JSON.stringify(wanted) };
+      const [result] = await db.commit([{ sql: TAKE, params }]);
+      noteHeld(held, result?.rows ?? []);
     } catch (error) {
       // Its own row is gone: the next renewal finds out.
       if (error instanceof ConstraintViolation) return;
-      isUnsure = true;
+      held.isUnsure = true;
       throw error;
     }
   };
 
   /** Any instance takes a webhook that nobody has taken for a while. */
   const mayTake = (webhookNumber: number, at: number, already: number): boolean =>
-    epochs.size + already < most || at - (free.get(webhookNumber) ?? at) > TAKEN_LATE_MS;
+    epochs.size + already < held.most || at - (free.get(webhookNumber) ?? at) > TAKEN_LATE_MS;
 
-  const takeFree = async (): Promise<void> => {
-    const at = stopwatch();
-    if (at - freeReadAt < FREE_EVERY_MS) return;
-    freeReadAt = at;
-    const found = (await db.all(FREE, {})).map((row) => Number(row.webhook_number));
-    free = new Map(found.map((webhookNumber) => [webhookNumber, free.get(webhookNumber) ?? at]));
-    await take(found.filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
+  return {
+    takeFree: async () => {
+      const at = stopwatch();
+      if (at - held.freeReadAt < FREE_EVERY_MS) return;
+      held.freeReadAt = at;
+      const found = (await db.all(FREE, {})).map((row) => Number(row.webhook_number));
+      free = new Map(found.map((webhookNumber) => [webhookNumber, free.get(webhookNumber) ?? at]));
+      await take(found.filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
+    },
+    takeChanged: async () => {
+      const rows = await db.all(CHANGES, { number: joined(held) });
+      if (rows.length === 0) return;
+      const at = stopwatch();
+      const unheld = rows.filter(({ holder, runnable }) => holder === null && runnable === 1);
+      const wanted = new Set(unheld.map((row) => Number(row.webhook_number)));
+      await take([...wanted].filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
+      // A change of a webhook that another instance is to take is left to that instance.
+      const isHere = (row: Row): boolean => row.holder === held.number || epochs.has(Number(row.webhook_number));
+      const seen = rows.filter((row) => isHere(row) || row.runnable !== 1);
+      // Before the rows are deleted: that commit may not be answered.
+      for (const row of seen) if (isHere(row)) unreported.add(Number(row.webhook_number));
+      const numbers = JSON.stringify(seen.map((row) => Number(row.number)));
+      await db.commit([{ sql: FORGET_CHANGES, params: { seen: numbers } }]);
+    },
   };
+}
 
-  const takeChanged = async (): Promise<void> => {
-    const rows = await db.all(CHANGES, { number: joined() });
-    if (rows.length === 0) return;
-    const at = stopwatch();
-    const unheld = rows.filter(({ holder, runnable }) => holder === null && runnable === 1);
-    const wanted = new Set(unheld.map((row) => Number(row.webhook_number)));
-    await take([...wanted].filter((webhookNumber, already) => mayTake(webhookNumber, at, already)));
-    // A change of a webhook that another instance is to take is left to that instance.
-    const isHere = (row: Row): boolean => row.holder === number || epochs.has(Number(row.webhook_number));
-    const seen = rows.filter((row) => isHere(row) || row.runnable !== 1);
-    // Before the rows are deleted: that commit may not be answered.
-    for (const row of seen) if (isHere(row)) unreported.add(Number(row.webhook_number));
-    await db.commit([{ sql: FORGET_CHANGES, params: { seen: JSON.stringify(seen.map((row) => Number(row.number))) } }]);
-  };
-
-  const holdsOf = async (webhookNumbers: readonly number[]): Promise<ReadonlyMap<number, Hold>> => {
-    const instance = number;
-    if (instance === null || webhookNumbers.length === 0) return new Map();
-    const rows = await db.all(HOLDS, { number: instance, asked: JSON.stringify(webhookNumbers) });
-    const holds = rows.map((row): [number, Hold] => {
-      const webhookNumber = Number(row.webhook_number);
-      return [webhookNumber, { webhookNumber, instance, epoch: Number(row.epoch), timeline: String(row.timeline) }];
-    });
-    const found = new Map(holds);
-    for (const webhookNumber of webhookNumbers) {
-      const hold = found.get(webhookNumber);
-      if (hold === undefined) epochs.delete(webhookNumber);
-      else epochs.set(webhookNumber, hold.epoch);
-    }
-    return found;
-  };
-
-  const instances: InstanceStore = {
+function instanceStore(db: Database, held: Held): InstanceStore {
+  const { epochs, unreported } = held;
+  return {
     join: async ({ name, version, address }, leaseMs) => {
       epochs.clear();
       const [result] = await db.commit([{ sql: JOIN, params: { name, version, address, leaseMs } }]);
-      number = Number(result?.rows[0]?.number);
+      held.number = Number(result?.rows[0]?.number);
     },
     renew: async (leaseMs) => {
-      const params = { number: joined(), leaseMs, webhooks: epochs.size };
+      const params = { number: joined(held), leaseMs, webhooks: epochs.size };
       const [result] = await db.commit([{ sql: RENEW, params }]);
       const row = result?.rows[0];
       if (row === undefined) {
@@ -220,7 +286,7 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       const params = { number: instance };
       try {
         await db.commit([{ sql: LOCK_EXPIRED, params, expectChanges: 1 }, ...RELEASE.map((sql) => ({ sql, params }))]);
-        freeReadAt = Number.NEGATIVE_INFINITY;
+        held.freeReadAt = Number.NEGATIVE_INFINITY;
         return true;
       } catch (error) {
         if (error instanceof StaleWrite) return false;
@@ -228,25 +294,25 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       }
     },
     leave: async () => {
+      const { number } = held;
       if (number === null) return;
-      const params = { number };
-      await db.commit(RELEASE.map((sql) => ({ sql, params })));
+      await db.commit(RELEASE.map((sql) => ({ sql, params: { number } })));
       epochs.clear();
-      number = null;
+      held.number = null;
     },
     takeDuty: async (name) => {
-      const params = { name, number: joined() };
+      const params = { name, number: joined(held) };
       await db.commit([{ sql: TAKE_DUTY, params }]);
       return (await db.get(HAS_DUTY, params)) !== undefined;
     },
     held: () => epochs.size,
     limitTo: (webhooks) => {
-      most = webhooks;
+      held.most = webhooks;
     },
     holding: (limit) => [...epochs.keys()].slice(0, limit),
     giveBack: async (webhookNumbers) => {
       for (const webhookNumber of webhookNumbers) epochs.delete(webhookNumber);
-      const params = { number: joined(), given: JSON.stringify(webhookNumbers) };
+      const params = { number: joined(held), given: JSON.stringify(webhookNumbers) };
       try {
         await db.commit([RELEASE_GIVEN, GIVE_BACK].map((sql) => ({ sql, params })));
       } catch (error) {
@@ -256,39 +322,13 @@ export function createLeases(db: Database, stopwatch: () => number = () => perfo
       }
     },
     database: () => databaseStatus(db),
-    list: async () =>
-      (await db.all(LIST, {})).map((row) =>
-        readRow<Instance>(row, {
-          alive: { read: (value) => value === 1 },
-          duties: { read: (value) => JSON.parse(String(value)) as readonly string[] },
-        }),
-      ),
+    list: async () => (await db.all(LIST, {})).map(readInstance),
   };
+}
 
-  return {
-    instances,
-    isAlone: async () => (await db.get(OTHER, { number: joined() })) === undefined,
-    changed: async () => {
-      if (number === null) return [];
-      if (isUnsure) {
-        noteHeld(await db.all(HELD, { number }));
-        isUnsure = false;
-      }
-      // Together, so that both reads share a round trip.
-      await Promise.all([takeChanged(), takeFree()]);
-      const found = [...unreported];
-      unreported.clear();
-      return found;
-    },
-    begin: () => {
-      for (const webhookNumber of epochs.keys()) unreported.add(webhookNumber);
-    },
-    holdsOf,
-    isOver: async (hold) => {
-      const { webhookNumber } = hold;
-      const isOver = !isDeepStrictEqual((await holdsOf([webhookNumber])).get(webhookNumber), hold);
-      if (isOver) unreported.add(webhookNumber);
-      return isOver;
-    },
-  };
+function readInstance(row: Row): Instance {
+  return readRow<Instance>(row, {
+    alive: { read: (value) => value === 1 },
+    duties: { read: (value) => JSON.parse(String(value)) as readonly string[] },
+  });
 }

@@ -487,7 +487,7 @@ describe('what needs attention', () => {
     [
       'too many dead, all sent again',
       said([{ state: 'failed', reason: 'too_many_dead' }], [], false),
-      /used up their attempts\. Fix the endpoint, then start it again\. ?Failures/,
+      /used up their attempts\. Fix the receiver, then start the webhook again\. ?Failures/,
     ],
     ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],
     [

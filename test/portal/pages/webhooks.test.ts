@@ -211,7 +211,7 @@ describe('what a webhook will do', () => {
   const shop = { name: 'Shop', enabled: true };
   const cases: readonly (readonly [form: string, isNew: boolean, said: RegExp])[] = [
     ['name=Orders&endpointId=e', true, /^Choose events, and this line says what Orders does/],
-    ['eventTypes=a.b&endpointId=', true, /^Choose an endpoint: The webhook sends a\.b there\.$/],
+    ['eventTypes=a.b&endpointId=', true, /^Choose the endpoint to which the webhook sends a\.b\.$/],
     [
       'name=Orders&endpointId=e&eventTypes=a.b&eventTypes=c.*&mode=push&start=on',
       true,

@@ -213,6 +213,18 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
 
 type Writes = Pick<PostgresDatabase, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
 
+/** Lists that were accepted and not answered, and the count of those that ended. */
+type WriteQueue = {
+  readonly waiting: List[];
+  readonly inProgress: Set<List>;
+  readonly listeners: (() => void)[];
+  /** Of those that wait and those in progress, without the ones that were given up. */
+  unanswered: number;
+  unansweredBytes: number;
+  commits: number;
+  closedAt: number;
+};
+
 /**
  * Runs lists as transactions, at most one on each connection. `repair` returns whether the list that failed should be run again.
  * `commitMs`: how long a caller waits for COMMIT; if it is infinite, so is the wait for a connection.
@@ -222,83 +234,26 @@ function createWrites(
   repair: (error: unknown) => Promise<boolean>,
   commitMs: number,
 ): Writes {
+  const queue: WriteQueue = {
+    waiting: [],
+    inProgress: new Set(),
+    listeners: [],
+    unanswered: 0,
+    unansweredBytes: 0,
+    commits: 0,
+    closedAt: Number.POSITIVE_INFINITY,
+  };
   const free = [...writers];
-  const waiting: List[] = [];
-  const inProgress = new Set<List>();
-  const listeners: (() => void)[] = [];
-  let waitingLists = 0;
-  let waitingBytes = 0;
-  let commits = 0;
   let isScheduled = false;
-
-  const settled = (list: List, answer: () => void): void => {
-    commits += 1;
-    for (const listener of listeners) listener();
-    if (list.isGivenUp) return;
-    waitingLists -= 1;
-    waitingBytes -= list.bytes;
-    answer();
-  };
-  let closedAt = Number.POSITIVE_INFINITY;
-  /** Answers callers that have waited too long. */
-  const refuseLate = (): void => {
-    const now = performance.now();
-    const isOver = now - closedAt > POSTGRES_CLOSE_MS;
-    const isLate = ({ isPatient, askedAt }: List): boolean =>
-      isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
-    const late = waiting.filter(isLate);
-    if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
-    for (const list of late) settled(list, () => list.reject(unavailable('waiting')));
-    for (const list of inProgress) {
-      if (list.isGivenUp || list.committingAt === null) continue;
-      if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
-      settled(list, () => list.reject(new DatabaseUnavailable('unknown')));
-      list.isGivenUp = true;
-    }
-  };
-  const timer = Number.isFinite(commitMs) ? setInterval(refuseLate, POSTGRES_LATE_EVERY_MS).unref() : null;
-
-  const write = async (writer: Connection, list: List): Promise<void> => {
-    const beganAt = performance.now();
-    const progress: CommitProgress = {
-      committing: () => {
-        list.committingAt ??= performance.now();
-      },
-      isGivenUp: () => list.isGivenUp,
-    };
-    inProgress.add(list);
-    try {
-      const results = await runRepaired(writer, list.statements, progress);
-      const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
-      settled(list, () => {
-        list.onWritten?.(took);
-        list.resolve(results);
-      });
-    } catch (error) {
-      settled(list, () => list.reject(error));
-    } finally {
-      inProgress.delete(list);
-    }
-  };
-  const runRepaired = async (
-    writer: Connection,
-    statements: readonly PostgresStatement[],
-    progress: CommitProgress,
-  ): Promise<readonly StatementResult[]> => {
-    try {
-      return await runTransaction(writer, statements, progress);
-    } catch (error) {
-      if (!(await repair(error))) throw error;
-      return runTransaction(writer, statements, progress);
-    }
-  };
+  const lateTimer = (): NodeJS.Timeout => setInterval(() => refuseLate(queue, commitMs), POSTGRES_LATE_EVERY_MS);
+  const timer = Number.isFinite(commitMs) ? lateTimer().unref() : null;
 
   const pump = (): void => {
     isScheduled = false;
-    while (waiting.length > 0) {
+    while (queue.waiting.length > 0) {
       const writer = free.pop();
       if (writer === undefined) return;
-      void write(writer, waiting.shift() as List).finally(() => {
+      void write(queue, writer, queue.waiting.shift() as List, repair).finally(() => {
         free.push(writer);
         pump();
       });
@@ -306,39 +261,93 @@ function createWrites(
   };
 
   return {
-    commits: () => commits,
-    onCommit: (listener) => void listeners.push(listener),
+    commits: () => queue.commits,
+    onCommit: (listener) => void queue.listeners.push(listener),
     commit: (statements, onWritten, isPatient = false) =>
       new Promise((resolve, reject) => {
-        if (Number.isFinite(closedAt)) return reject(new Error('the database is not open'));
+        if (Number.isFinite(queue.closedAt)) return reject(new Error('the database is not open'));
         const bytes = statements.reduce((sum, { params }) => sum + bytesOfValues(params), 0);
-        if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
-          return reject(new DatabaseUnavailable('overloaded'));
-        }
-        waitingLists += 1;
-        waitingBytes += bytes;
-        const askedAt = performance.now();
-        waiting.push({
-          statements,
-          bytes,
-          onWritten,
-          resolve,
-          reject,
-          isPatient,
-          askedAt,
-          committingAt: null,
-          isGivenUp: false,
-        });
+        if (isFull(queue, bytes)) return reject(new DatabaseUnavailable('overloaded'));
+        queue.unanswered += 1;
+        queue.unansweredBytes += bytes;
+        const list = { statements, bytes, onWritten, resolve, reject, isPatient };
+        queue.waiting.push({ ...list, askedAt: performance.now(), committingAt: null, isGivenUp: false });
         if (isScheduled) return;
         isScheduled = true;
         setImmediate(pump);
       }),
     close: async () => {
-      closedAt = performance.now();
-      while (waitingLists > 0) await pause(1);
+      queue.closedAt = performance.now();
+      while (queue.unanswered > 0) await pause(1);
       if (timer !== null) clearInterval(timer);
     },
   };
+}
+
+/** A single list is accepted whatever its size. */
+function isFull({ unanswered, unansweredBytes }: WriteQueue, bytes: number): boolean {
+  return unanswered >= LISTS_WAITING_MAX || (unanswered > 0 && unansweredBytes + bytes > BYTES_WAITING_MAX);
+}
+
+/** The list has ended: answers its caller, unless it was given up. */
+function settle(queue: WriteQueue, list: List, answer: () => void): void {
+  queue.commits += 1;
+  for (const listener of queue.listeners) listener();
+  if (list.isGivenUp) return;
+  queue.unanswered -= 1;
+  queue.unansweredBytes -= list.bytes;
+  answer();
+}
+
+/** Answers callers that have waited too long. */
+function refuseLate(queue: WriteQueue, commitMs: number): void {
+  const { waiting, inProgress, closedAt } = queue;
+  const now = performance.now();
+  const isOver = now - closedAt > POSTGRES_CLOSE_MS;
+  const isLate = ({ isPatient, askedAt }: List): boolean =>
+    isOver || (!isPatient && now - askedAt > Math.min(commitMs, POSTGRES_QUEUE_MS));
+  const late = waiting.filter(isLate);
+  if (late.length > 0) waiting.splice(0, waiting.length, ...waiting.filter((list) => !isLate(list)));
+  for (const list of late) settle(queue, list, () => list.reject(unavailable('waiting')));
+  for (const list of inProgress) {
+    if (list.isGivenUp || list.committingAt === null) continue;
+    if (!isOver && (list.isPatient || now - list.committingAt <= commitMs)) continue;
+    settle(queue, list, () => list.reject(new DatabaseUnavailable('unknown')));
+    list.isGivenUp = true;
+  }
+}
+
+/** Runs a list and answers its caller. Never rejects. */
+async function write(
+  queue: WriteQueue,
+  writer: Connection,
+  list: List,
+  repair: (error: unknown) => Promise<boolean>,
+): Promise<void> {
+  const beganAt = performance.now();
+  const progress: CommitProgress = {
+    committing: () => {
+      list.committingAt ??= performance.now();
+    },
+    isGivenUp: () => list.isGivenUp,
+  };
+  const run = (): Promise<readonly StatementResult[]> => runTransaction(writer, list.statements, progress);
+  queue.inProgress.add(list);
+  try {
+    const results = await run().catch(async (error: unknown) => {
+      if (!(await repair(error))) throw error;
+      return run();
+    });
+    const took = { statementsMs: performance.now() - beganAt, commitMs: 0 };
+    settle(queue, list, () => {
+      list.onWritten?.(took);
+      list.resolve(results);
+    });
+  } catch (error) {
+    settle(queue, list, () => list.reject(error));
+  } finally {
+    queue.inProgress.delete(list);
+  }
 }
 
 const NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) AS now';
