@@ -35,7 +35,7 @@ const CAUSES: readonly (readonly [errorClass: ErrorClass, status: number | null,
   ['http_status', null, /receiver's log for the reason/],
   ['timeout', null, /answer first and work afterwards, or raise the time-out/],
   // The error counts, not the status that came before it.
-  ['timeout', 200, /timeoutSeconds/],
+  ['timeout', 200, /raise the time-out/],
   ['tls_expired', null, /Renew the receiver's certificate/],
   ['tls_wrong_host', null, /host name that the certificate names/],
   ['tls_untrusted', null, /authority that is trusted/],

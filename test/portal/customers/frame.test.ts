@@ -99,6 +99,11 @@ describe('a portal in a frame of the operator’s product', () => {
     await menu.getByRole('link', { name: 'Usage' }).click();
     await frame.getByRole('button', { name: 'Menu: Usage' }).waitFor();
     await frame.getByRole('navigation', { name: 'Portal' }).waitFor({ state: 'hidden' });
+    // The words on its buttons are hidden.
+    await frame.getByRole('button', { name: 'Menu: Usage' }).click();
+    await menu.getByRole('link', { name: 'Deliveries' }).click();
+    await frame.getByRole('link', { name: 'Delivered' }).waitFor();
+    assert.equal(await frame.evaluate('document.documentElement.scrollWidth - innerWidth'), 0);
   });
 
   it('shows no third-party cookie, and neither a sign-in form nor another page without its session', async (t) => {
