@@ -104,9 +104,8 @@ export async function connect(config: Config, answerMs = Number.POSITIVE_INFINIT
 }
 
 /**
- * Creates the schema of the database, or brings an older one up to date. Returns the version before (null for an empty database) and the
- * version after. Throws `DataFolderError`, also if others hold locks on the tables for `waitMs`, or instances run that need the older
- * schema.
+ * Creates the schema of the database, or brings an older one up to date. Returns the versions before (null: empty) and after. Throws
+ * `DataFolderError`, also if others hold locks on the tables for `waitMs`, or instances run that need the older schema.
  */
 export async function migrateDatabase(
   config: Config,
