@@ -149,7 +149,7 @@ type LineBuffer = {
   add(line: string): void;
   /** Turns the collected lines into a chunk to write. */
   seal(): void;
-  /** The oldest chunk to write, or what is left of it. */
+  /** The oldest chunk to write, or the rest of it. */
   first(): Buffer | undefined;
   /** Removes written bytes of the first chunk. */
   remove(bytes: number): void;
@@ -211,7 +211,7 @@ function createLineBuffer(onChunk: () => void): LineBuffer {
   };
 }
 
-/** Writes what is left when the process ends, and waits for a slow reader until `giveUpAt`. */
+/** Writes the rest when the process ends, and waits for a slow reader until `giveUpAt`. */
 function writeRest(
   fd: number,
   buffer: LineBuffer,

@@ -18,7 +18,7 @@ export class PageRefusal extends Refusal {
   }
 }
 
-/** `above`: the list that the path begins with, for what is not there any more. */
+/** `above`: the list that the path begins with, if the path names something that is gone. */
 export function refusalView(
   refusal: Refusal,
   errorId: string,

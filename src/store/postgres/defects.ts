@@ -1,4 +1,4 @@
-/** Finds what is missing in the schema of a database that Sallyport uses. Reads the catalogs and `schema_change`, and no other table. */
+/** Finds the objects that the schema of a database lacks. Reads the catalogs and `schema_change`, and no other table. */
 import type { Database, Row } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 import { unavailable } from './driver/errors.ts';

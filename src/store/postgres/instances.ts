@@ -204,7 +204,7 @@ async function readHolds(
 }
 
 type Taking = {
-  /** Takes webhooks that changed, and notes those that this instance holds. */
+  /** Takes webhooks that changed, and notes the ones that this instance holds. */
   takeChanged(): Promise<void>;
   /** Takes webhooks that nobody holds; at most once every `FREE_EVERY_MS`. */
   takeFree(): Promise<void>;

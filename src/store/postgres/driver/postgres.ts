@@ -213,12 +213,12 @@ function createReads(readers: readonly Connection[], servers: Servers): Reads {
 
 type Writes = Pick<PostgresDatabase, 'commit' | 'commits' | 'onCommit'> & { close(): Promise<void> };
 
-/** Lists that were accepted and not answered, and the count of those that ended. */
+/** Lists that were accepted and not answered, and the count of ended ones. */
 type WriteQueue = {
   readonly waiting: List[];
   readonly inProgress: Set<List>;
   readonly listeners: (() => void)[];
-  /** Of those that wait and those in progress, without the ones that were given up. */
+  /** Of waiting lists and lists in progress, without the ones that were given up. */
   unanswered: number;
   unansweredBytes: number;
   commits: number;
