@@ -38,10 +38,16 @@
     field.setAttribute('aria-expanded', 'true');
   };
 
+  /** Hides the list until the field is used again, also if an answer of the server comes later. */
+  const close = (field) => {
+    field.dataset.asks = 'false';
+    hide(field);
+  };
+
   const take = (field, value) => {
     field.value =
       field.value.slice(0, field.value.length - (isSearchLine(field) ? wordOf(field) : field.value).length) + value;
-    hide(field);
+    close(field);
     if (isSearchLine(field)) return field.form.requestSubmit();
     field.dispatchEvent(new Event('input', { bubbles: true }));
     field.dispatchEvent(new Event('change', { bubbles: true }));
@@ -93,8 +99,7 @@
   });
   document.addEventListener('focusout', ({ target }) => {
     if (target.dataset?.offers === undefined) return;
-    target.dataset.asks = 'false';
-    hide(target);
+    close(target);
   });
   document.addEventListener('click', ({ target }) => {
     if (target instanceof Element && target.matches('input[data-offers]')) ask(target);
@@ -118,13 +123,13 @@
       }
       const done = suggestionList.press(field, list, event);
       if (done === null) {
-        if (key === 'Enter' || key === 'Tab') hide(field);
+        if (key === 'Enter' || key === 'Tab') close(field);
         return;
       }
       event.preventDefault();
       if (done === 'moved') return;
       event.stopImmediatePropagation();
-      if (done === 'hidden') hide(field);
+      if (done === 'hidden') close(field);
       else take(field, textOf(list, done));
     },
     true,
