@@ -6,6 +6,7 @@ import { suggestionOptions } from '../parts/fields.ts';
 import { linkButton, submitButton } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { icon, notice } from '../parts/mark.ts';
+import { capital } from '../parts/text.ts';
 import { SEARCH_PARAMETERS } from './delivery-filters.ts';
 import {
   DELIVERY_STATES,
@@ -92,7 +93,7 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
 function quickFilters(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): Html {
   const links = (['dead', 'pending', 'delivered'] as const).map((value) => {
     const href = searchHref(path, query, [...terms, { field: 'state', value }]);
-    return html`<li><a href="${href}">${value.slice(0, 1).toUpperCase()}${value.slice(1)}</a></li>`;
+    return html`<li><a href="${href}">${capital(value)}</a></li>`;
   });
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }

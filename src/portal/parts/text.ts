@@ -116,6 +116,11 @@ export function percentilesText(p50Ms: number, p95Ms: number): string {
   return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
 }
 
+/** The text with a capital letter at its beginning. */
+export function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
 /**
  * Makes a sentence of the reason of a refusal or an outcome: it begins with a capital letter and ends with a full stop. A header name at
  * the beginning stays as it is.

@@ -10,7 +10,7 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
 import { emptyState, listView, table, withQuery } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
-import { countOf, countText } from '../parts/text.ts';
+import { capital, countOf, countText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 
 const PATH = '/tester';
@@ -113,7 +113,7 @@ function answer(reach: Reach, owners: RecordOwners): Html {
     return notice({
       tone: 'negative',
       title: 'Nobody',
-      text: `${reach.reason.slice(0, 1).toUpperCase()}${reach.reason.slice(1)}.`,
+      text: `${capital(reach.reason)}.`,
     });
   }
   const { pattern, productName, scope, permission, params } = reach.rule;

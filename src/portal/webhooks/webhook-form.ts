@@ -13,6 +13,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
+import { capital } from '../parts/text.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
@@ -355,8 +356,4 @@ export function encryptionRule(
   return hasKey
     ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted. They will be.` })
     : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
-}
-
-function capital(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
