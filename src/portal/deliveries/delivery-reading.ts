@@ -8,14 +8,17 @@ import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf }
 import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
+import { STATES_READ } from '../parts/limits.ts';
 import { ownerNames } from '../record/owner.ts';
+import { failsSince } from '../webhooks/webhook-history.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */
 export type Story = Pick<Standing, 'base' | 'ahead'> & {
   /** How many deliveries are sent before it, while it waits for its turn; null: it is not known. */
   readonly before: number | null;
-  /** The last success of its failing webhook, while it waits for its turn; null: none is known. */
+  /** When its webhook began to fail and last succeeded, while it waits for its turn; null: it is not known. */
+  readonly failsSince: number | null;
   readonly succeededAt: number | null;
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
@@ -61,19 +64,24 @@ export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: De
   return state === 'pending' && nextAttemptAt === null && !isLeased && webhookMode === 'push';
 }
 
-type Place = Pick<Story, 'ahead' | 'before' | 'succeededAt'>;
+type Place = Pick<Story, 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
 
 /** What is sent before a delivery that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
-  if (!waitsForTurn(delivery)) return { ahead: null, before: null, succeededAt: null };
+  if (!waitsForTurn(delivery)) return { ahead: null, before: null, failsSince: null, succeededAt: null };
   const { offset } = delivery;
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
+  const ahead = await aheadOf(store, offset, webhook);
   const { state, webhookNumber } = webhook.progress;
-  const outcomes = state === 'failing' ? await store.attempts.lastOutcomes([webhookNumber]) : null;
-  const succeededAt = outcomes?.get(webhookNumber)?.deliveredAt ?? null;
-  return { ahead: await aheadOf(store, offset, webhook), before, succeededAt };
+  if (state !== 'failing') return { ahead, before, failsSince: null, succeededAt: null };
+  const [history, outcomes] = await Promise.all([
+    store.stateHistory.ofWebhook(webhook.id, STATES_READ),
+    store.attempts.lastOutcomes([webhookNumber]),
+  ]);
+  const succeededAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
+  return { ahead, before, failsSince: failsSince(history), succeededAt };
 }
 
 async function aheadOf(
@@ -97,9 +105,6 @@ async function aheadOf(
   }
   return null;
 }
-
-/** States that are read for one delivery. */
-const STATES_READ = 200;
 
 async function stateWhenPublished(
   { store }: SharedPageDependencies,
@@ -133,13 +138,21 @@ async function named(
 
 /** Differs whenever the page would show something else. */
 export function storyVersion(
-  { delivery, attempts, resends, ahead, before, succeededAt, content, webhook, endpoint }: Story,
+  { delivery, attempts, resends, ahead, before, failsSince, succeededAt, content, webhook, endpoint }: Story,
   now: number,
 ): string {
   const { maxAttempts, progress } = webhook;
   const isDue = delivery.nextAttemptAt !== null && delivery.nextAttemptAt <= now;
   const told = [delivery, isDue, attempts.map(({ id }) => id), resends.length];
-  const turn = [ahead?.id, ahead?.nextAttemptAt, before, succeededAt, progress.stateReason, progress.failingSinceAt];
+  const turn = [
+    ahead?.id,
+    ahead?.nextAttemptAt,
+    before,
+    failsSince,
+    succeededAt,
+    progress.stateReason,
+    progress.failingSinceAt,
+  ];
   return JSON.stringify([
     ...told,
     ...turn,

@@ -7,7 +7,7 @@ import { failingFacts } from '../parts/health.ts';
 import { countOf, reasonSentence, relativeTime, shortTime } from '../parts/text.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
-type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'succeededAt'>;
+type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
 
 /** None unless it waits for its first attempt. */
 export function turnMoments(story: Waiting, now: number): Moment[] {
@@ -44,7 +44,7 @@ function placeText({ ahead, before }: Waiting, now: number): Html | null {
   return html`<p>${count}${next}</p>`;
 }
 
-function failingText({ delivery, webhook, succeededAt }: Waiting, now: number): Html | null {
+function failingText({ delivery, webhook, failsSince, succeededAt }: Waiting, now: number): Html | null {
   const { state, failingSinceAt } = webhook.progress;
   if (state !== 'failing' || failingSinceAt === null) return null;
   const { stateReason, stateDescription } = viewWebhook(webhook);
@@ -52,7 +52,7 @@ function failingText({ delivery, webhook, succeededAt }: Waiting, now: number): 
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
     <p>
-      ${failingFacts(failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}${' '}
+      ${failingFacts(failsSince ?? failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}${' '}
       ${stateDescription ?? ''}
     </p>
     <p>

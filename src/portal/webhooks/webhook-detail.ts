@@ -14,6 +14,7 @@ import { attemptsText, failingFacts, figureTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { notice, stateBadge, tags } from '../parts/mark.ts';
 import {
+  capital,
   countOf,
   countText,
   reasonSentence,
@@ -64,6 +65,8 @@ export type WebhookFigures = {
   readonly dead: DeadRecords;
   readonly oldestAt: number | null;
   readonly day: Day | undefined;
+  /** When its failures began, as its history says. */
+  readonly failsSince: number | null;
   /** Its last successful attempt, if it is among the recent ones. */
   readonly deliveredAt: number | null;
 };
@@ -222,7 +225,7 @@ function deadSection(
   const filtered = `/deliveries?webhook=${id}&state=dead`;
   const count = deadCount(dead);
   return section({
-    title: `${count.slice(0, 1).toUpperCase()}${count.slice(1)} ${dead.records === 1 ? 'is' : 'are'} dead`,
+    title: `${capital(count)} ${dead.records === 1 ? 'is' : 'are'} dead`,
     actions: [
       hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
       call.may('operator') && hasPage('/deliveries/replay')
@@ -315,7 +318,7 @@ export function removalSection({ id, mode }: Webhook): Html {
 /** The problem of a webhook, with advice; null if there is none. */
 export function stateNotice(
   webhook: Webhook,
-  { deliveredAt, dead }: Pick<WebhookFigures, 'deliveredAt' | 'dead'>,
+  { failsSince, deliveredAt, dead }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt' | 'dead'>,
   now: number,
 ): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
@@ -332,7 +335,7 @@ export function stateNotice(
             ? null
             : html`
               <p>
-                ${failingFacts(failingSinceAt ?? now, deliveredAt, now)} Waiting deliveries are retried. Without
+                ${failingFacts(failsSince ?? failingSinceAt ?? now, deliveredAt, now)} Waiting deliveries are retried. Without
                 a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).
               </p>
             `

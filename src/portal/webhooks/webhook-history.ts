@@ -50,6 +50,13 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
   return incidents.reverse();
 }
 
+/** When the failures of a failing webhook began: its first failure after it last ran, over stops and starts. Newest first. */
+export function failsSince(history: readonly PastState[]): number | null {
+  const ran = history.findIndex(({ state }) => state === 'running');
+  const since = ran === -1 ? history : history.slice(0, ran);
+  return since.findLast(({ state }) => state === 'failing')?.at ?? null;
+}
+
 /** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
 export function failsBriefly(
   { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,

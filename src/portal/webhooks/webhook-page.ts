@@ -17,7 +17,7 @@ import { samplesSection } from './sample-events.ts';
 import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { removalSection, settingsSection, statusRegion, type WebhookFigures, webhookHeader } from './webhook-detail.ts';
-import { historySection, incidentsOf } from './webhook-history.ts';
+import { failsSince, historySection, incidentsOf } from './webhook-history.ts';
 import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
 
 export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -60,7 +60,10 @@ async function testOf(
   return attempt?.kind === 'test' && attempt.webhookNumber === webhook.progress.webhookNumber ? attempt : null;
 }
 
-async function figuresOf(dependencies: SharedPageDependencies, listing: WebhookListing): Promise<WebhookFigures> {
+async function figuresOf(
+  dependencies: SharedPageDependencies,
+  listing: WebhookListing,
+): Promise<Omit<WebhookFigures, 'failsSince'>> {
   const { webhookNumber } = listing.webhook.progress;
   const [dead, oldestAt, days, outcomes] = await Promise.all([
     deadRecordsOf(dependencies, listing),
@@ -95,7 +98,7 @@ async function readPage(
   const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
   const incidents = incidentsOf(history);
   const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
-  const status = { listing, figures, hasPage };
+  const status = { listing, figures: { ...figures, failsSince: failsSince(history) }, hasPage };
   const attempts = activity.attempts.map((attempt) => attempt.id);
   const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id, waitingKeys]);
   const content = (): Html =>

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
-import type { PastState, Progress, Webhook } from '../../../src/domain/webhook.ts';
+import type { Delivery, PastState, Progress, Webhook, WebhookState } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
+import { turnMoments } from '../../../src/portal/deliveries/delivery-turn.ts';
 import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
 import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
-import { failsBriefly, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
+import { failsBriefly, failsSince, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
@@ -37,7 +38,8 @@ describe('the state of a webhook', () => {
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
     const noticed = (progress: Partial<Progress>, records = 1): string | null =>
-      stateNotice(webhook(progress), { deliveredAt: null, dead: { records, isWhole: true } }, now)?.markup ?? null;
+      stateNotice(webhook(progress), { failsSince: null, deliveredAt: null, dead: { records, isWhole: true } }, now)
+        ?.markup ?? null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },
@@ -74,6 +76,34 @@ describe('the state of a webhook', () => {
     assert.match(whole, /Its endpoint is not enabled/);
     assert.match(whole, /Created/);
     assert.doesNotMatch(historySection(incidents, false, 500, html``, 1000).markup, /Created/);
+  });
+
+  it('fails since the first failure after it last ran, over stops and starts', () => {
+    const past = (state: WebhookState, at: number): PastState => ({
+      state,
+      previousState: 'stopped',
+      reason: null,
+      at,
+    });
+    const failed = [past('failing', 5), past('started', 4), past('failed', 3), past('failing', 2)];
+    assert.equal(failsSince([...failed, past('running', 1)]), 2);
+    assert.equal(failsSince([...failed, past('started', 1)]), 2);
+    assert.equal(failsSince([past('running', 6), ...failed]), null);
+  });
+
+  it('tells a failure on its page and on a waiting delivery from its beginning, though it was restarted since', async (t) => {
+    const { webhook, now } = await stage(t);
+    const restarted = webhook({ state: 'failing', stateReason: 'http_status', failingSinceAt: now - 60_000 });
+    const [failsSince, deliveredAt] = [now - 5 * 3_600_000, now - 6 * 3_600_000];
+    const notice = stateNotice(restarted, { failsSince, deliveredAt, dead: { records: 0, isWhole: true } }, now);
+    const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
+    const place = { ahead: null, before: null, failsSince, succeededAt: deliveredAt };
+    const [turn] = turnMoments({ delivery, webhook: restarted, ...place }, now);
+    const [since, last] = [failsSince, deliveredAt].map((at) => new Date(at).toISOString());
+    for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup]) {
+      assert.match(told, new RegExp(`Deliveries have failed since <time datetime="${since}"`));
+      assert.match(told, new RegExp(`The last success was <time datetime="${last}"`));
+    }
   });
 
   it('joins failures within an hour to one incident, and keeps others apart', () => {
