@@ -5,7 +5,7 @@ import type { EndpointHeaders } from './record-fields.ts';
 import { cleanName, endpointName, sourceIdProblem } from './record-names.ts';
 
 /** One item of the export. */
-export type Planned = {
+type Planned = {
   /** Its place in the export, such as `applications[0].endpoints[2]`. */
   readonly path: string;
   /** As people know it. */

@@ -46,7 +46,7 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
 };
 
 /** A record to write, and the statements of the store that refuse the write if what the record was checked with has changed. */
-export type Built<Rec> = { readonly record: Rec; readonly first?: readonly Statement[] };
+type Built<Rec> = { readonly record: Rec; readonly first?: readonly Statement[] };
 
 /** `input` is the whole record as a caller would write it; `patch` is the part that this change named. */
 export type Build<Rec, Body, Input> = (

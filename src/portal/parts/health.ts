@@ -8,7 +8,7 @@ import { countOf, relativeTime, shareText, shortTime } from './text.ts';
 const CAUTION_BELOW = 0.99;
 const NEGATIVE_BELOW = 0.5;
 
-export function rateTone(rate: number | null): Tone {
+function rateTone(rate: number | null): Tone {
   if (rate === null) return 'neutral';
   return rate < NEGATIVE_BELOW ? 'negative' : rate < CAUTION_BELOW ? 'caution' : 'positive';
 }
