@@ -30,7 +30,7 @@ export const ETAG: NonNullable<ReplyDescription['headers']> = {
   ETag: 'A strong entity tag of the resource, for `If-Match` and `If-None-Match`.',
 };
 export const NOT_MODIFIED: Route['replies'] = {
-  304: { description: 'The copy at hand is up to date', headers: ETAG },
+  304: { description: 'Your copy is up to date', headers: ETAG },
 };
 
 /** The actor, with the tags of `If-Match`. Throws 400 for a malformed `If-Match`. */

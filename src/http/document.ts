@@ -24,7 +24,7 @@ export const DOCUMENT_HEADERS: NonNullable<Route['headers']> = {
 export function documentReplies(schema: z.ZodType, mediaType?: string): Route['replies'] {
   return {
     200: { description: 'The document', schema, headers: HEADERS, ...(mediaType !== undefined && { mediaType }) },
-    304: { description: 'The copy at hand is the document', headers: HEADERS },
+    304: { description: 'Your copy is the current document', headers: HEADERS },
   };
 }
 

@@ -20,7 +20,7 @@ export const errorBodySchema = z
       details: z
         .array(z.object({ field: z.string(), problem: z.string() }))
         .nullable()
-        .meta({ description: 'One by one, where fields of the request are wrong' }),
+        .meta({ description: 'One entry for each wrong field of the request' }),
     }),
   })
   .meta({ id: 'Error', description: 'Every refusal and fault of the API.' });

@@ -352,5 +352,5 @@ const TAGS: readonly { readonly name: string; readonly description: string }[] =
   { name: 'deliveries', description: 'The delivery of each event to each webhook.' },
   { name: 'audit', description: 'Who changed what.' },
   { name: 'usage', description: 'What customers used, by day.' },
-  { name: 'operation', description: 'For monitors, load balancers and generators of clients.' },
+  { name: 'operation', description: 'For monitors, load balancers and client generators.' },
 ];

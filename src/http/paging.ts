@@ -67,7 +67,7 @@ export function listQuery(rules: ListRules): NonNullable<Route['query']> {
   const { limit } = PAGE_QUERY;
   const sort = {
     schema: z.enum(sortsOf(rules)).default('createdAt'),
-    description: 'The order; with a hyphen from the other end. Names without regard to case (ASCII).',
+    description: 'The order; with a hyphen, descending. ASCII case is ignored in names.',
   };
   const cursor = {
     schema: z.string().max(CURSOR_MAX_LENGTH),

@@ -346,12 +346,12 @@ export type WebhookQuery = OwnedQuery & {
 };
 
 export type DeliveryQuery = PageQuery & {
-  /** Of the webhooks of this customer. */
+  /** Only deliveries to webhooks of this customer. */
   readonly customerId?: string | undefined;
   readonly webhookId?: string | undefined;
   readonly state?: 'pending' | 'delivered' | 'dead' | 'discarded' | undefined;
   readonly eventType?: string | undefined;
-  /** Of events with this ordering key. */
+  /** Only events with this ordering key. */
   readonly orderingKey?: string | undefined;
   /** Of events from then on. */
   readonly since?: string | undefined;

@@ -44,7 +44,7 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
       summary: 'Authorization server metadata',
       replies: {
         200: { description: 'The metadata', schema: metadata },
-        503: { description: 'The address that clients see is not known' },
+        503: { description: 'The public address is unknown' },
       },
       respond: async () => {
         const base = issuer().replace(/\/$/, '');

@@ -4,7 +4,10 @@ import type { Route } from '../route.ts';
 
 const view = z
   .object({ addresses: z.array(z.string()).meta({ description: 'IP addresses and CIDR blocks.' }) })
-  .meta({ id: 'EgressAddresses', description: 'From where deliveries come. Empty if the operator does not say it.' });
+  .meta({
+    id: 'EgressAddresses',
+    description: 'The addresses that deliveries come from. Empty if the operator has not set them.',
+  });
 
 export function egressAddressRoutes({ egressAddresses }: { readonly egressAddresses: readonly string[] }): Route[] {
   return [
@@ -15,7 +18,7 @@ export function egressAddressRoutes({ egressAddresses }: { readonly egressAddres
       access: 'open',
       tag: 'webhooks',
       operationId: 'getEgressAddresses',
-      summary: 'The addresses from which deliveries come',
+      summary: 'List the addresses that deliveries come from',
       replies: { 200: { description: 'The addresses', schema: view } },
       respond: async () => ({ status: 200, body: { addresses: [...egressAddresses] } }),
     },

@@ -72,7 +72,7 @@ function publishRoute(publish: Dependencies['services']['publish']): Route<'both
     body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
     replies: {
       202: { description: 'Accepted', schema: acceptedView },
-      409: { description: 'An idempotency key was used for other content; none of the events is kept' },
+      409: { description: 'An idempotency key was used before with other content; no event is stored' },
       429: {
         description:
           'The events exceed what a customer may get each second, or too many large requests of a ' +
@@ -107,13 +107,13 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
         'hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
-        customerId: { schema: z.string(), description: 'Of the webhooks of this customer.' },
+        customerId: { schema: z.string(), description: 'Only deliveries to webhooks of this customer.' },
         webhookId: { schema: z.string(), description: 'Of this webhook.' },
         state: { schema: state, description: 'In this state.' },
         eventType: { schema: z.string(), description: 'Of this event type.' },
-        orderingKey: { schema: z.string(), description: 'Of events with this ordering key.' },
-        since: { schema: moment, description: 'Of events that happened then or later.' },
-        until: { schema: moment, description: 'Of events that happened before.' },
+        orderingKey: { schema: z.string(), description: 'Only events with this ordering key.' },
+        since: { schema: moment, description: 'Only events at or after this instant.' },
+        until: { schema: moment, description: 'Only events before this instant.' },
       },
       replies: { 200: { description: 'A page of deliveries', schema: page(deliveryView) } },
       respond: async ({ query }) => {

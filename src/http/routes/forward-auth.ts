@@ -51,8 +51,9 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
       tag: 'oauth',
       operationId: 'forwardAuth',
       authentication: { by: ['bearer'] },
-      summary: 'Whether the request that a proxy describes in X-Forwarded-* or X-Original-* headers may pass',
-      description: 'Takes any method. One pair of headers is needed; both must tell of the same request.',
+      summary: 'Check a request that a proxy describes in X-Forwarded-* or X-Original-* headers',
+      description:
+        'Accepts any method. One pair of headers is required. With both, they must describe the same request.',
       headers: {
         'X-Forwarded-Method': text('The method of the request in question, from Traefik or Caddy.'),
         'X-Forwarded-Uri': text('Its path and query.'),
@@ -60,8 +61,8 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
         'X-Original-URI': text('Its path and query.'),
       },
       replies: {
-        200: { description: 'It may; the caller is in the X-Auth-* headers', headers: DESCRIBED },
-        401: { description: 'It may not; the X-Auth-* headers are empty', headers: DESCRIBED },
+        200: { description: 'Allowed; the caller is in the X-Auth-* headers', headers: DESCRIBED },
+        401: { description: 'Refused; the X-Auth-* headers are empty', headers: DESCRIBED },
       },
       respond: async (call) => {
         const { request } = call;

@@ -33,11 +33,11 @@ const introspectionRequest = z
 const introspectionForm = z
   .object({ ...subject, ...formCredentials })
   .catchall(z.string())
-  .meta({ id: 'IntrospectionForm', description: 'The token in question (RFC 7662 §2.1).' });
+  .meta({ id: 'IntrospectionForm', description: 'The token to introspect (RFC 7662 §2.1).' });
 
 const introspectionResponse = z
   .object({
-    active: z.boolean().meta({ description: 'All else is left out where this is false' }),
+    active: z.boolean().meta({ description: 'If false, all other members are absent' }),
     scope: z.string().optional(),
     client_id: z.string().optional(),
     username: z.string().optional(),
@@ -46,19 +46,19 @@ const introspectionResponse = z
     iat: z.int().optional(),
     sub: z.string().optional().meta({ description: 'The id of the user that the application acts as' }),
     jti: z.string().optional().meta({ description: 'An id of the token that is not a credential' }),
-    iss: z.string().optional().meta({ description: 'Left out where the address that clients see is not known' }),
+    iss: z.string().optional().meta({ description: 'Absent if the public address is unknown' }),
     aud: z.string().optional().meta({ description: 'The same as `iss`' }),
     permissions: z.array(z.string()).optional().meta({ description: 'What the user may do now' }),
     constraints: z
       .object({ divisions: z.array(z.string()).optional() })
       .optional()
-      .meta({ description: 'What the user is limited to now' }),
+      .meta({ description: 'The current limits of the user' }),
     customerId: z
       .string()
       .optional()
       .meta({ description: 'The customer to whom the application belongs; left out for the operator' }),
   })
-  .meta({ id: 'IntrospectionResponse', description: 'What the token is worth now (RFC 7662 §2.2).' });
+  .meta({ id: 'IntrospectionResponse', description: 'The current rights of a token (RFC 7662 §2.2).' });
 
 type Dependencies = {
   readonly tokens: Pick<Tokens, 'introspect'>;

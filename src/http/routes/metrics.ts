@@ -21,12 +21,12 @@ export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
       authentication: { by: ['none', 'bearer'], scope: 'edge:metrics' },
       tag: 'operation',
       operationId: 'getMetrics',
-      summary: 'What is counted and measured, in the text format of Prometheus',
+      summary: 'Read the metrics in the text format of Prometheus',
       description:
         'On the loopback address no token is asked for, unless a proxy sent the request on: it says so in `X-Forwarded-For` or the like.',
       replies: {
         200: { description: 'The metrics', schema: z.string(), mediaType: 'text/plain' },
-        401: { description: 'From elsewhere, without a token that holds the scope' },
+        401: { description: 'The call is from another machine, and its token does not have the scope' },
       },
       respond: async ({ request }) => {
         if (!isFromThisMachine(request)) {

@@ -30,7 +30,7 @@ export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
     operationId: 'getOpenApiDocument',
     summary: 'This description of the API',
     headers: DOCUMENT_HEADERS,
-    replies: { ...documentReplies(anyDocument), 503: { description: 'The address that clients see is not known' } },
+    replies: { ...documentReplies(anyDocument), 503: { description: 'The public address is unknown' } },
     respond: async (call) => {
       const url = publicUrl().replace(/\/$/, '');
       if (rendered?.url !== url) {

@@ -49,7 +49,7 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
       tag: 'customers',
       operationId: 'getCustomerUsage',
       summary: 'Read what a customer used, by day',
-      description: 'Up to half a minute of what other instances counted is not part of it yet.',
+      description: 'The last half a minute of what other instances counted may be missing.',
       query: PERIOD,
       replies: { 200: { description: 'The usage, and the limits', schema: customerUsageView } },
       respond: async (call) => okReply(await usage.ofCustomer(idInPath(call), readUsagePeriod(call.query, clock()))),
