@@ -86,7 +86,7 @@ export type Sallyport = Embedding &
   };
 
 /** What only tests and the command line give. */
-export type Internals = {
+type Internals = {
   readonly log: Log;
   /** Replaces the system's clock everywhere. A test can advance it. */
   readonly clock?: Clock;
@@ -95,7 +95,7 @@ export type Internals = {
 };
 
 /** What `createSallyport` returns, and the use cases behind it. */
-export type OpenedSallyport = { readonly sallyport: Sallyport; readonly services: Services };
+type OpenedSallyport = { readonly sallyport: Sallyport; readonly services: Services };
 
 /** Opens the data folder, and creates it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
 export async function openSallyport(config: Config, internals: Internals): Promise<OpenedSallyport> {

@@ -188,15 +188,24 @@ export async function requireRightsOfRules({ authority }: Acting, change: RuleCh
     // Requests of a removed rule fall to wider rules of this and other products.
     const remaining = [...after, ...change.others.flatMap((product) => openingsOf(product))];
     for (const opening of unheld) {
-      for (const wider of remaining) {
-        if (isSameNeed(wider, opening) || wider.method !== opening.method) continue;
-        if (!overlaps(wider.segments, opening.segments) || !(await change.isHeld(wider.scope))) continue;
-        lacking.push({ ...lackingFor(wider, opening), field: 'rules' });
-        break;
-      }
+      const wider = await heldInstead(opening, remaining, change.isHeld);
+      if (wider !== null) lacking.push({ ...lackingFor(wider, opening), field: 'rules' });
     }
   }
   refuseLacking(lacking);
+}
+
+/** The first of the remaining rules that would take requests of a removed one, and whose scope somebody holds. */
+async function heldInstead(
+  removed: Opening,
+  remaining: readonly Opening[],
+  isHeld: RuleChange['isHeld'],
+): Promise<Opening | null> {
+  for (const wider of remaining) {
+    if (isSameNeed(wider, removed) || wider.method !== removed.method) continue;
+    if (overlaps(wider.segments, removed.segments) && (await isHeld(wider.scope))) return wider;
+  }
+  return null;
 }
 
 /** Rules for GET also match HEAD. */

@@ -47,7 +47,7 @@ export type SettingName = keyof Config;
 export type OutboundSetting = (typeof OUTBOUND_NAMES)[number];
 export const OUTBOUND_NAMES = ['caFile', 'egressAllow', 'customerEgressAllow', 'egressProxy'] as const;
 
-export type SettingText = {
+type SettingText = {
   readonly variable: string;
   /** Without dashes. */
   readonly flag: string;

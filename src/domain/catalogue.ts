@@ -136,32 +136,36 @@ export function problemsOf(product: Product): FieldProblem[] {
  */
 export function conflictsOf(products: readonly Product[]): RuleConflict[] {
   const conflicts: RuleConflict[] = [];
-  const owners = new Map<string, { product: Product; rule: Rule; field: string }>();
+  const owners = new Map<string, OwnedRule>();
   for (const product of products) {
     for (const [at, rule] of product.rules.entries()) {
       const pattern = parsePattern(rule.path);
       if (!pattern.ok) continue;
-      const field = `rules[${at}].path`;
+      const owned = { product, rule, field: `rules[${at}].path` };
       for (const method of new Set(rule.methods)) {
         const key = `${method} ${patternShape(pattern.segments)}`;
-        const other = owners.get(key);
-        if (other === undefined) owners.set(key, { product, rule, field });
-        else {
-          const problem =
-            `takes ${method} ${rule.path} for ${needs(rule)}, but ${other.field} of product ${other.product.name} ` +
-            `takes ${method} ${other.rule.path} for ${needs(other.rule)}`;
-          conflicts.push({
-            field,
-            problem,
-            productId: product.id,
-            otherProductId: other.product.id,
-            otherField: other.field,
-          });
-        }
+        const earlier = owners.get(key);
+        if (earlier === undefined) owners.set(key, owned);
+        else conflicts.push(conflictBetween(owned, earlier, method));
       }
     }
   }
   return conflicts;
+}
+
+type OwnedRule = { readonly product: Product; readonly rule: Rule; readonly field: string };
+
+function conflictBetween({ product, rule, field }: OwnedRule, earlier: OwnedRule, method: string): RuleConflict {
+  const problem =
+    `takes ${method} ${rule.path} for ${needs(rule)}, but ${earlier.field} of product ${earlier.product.name} ` +
+    `takes ${method} ${earlier.rule.path} for ${needs(earlier.rule)}`;
+  return {
+    field,
+    problem,
+    productId: product.id,
+    otherProductId: earlier.product.id,
+    otherField: earlier.field,
+  };
 }
 
 type CompiledRule = Omit<RuleMatch, 'params'> & {

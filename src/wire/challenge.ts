@@ -10,7 +10,7 @@ import { equalText, hmacSha256Base64 } from './payload.ts';
 import { secretKey } from './signature.ts';
 import { reject, type Verdict } from './verdict.ts';
 
-export type ChallengeVerdict = Verdict<'missing_answer' | 'malformed_answer' | 'wrong_answer'>;
+type ChallengeVerdict = Verdict<'missing_answer' | 'malformed_answer' | 'wrong_answer'>;
 
 /** 32 random bytes in Base64url: 43 characters. */
 export function newChallengeToken(random: (size: number) => Uint8Array): string {

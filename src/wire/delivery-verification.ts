@@ -29,7 +29,7 @@ export type DeliveryHead = {
   readonly requiredHeaders?: readonly string[];
 } & Reception;
 
-export type Reception = {
+type Reception = {
   /** Epoch milliseconds; by default the system's clock, so that old requests are refused. */
   readonly now?: number | undefined;
   /** How far `date` may be from `now`, in either direction (default 300). Infinity accepts every date: for tests with old payloads. */
@@ -47,7 +47,7 @@ export type HeadFailureCode =
   | 'wrong_signature';
 
 /** `sentAt` is the date in epoch milliseconds, in whole seconds; `contentHash` is the hash that the body must have. */
-export type ContentVerdict = Verdict<ContentFailureCode, { readonly sentAt: number; readonly contentHash: string }>;
+type ContentVerdict = Verdict<ContentFailureCode, { readonly sentAt: number; readonly contentHash: string }>;
 
 /** `secretIndex` says which secret signed; `sentAt` says when, in epoch milliseconds and whole seconds. */
 export type HeadVerdict = Verdict<

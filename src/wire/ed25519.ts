@@ -30,7 +30,7 @@ export function asymmetricSignatures(
   return keys.map((key) => `v1a,${sign(null, signed, key).toString('base64')}`).join(' ');
 }
 
-export type PublicJwk = {
+type PublicJwk = {
   readonly kty: 'OKP';
   readonly crv: 'Ed25519';
   readonly x: string;

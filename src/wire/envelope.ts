@@ -25,7 +25,7 @@ export type Envelope = {
 
 export type EnvelopeFailureCode = 'malformed_json' | 'malformed_envelope';
 
-export type EnvelopeVerdict = Verdict<EnvelopeFailureCode, { readonly envelope: Envelope }>;
+type EnvelopeVerdict = Verdict<EnvelopeFailureCode, { readonly envelope: Envelope }>;
 
 /** The key of an event's data: `employee.created` → `employeeCreated`. `.`, `_` and `-` separate words. */
 export function eventTypeKey(eventType: string): string {

@@ -9,7 +9,7 @@ import { joinText } from './payload.ts';
 import { standardEventJson } from './standard-events.ts';
 
 /** A body with the headers that belong to it, `content-type` among them unless it is empty. Names are in lower case. */
-export type EncodedEvents = { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> };
+type EncodedEvents = { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /** Writes the events of one request: one, unless the format is a batch of CloudEvents. Data is inserted as stored. */
 export function encodeEvents(

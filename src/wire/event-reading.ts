@@ -24,7 +24,7 @@ export type ReceivedEvent = {
 
 export type EventFailureCode = 'malformed_json' | 'malformed_event';
 
-export type EventsVerdict = Verdict<EventFailureCode, { readonly events: readonly ReceivedEvent[] }>;
+type EventsVerdict = Verdict<EventFailureCode, { readonly events: readonly ReceivedEvent[] }>;
 
 export type EventsFormat = 'standard' | 'structured' | 'binary';
 

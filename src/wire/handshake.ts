@@ -5,7 +5,7 @@ export const REQUEST_ORIGIN = 'webhook-request-origin';
 export const ALLOWED_ORIGIN = 'webhook-allowed-origin';
 export const ALLOWED_RATE = 'webhook-allowed-rate';
 
-export type HandshakeFailureCode = 'missing_origin' | 'wrong_origin' | 'malformed_rate' | 'no_rate';
+type HandshakeFailureCode = 'missing_origin' | 'wrong_origin' | 'malformed_rate' | 'no_rate';
 
 /** The origin of a service: the name of its host. */
 export function handshakeOrigin(publicUrl: string): string {

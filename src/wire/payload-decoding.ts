@@ -34,7 +34,7 @@ export type PayloadFailureCode =
 export type PayloadVerdict = Verdict<PayloadFailureCode, { readonly body: Uint8Array }>;
 
 /** `decode` returns the decoded body. It rejects only with what `decrypt` throws. */
-export type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8Array): Promise<PayloadVerdict> }>;
+type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8Array): Promise<PayloadVerdict> }>;
 
 /** Reads from the headers how to decode the body, or why it cannot be decoded. Does not need the body. */
 export function readEncoding(

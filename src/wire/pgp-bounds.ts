@@ -21,7 +21,7 @@ const PGP_DSA_PRIME_MAX_BITS = 3072;
 const PGP_DSA_ORDER_MAX_BITS = 256;
 
 /** What is wrong with the bytes of a key: they are no packets, or more than a key may have. */
-export type KeyExcess = { readonly isMalformed: boolean; readonly problem: string };
+type KeyExcess = { readonly isMalformed: boolean; readonly problem: string };
 
 /** Checks the packets of a binary key. Returns null if they are within the bounds. */
 export function keyExcess(bytes: Uint8Array): KeyExcess | null {

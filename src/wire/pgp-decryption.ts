@@ -22,7 +22,7 @@ export type DecryptFailureCode =
   | 'signed_message';
 
 /** `isProtected`: the message had integrity protection, which was checked. */
-export type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array; readonly isProtected: boolean }>;
+type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array; readonly isProtected: boolean }>;
 
 export type DecryptOptions = {
   /** Also accepts messages without integrity protection, as old programs write them. Anybody can change such a message unnoticed. */

@@ -309,7 +309,7 @@ export type KeyFailureCode =
  * `fingerprint` is in upper-case hex. `algorithm` is that of the subkey that encrypts, such as `rsa4096` or `curve25519`. `expiresAt` is in
  * epoch milliseconds: when the key or the last of its subkeys that can encrypt expires; null for never.
  */
-export type KeyVerdict = Verdict<
+type KeyVerdict = Verdict<
   KeyFailureCode,
   { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
 >;

@@ -11,7 +11,7 @@ const AUTHORIZATION_HEADER_BYTES: number = 8 * 1024;
 const SIGNED_HEADERS_MAX = 16;
 
 /** An `Authorization` header of this scheme: names in lower case, the signature in Base64. */
-export type SignedAuthorization = { signedHeaders: string[]; signature: string };
+type SignedAuthorization = { signedHeaders: string[]; signature: string };
 
 /** The scheme's name in the `Authorization` header. */
 export const SIGNATURE_SCHEME = 'HMAC-SHA256';

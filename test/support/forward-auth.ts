@@ -38,9 +38,17 @@ function aliasesOf(name: string): string[] {
  */
 export function testForwardAuth(
   name: string,
-  start: (behind: Behind) => Promise<RunningProxy>,
+  start: Start,
   { removesAliases, underscoreStatus = 401 }: { readonly removesAliases: boolean; readonly underscoreStatus?: number },
 ): void {
+  testRights(name, start);
+  testHeaders(name, start, { removesAliases, underscoreStatus });
+  testPaths(name, start);
+}
+
+type Start = (behind: Behind) => Promise<RunningProxy>;
+
+function testRights(name: string, start: Start): void {
   test(`${name} passes an allowed request with its body and the caller's identity`, async (t) => {
     const { send, arrived, viewer, editor, user, clientId } = await openShop(t, start);
     const answer = await send('/shop/orders/17?expand=lines&a=%2F', viewer);
@@ -135,7 +143,13 @@ export function testForwardAuth(
     }
     assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
   });
+}
 
+function testHeaders(
+  name: string,
+  start: Start,
+  { removesAliases, underscoreStatus }: { readonly removesAliases: boolean; readonly underscoreStatus: number },
+): void {
   test(`${name} passes requests whose cookies exceed Sallyport's limit for headers`, async (t) => {
     const { send, arrived, viewer, user, clientId } = await openShop(t, start);
     for (const kilobytes of [17, 30]) {
@@ -266,7 +280,9 @@ export function testForwardAuth(
       }
     }
   });
+}
 
+function testPaths(name: string, start: Start): void {
   test(`${name} refuses a request whose path can be read in two ways`, async (t) => {
     const { send, arrived, viewer } = await openShop(t, start);
     for (const target of PATH_TRICKS) {

@@ -2,12 +2,10 @@
 import { z } from 'zod';
 import type { Route } from '../route.ts';
 
-const view = z
-  .object({ addresses: z.array(z.string()).meta({ description: 'IP addresses and CIDR blocks.' }) })
-  .meta({
-    id: 'EgressAddresses',
-    description: 'The addresses that deliveries come from. Empty if the operator has not set them.',
-  });
+const view = z.object({ addresses: z.array(z.string()).meta({ description: 'IP addresses and CIDR blocks.' }) }).meta({
+  id: 'EgressAddresses',
+  description: 'The addresses that deliveries come from. Empty if the operator has not set them.',
+});
 
 export function egressAddressRoutes({ egressAddresses }: { readonly egressAddresses: readonly string[] }): Route[] {
   return [

@@ -99,14 +99,7 @@ export function replayStore(database: Database): ReplayStore {
           continue;
         }
         const erased = await erasedOffsets(database, { ...range, first, last: through });
-        let at = 0;
-        for (const batch of wanted) {
-          const [from, to] = [Math.max(batch.first, first), Math.min(batch.last, last)];
-          while ((erased[at] ?? to) < from) at += 1;
-          const before = at;
-          while ((erased[at] ?? to + 1) <= to) at += 1;
-          records += to - from + 1 - (at - before);
-        }
+        records += countWithout(erased, wanted, { first, last });
         first = through + 1;
       }
       return records;
@@ -133,6 +126,24 @@ export function replayStore(database: Database): ReplayStore {
     },
     tryNow: (asked, audit) => tryNow(database, asked, audit),
   };
+}
+
+/** How many records of the batches are in the range and not erased. Offsets and batches are in order. */
+function countWithout(
+  erased: readonly number[],
+  batches: readonly { readonly first: number; readonly last: number }[],
+  { first, last }: { readonly first: number; readonly last: number },
+): number {
+  let records = 0;
+  let at = 0;
+  for (const batch of batches) {
+    const [from, to] = [Math.max(batch.first, first), Math.min(batch.last, last)];
+    while ((erased[at] ?? to) < from) at += 1;
+    const before = at;
+    while ((erased[at] ?? to + 1) <= to) at += 1;
+    records += to - from + 1 - (at - before);
+  }
+  return records;
 }
 
 /** The parts of a stretch between erased records, or with the records of a key. Erased ones have no key. */
