@@ -1,5 +1,6 @@
 /** One life of the service in the kill test: a process that is started, used, and killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { baseEnvironment } from '../support/environment.ts';
 
@@ -16,6 +17,8 @@ export type Program = {
   kill(signal: NodeJS.Signals): void;
   /** Its standard error. */
   log(): string;
+  /** Its standard error and what its threads do, to tell a process that waits from one that gets no processor. */
+  state(): string;
 };
 
 /** Runs `sallyport <args>` with these variables alone. */
@@ -41,7 +44,24 @@ export function runSallyport(args: readonly string[], env: Readonly<Record<strin
     exited,
     kill: (signal) => void child.kill(signal),
     log: () => log,
+    state: () => log + threadsOf(child.pid),
   };
+}
+
+/** Each thread of a process of Linux: its state, its processor time in ticks of 10 ms, and what it waits for in the kernel. */
+function threadsOf(pid: number | undefined): string {
+  try {
+    const threads = `/proc/${pid}/task`;
+    const lines = readdirSync(threads).map((id) => {
+      const [, name = '', rest = ''] = /\((.*)\) (.*)/.exec(readFileSync(`${threads}/${id}/stat`, 'utf8')) ?? [];
+      const fields = rest.split(' ');
+      const waitsFor = readFileSync(`${threads}/${id}/wchan`, 'utf8');
+      return `\n  ${name}: ${fields[0]}, ${Number(fields[11]) + Number(fields[12])} ticks, ${waitsFor}`;
+    });
+    return `\nthreads of ${pid}:${lines.join('')}`;
+  } catch (error) {
+    return `\nno threads of ${pid}: ${(error as Error).message}`;
+  }
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

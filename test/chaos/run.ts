@@ -175,7 +175,7 @@ export async function runChaos(
   /** Begins a life. Throws where the service does not start any more. */
   const live = async (): Promise<Stage> => {
     const service = run('serve', '--json');
-    const announced = await steps.run('a start', STARTED_WITHIN_MS, () => service.firstLine, service.log);
+    const announced = await steps.run('a start', STARTED_WITHIN_MS, () => service.firstLine, service.state);
     if (announced === null) throw new Error(`the service did not start again: ${service.log()}`);
     const { url } = JSON.parse(announced) as { url: string };
     return { webhooks, door: { url, token }, admin: createClient(url, token), service };
@@ -225,7 +225,7 @@ export async function runChaos(
 
   // A stop keeps the compile cache, so every later start is as fast as in operation.
   stage.service.kill('SIGTERM');
-  await steps.run('the first stop', ENDED_WITHIN_MS, () => stage.service.exited, stage.service.log);
+  await steps.run('the first stop', ENDED_WITHIN_MS, () => stage.service.exited, stage.service.state);
   const startedAt = performance.now();
   await liveAndDie('publish', await live());
   const startMs = START_FACTOR * (performance.now() - startedAt);
@@ -253,7 +253,7 @@ export async function runChaos(
     kept.set(kind, await listed(last.admin, id));
   }
   last.service.kill('SIGTERM');
-  const { code } = await steps.run('the last stop', ENDED_WITHIN_MS, () => last.service.exited, last.service.log);
+  const { code } = await steps.run('the last stop', ENDED_WITHIN_MS, () => last.service.exited, last.service.state);
   if (code !== 0) faults.push(`the last stop ended with ${code}`);
   faults.push(...faultLines(last.service.log()), ...publisher.faults, ...receivers.problems);
   faults.push(...(await databaseFaults(join(dataDir, DATABASE_FILE))));

@@ -39,6 +39,8 @@ export type HttpsServer = {
   next(): Promise<SeenRequest>;
   /** Sets the response to all further requests. The default is 200 without a body. */
   answer(planned: PlannedAnswer): void;
+  /** Resolves when no connection is open and every request that arrived has been handled. */
+  quiet(): Promise<void>;
   /** Destroys every connection and closes the port. */
   close(): Promise<void>;
 };
@@ -58,27 +60,43 @@ export async function startHttpsServer(
   const waiting: ((request: SeenRequest) => void)[] = [];
   let planned = answer;
   let connections = 0;
+  let inProgress = 0;
+  // `closeAllConnections` does not close connections during their handshake.
+  const sockets = new Set<Socket>();
+  const quietWaiters = new Set<() => void>();
+  const lookQuiet = (): void => {
+    if (sockets.size > 0 || inProgress > 0) return;
+    for (const resolve of quietWaiters) resolve();
+    quietWaiters.clear();
+  };
 
   const server = createServer({ cert: identity.certificate, key: identity.privateKey, ...tls }, (request, response) => {
-    void record(request).then(
-      (seen) => {
-        requests.push(seen);
-        const reader = waiting.shift();
-        if (reader === undefined) unread.push(seen);
-        else reader(seen);
-        return respond(planned, seen, response);
-      },
-      () => response.destroy(),
-    );
+    inProgress += 1;
+    void record(request)
+      .then(
+        (seen) => {
+          requests.push(seen);
+          const reader = waiting.shift();
+          if (reader === undefined) unread.push(seen);
+          else reader(seen);
+          return respond(planned, seen, response);
+        },
+        () => void response.destroy(),
+      )
+      .finally(() => {
+        inProgress -= 1;
+        lookQuiet();
+      });
   });
   server.on('secureConnection', () => {
     connections += 1;
   });
-  // `closeAllConnections` does not close connections during their handshake.
-  const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      lookQuiet();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -95,6 +113,11 @@ export async function startHttpsServer(
     answer(next) {
       planned = next;
     },
+    quiet: () =>
+      new Promise((resolve) => {
+        quietWaiters.add(resolve);
+        lookQuiet();
+      }),
     close() {
       return new Promise((resolve) => {
         server.close(() => resolve());

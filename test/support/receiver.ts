@@ -62,6 +62,8 @@ export type Receiver = {
   endpoint(path: string, options?: EndpointOptions): ReceivingEndpoint;
   /** Handles a path that is not an endpoint, for example a token endpoint. */
   route(path: string, answer: (request: SeenRequest) => PlannedAnswer): void;
+  /** Resolves when no connection is open and every request that arrived has been handled. */
+  quiet(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -132,6 +134,7 @@ export async function startReceiver(
     connections: server.connections,
     endpoint,
     route: (path, answer) => void routes.set(path, answer),
+    quiet: server.quiet,
     close: server.close,
   };
 }
