@@ -65,7 +65,7 @@ export const CONFINEMENT = {
   },
   settlements: none('settle', 'rowOf'),
   pulls: own('acknowledge', 'ends'),
-  deliveries: own('get', 'at', 'list', 'content', 'failures', 'offsetsBetween'),
+  deliveries: own('get', 'at', 'atPlaces', 'list', 'content', 'failures', 'offsetsBetween'),
   replays: own('count', 'replay', 'tryNow'),
   waitingKeys: own('list', 'giveUp'),
   attempts: {

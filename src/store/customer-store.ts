@@ -12,6 +12,7 @@ import type { Change } from '../domain/audit.ts';
 import type { EventType, NewEvent } from '../domain/event.ts';
 import { type Scope, scopeOf } from './customer-scope.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
+import type { RecordPlace } from './port/deliveries.ts';
 import type { Store } from './port/store.ts';
 
 export function customerStoreOf(store: Store, customerId: string): Store {
@@ -194,10 +195,21 @@ function eventParts(store: Store, { customerId, part, among, ofNumber, requireNu
 /** Its deliveries and their attempts. */
 function deliveryParts(store: Store, { customerId, part, numbers, among, audited, ofNumber, requireNumber }: Scope) {
   const { deliveries, attempts } = store;
+  /** What is read for the places in its own logs, at their positions; null for the others. */
+  const inOwnLogs = async <Item>(
+    places: readonly RecordPlace[],
+    read: (own: readonly RecordPlace[]) => Promise<readonly (Item | null)[]>,
+  ): Promise<(Item | null)[]> => {
+    const known = new Set(await numbers());
+    const found = await read(places.filter(({ webhookNumber }) => known.has(webhookNumber)));
+    let next = 0;
+    return places.map(({ webhookNumber }) => (known.has(webhookNumber) ? (found[next++] ?? null) : null));
+  };
   return {
     deliveries: part('deliveries', {
       get: (address) => ofNumber(address.webhookNumber, null, () => deliveries.get(address)),
       at: (number, offset) => ofNumber(number, null, () => deliveries.at(number, offset)),
+      atPlaces: (places) => inOwnLogs(places, deliveries.atPlaces),
       list: async (filter, before, limit) => {
         const known = await among(filter.webhookNumbers);
         if (filter.webhookNumber !== undefined && !known.includes(filter.webhookNumber))
@@ -235,12 +247,7 @@ function deliveryParts(store: Store, { customerId, part, numbers, among, audited
         await attempts.insert(attempt);
       },
       get: async (id) => attempts.get(id, await numbers()),
-      lastOf: async (records) => {
-        const known = new Set(await numbers());
-        const found = await attempts.lastOf(records.filter(({ webhookNumber }) => known.has(webhookNumber)));
-        let next = 0;
-        return records.map(({ webhookNumber }) => (known.has(webhookNumber) ? (found[next++] ?? null) : null));
-      },
+      lastOf: (records) => inOwnLogs(records, attempts.lastOf),
       ofRecord: (number, offset, limit) => ofNumber(number, [], () => attempts.ofRecord(number, offset, limit)),
       batch: async (id) => attempts.batch(id, await numbers()),
       latest: async (limit, outcome, wanted) => attempts.latest(limit, outcome, await among(wanted ?? undefined)),

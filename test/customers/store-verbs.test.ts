@@ -169,6 +169,7 @@ const VERBS: Verbs = {
   deliveries: {
     get: ask((store, { delivery }) => store.deliveries.get(delivery)),
     at: ask((store, { number }) => store.deliveries.at(number, 0)),
+    atPlaces: ask((store, { number }) => store.deliveries.atPlaces([{ webhookNumber: number, offset: 0 }])),
     list: ask(async (store, { number, event, delivery }) => [
       await store.deliveries.list({ webhookNumber: number }, null, 10),
       await store.deliveries.list({ eventId: event }, null, 10),

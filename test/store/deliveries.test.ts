@@ -129,6 +129,17 @@ describe('the deliveries', () => {
     for (const delivery of every) {
       assert.deepEqual(await s.store.deliveries.get(deliveryAddress(delivery.id) ?? assert.fail()), delivery);
     }
+    const unknown = [
+      { webhookNumber: s.some, offset: 10 },
+      { webhookNumber: 1000, offset: 0 },
+    ];
+    assert.deepEqual(await s.store.deliveries.atPlaces([...every, ...unknown, ...ofSome]), [
+      ...every,
+      null,
+      null,
+      ...ofSome,
+    ]);
+    assert.deepEqual(await s.store.deliveries.atPlaces([]), []);
   });
 
   it('match all given filters, page by page, newest event first', async (t) => {

@@ -244,6 +244,7 @@ async function readDeliveries(
   const address = deliveryAddress(delivery.id) ?? assert.fail();
   await store.deliveries.get(address);
   await store.deliveries.at(number, 0);
+  await store.deliveries.atPlaces([{ webhookNumber: number, offset: 0 }]);
   for (const filter of [{}, { eventId: delivery.eventId }, { state: 'dead' }, { state: 'pending' }] as const) {
     await store.deliveries.list(filter, null, 10);
     await store.deliveries.list({ ...filter, webhookNumber: number }, address, 10);

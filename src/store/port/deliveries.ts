@@ -81,6 +81,8 @@ export type DeliveryStore = {
   get(address: DeliveryAddress): Promise<Delivery | null>;
   /** The delivery at an offset of a webhook's log. */
   at(webhookNumber: number, offset: number): Promise<Delivery | null>;
+  /** Those at several places, each at the position of its place. For one page of records. */
+  atPlaces(places: readonly RecordPlace[]): Promise<(Delivery | null)[]>;
   /**
    * Newest event first; within one webhook in the order of its log. `before` is the end of the previous page. Examines a bounded
    * number of records, however large the logs are.

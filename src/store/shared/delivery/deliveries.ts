@@ -12,7 +12,13 @@ import {
   rowKeyTime,
 } from '../../../kernel/ids.ts';
 import type { Database, Row } from '../../port/database.ts';
-import type { DeliveryFilter, DeliveryPage, DeliveryStore, ResponseFilter } from '../../port/deliveries.ts';
+import type {
+  DeliveryFilter,
+  DeliveryPage,
+  DeliveryStore,
+  RecordPlace,
+  ResponseFilter,
+} from '../../port/deliveries.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../port/limits.ts';
 import { customer, flag, readRow } from '../table.ts';
 import type { Terms } from '../terms.ts';
@@ -76,6 +82,10 @@ export function deliveryStore(db: Database, terms: Pick<Terms, 'places'>): Deliv
       return delivery?.id === deliveryId(address) ? delivery : null;
     },
     at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
+    atPlaces: async (places) => {
+      const found = await readAll(db, places);
+      return places.map((place) => found.get(nameOf(place)) ?? null);
+    },
     list: async (filter, before, limit) => list(db, await withTerms(db, terms, filter, before), before, limit),
     failures: (webhookNumbers) => failures(db, webhookNumbers),
     content: async (webhookNumber, offset) => {
@@ -279,18 +289,18 @@ async function placeOf(
 }
 
 async function readOne(db: Database, webhookNumber: number, offset: number): Promise<Delivery | null> {
-  const [delivery = null] = (await readAll(db, [{ key: 0, webhookNumber, offset }])).values();
+  const [delivery = null] = (await readAll(db, [{ webhookNumber, offset }])).values();
   return delivery;
 }
 
-async function readAll(db: Database, places: readonly DeliveryPlace[]): Promise<Map<string, Delivery>> {
+async function readAll(db: Database, places: readonly RecordPlace[]): Promise<Map<string, Delivery>> {
   if (places.length === 0) return new Map();
   const wanted = places.map(({ webhookNumber, offset }) => [webhookNumber, offset]);
   const rows = await db.all(READ, { places: JSON.stringify(wanted) });
   return new Map(rows.map(read).map((delivery) => [nameOf(delivery), delivery]));
 }
 
-function nameOf({ webhookNumber, offset }: Pick<DeliveryPlace, 'webhookNumber' | 'offset'>): string {
+function nameOf({ webhookNumber, offset }: RecordPlace): string {
   return `${webhookNumber} ${offset}`;
 }
 
