@@ -15,12 +15,21 @@ import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { validate } from '../../src/kernel/validation.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { openSallyport } from '../../src/open.ts';
+import { countText } from '../../src/portal/parts/text.ts';
 import type { Services } from '../../src/services/services.ts';
 import { type Cast, makeCast } from './cast.ts';
 import { openFrontDoor } from './front-door.ts';
 import { buildReceiverBeside } from './receiver-package.ts';
 import { type Receivers, startReceivers } from './receivers.ts';
-import { type Chance, createChance, createLeapingClock, LIFE_MS, liveSixDays, publishOrders } from './six-days.ts';
+import {
+  type Chance,
+  createChance,
+  createLeapingClock,
+  LIFE_DAYS,
+  LIFE_MS,
+  liveSixDays,
+  publishOrders,
+} from './six-days.ts';
 
 const USUAL_PORT = 8080;
 /** New orders come in this rhythm, as in the last hour of the history. */
@@ -61,6 +70,7 @@ export async function keepDemo(write: (text: string) => unknown, stopped: Promis
       chance,
       now,
       isStopped: () => isStopped,
+      dayEnds: (days, count) => write(`  day ${days} of ${LIFE_DAYS}: ${countText(count)} events so far\n`),
     });
     if (isStopped) return;
     cpSync(join(past, 'data'), settings.SALLYPORT_DATA, { recursive: true });
@@ -102,11 +112,12 @@ type Life = {
   readonly chance: Chance;
   readonly now: number;
   readonly isStopped: () => boolean;
+  readonly dayEnds: (days: number, published: number) => void;
 };
 
 async function makeHistory(
   config: Config,
-  { receivers, clock, chance, now, isStopped }: Life,
+  { receivers, clock, chance, now, isStopped, dayEnds }: Life,
 ): Promise<{ cast: Cast; published: number }> {
   const { sallyport, services } = await openSallyport(config, {
     log: createLog('silent'),
@@ -117,7 +128,7 @@ async function makeHistory(
     await sallyport.credentialsShown();
     await sallyport.startDelivery();
     const cast = await makeCast(services, receivers, now);
-    const published = await liveSixDays(services, { clock, cast, chance, end: now, isStopped });
+    const published = await liveSixDays(services, { clock, cast, chance, end: now, isStopped, dayEnds });
     return { cast, published };
   } finally {
     await sallyport.stop();

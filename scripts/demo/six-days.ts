@@ -12,7 +12,9 @@ import { type Cast, dataOf, type EventName } from './cast.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-export const LIFE_MS: number = 6 * 24 * HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
+export const LIFE_DAYS = 6;
+export const LIFE_MS: number = LIFE_DAYS * DAY_MS;
 
 /** A clock that runs, and can leap forward. */
 export type LeapingClock = { readonly now: () => number; leapTo(at: number): void };
@@ -48,17 +50,22 @@ export async function liveSixDays(
     chance,
     end,
     isStopped,
+    dayEnds,
   }: {
     readonly clock: LeapingClock;
     readonly cast: Cast;
     readonly chance: Chance;
     readonly end: number;
     readonly isStopped: () => boolean;
+    /** Is told how many days are over, and how many events they had. */
+    readonly dayEnds: (days: number, published: number) => void;
   },
 ): Promise<number> {
   let published = 0;
+  let days = 0;
   for (const at of momentsUntil(end, chance)) {
     if (isStopped()) break;
+    for (; at >= end - LIFE_MS + (days + 1) * DAY_MS; days += 1) dayEnds(days + 1, published);
     clock.leapTo(at);
     const count = eventsAt(at, chance);
     await publishOrders(services, cast, chance, { first: published, count });
@@ -66,6 +73,7 @@ export async function liveSixDays(
     await quiet(services);
   }
   clock.leapTo(end);
+  if (!isStopped()) dayEnds(LIFE_DAYS, published);
   return published;
 }
 
@@ -75,7 +83,7 @@ function momentsUntil(end: number, chance: Chance): readonly number[] {
   const lastHour = end - HOUR_MS;
   for (let at = end - LIFE_MS + HOUR_MS; at < end; ) {
     moments.push(Math.round(at));
-    const minutes = end - at > 24 * HOUR_MS ? 90 : at < lastHour ? 40 : 1.5;
+    const minutes = end - at > DAY_MS ? 90 : at < lastHour ? 40 : 1.5;
     const next = at + minutes * MINUTE_MS * (0.5 + chance());
     at = at < lastHour ? Math.min(next, lastHour) : next;
   }

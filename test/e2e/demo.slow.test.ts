@@ -152,6 +152,8 @@ test('--keep opens a portal with six days of three customers, signs in by its li
     [...stdout.matchAll(/^ {2}(Acme Stores|Bolt Hardware|Cedar Books) +http:\S+\/portal-links\/\S+$/gm)].length,
     3,
   );
+  const days = [...stdout.matchAll(/^ {2}day (\d) of 6: [\d,]+ events so far$/gm)].map(([, day]) => Number(day));
+  assert.deepEqual(days, [1, 2, 3, 4, 5, 6]);
   assert.deepEqual(left, []);
 });
 
