@@ -198,15 +198,20 @@ type HandedOver = {
   readonly egressAddresses: readonly string[];
 };
 
-function handOver(
-  { session: { customerId } }: PageCall,
-  endpoint: Endpoint,
-  { title, apiKey, secret, egressAddresses }: HandedOver,
-): Html {
+/** What the pages for receivers say of a secret that they cannot show. */
+export function secretText({ may }: PageCall, { id }: Endpoint): Html {
+  const { href, label } = secretRenewal(id);
+  return html`
+    Shown only when it is made. If it is lost,
+    ${may('administrator') ? html`<a href="${href}">${label}</a>` : 'an administrator creates a new one'}.
+  `;
+}
+
+function handOver(call: PageCall, endpoint: Endpoint, { title, apiKey, secret, egressAddresses }: HandedOver): Html {
   return section({
     title,
     lead:
-      customerId === null
+      call.session.customerId === null
         ? 'The receiver needs these values. Pass the secret on separately, and never by email.'
         : 'Put these values into your program. Keep the secret out of source code and email.',
     content: html`
@@ -217,9 +222,7 @@ function handOver(
           ...(endpoint.sendApiKey
             ? [['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'] as const]
             : []),
-          ...(secret === null
-            ? [['Secret', html`<span class="quiet">shown once, at its creation</span>`] as const]
-            : []),
+          ...(secret === null ? [['Secret', secretText(call, endpoint)] as const] : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
           ...addressRows(egressAddresses),
           ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
