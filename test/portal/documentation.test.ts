@@ -1,8 +1,10 @@
 /** The documentation in the portal. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { lexer } from 'marked';
 import { documentFiles } from '../../src/kernel/assets.ts';
 import { createLibrary } from '../../src/portal/documentation/library.ts';
+import { sectionsOf } from '../../src/portal/parts/markdown.ts';
 import { startPortal } from '../support/browser.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
@@ -58,7 +60,7 @@ describe('the documentation', () => {
     assert.doesNotMatch(await read('/docs/how-to/erase-personal-data.md'), /rel="next"/);
     const found = await read('/docs/search?q=rotate+secret');
     const [, results = ''] = /<ol class="doc-results">(.*?)<\/ol>/s.exec(found) ?? [];
-    assert.match(results, /^\s*<li>\s*<a href="\/docs\/how-to\/rotate-secrets\.md/);
+    assert.match(results, /^\s*<li>\s*<a class="doc-result" href="\/docs\/how-to\/rotate-secrets\.md/);
     assert.doesNotMatch(results, /docs\/README\.md|Where next/);
   });
 
@@ -88,14 +90,35 @@ describe('the documentation', () => {
     assert.equal(await first('replay'), 'how-to/replay.md');
     assert.equal(await first('rotate secret'), 'how-to/rotate-secrets.md');
     assert.equal(await first('backup'), 'how-to/back-up-and-restore.md');
-    const cut = (await library.search('replay')).filter(({ excerpt }) => /^… .* …$/s.test(excerpt.markup));
+    const cut = (await library.search('rotate secret')).filter(({ excerpt }) => / …$/.test(excerpt.markup));
     assert.ok(cut.length > 0);
     for (const { section, excerpt } of cut) {
-      const shown = excerpt.markup.replaceAll(/<[^>]+>/g, '').slice(2, -2);
-      const words = new Set(section.text.split(/\s+/));
-      const [begin = '', end = ''] = [shown.split(/\s+/).at(0), shown.split(/\s+/).at(-1)];
+      const shown = excerpt.markup.replaceAll(/<[^>]+>/g, '').replaceAll(/^… | …$/g, '');
+      const words = new Set(section.pieces.flatMap(({ text }) => text.split(' ')));
+      const [begin = '', end = ''] = [shown.split(' ').at(0), shown.split(' ').at(-1)];
       for (const word of [begin, end]) assert.ok(words.has(word) || word.includes('&'), word);
     }
+  });
+
+  it('has the text of a page in pieces that can be shown: without comments, and code by its lines', () => {
+    const page = [
+      '# Keys\n\n<!-- a comment about keys -->\n\n',
+      'Nothing here. A **master key** encrypts secrets<br>in the `database`.\n\n```sh\nexport A=1\nset-key --now\n```\n\n',
+      '- Rotate the key\n\n  once a year.\n- Then restart.\n\n| Setting | Meaning |\n| --- | --- |\n| `KEY` | The key. |\n',
+    ].join('');
+    const [section] = sectionsOf(lexer(page));
+    assert.deepEqual(
+      section?.pieces.map(({ kind, text }) => `${kind}: ${text}`),
+      [
+        'prose: Nothing here. A master key encrypts secrets in the database.',
+        'code: export A=1',
+        'code: set-key --now',
+        'prose: Rotate the key',
+        'prose: once a year.',
+        'prose: Then restart.',
+        'row: KEY – The key.',
+      ],
+    );
   });
 
   it('is read and searched in a browser', async (t) => {

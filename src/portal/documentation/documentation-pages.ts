@@ -9,8 +9,9 @@ import { pageHeader } from '../parts/header.ts';
 import { emptyState } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+import { countOf } from '../parts/text.ts';
 import { contentsOf } from './contents.ts';
-import { createLibrary, type FoundSection, INDEX, type Library, titleOf } from './library.ts';
+import { createLibrary, FOUND_MAX, type FoundSection, INDEX, type Library, titleOf } from './library.ts';
 import { type ListedPage, placeOf, type ReadingPlace } from './reading-order.ts';
 
 const ROOT = '/docs';
@@ -30,7 +31,7 @@ export function documentationPages({ pages }: PageDependencies): PageRoute<'oper
     pages.view(ROOT, 'operator', () => documentView(library, INDEX)),
     pages.view(`${ROOT}/search`, 'operator', async ({ query }) => {
       const words = (query.get('q') ?? '').trim();
-      return searchView(words, words === '' ? [] : await library.search(words));
+      return searchView(words, words === '' ? [] : await library.search(words), await library.listed());
     }),
     pages.view(`${ROOT}/{page*}`, 'operator', async ({ params, query }) => {
       const file = params.page ?? '';
@@ -158,17 +159,40 @@ function searchForm(words: string): Html {
   `;
 }
 
-function searchView(words: string, results: readonly FoundSection[]): View {
-  const lines = results.map(({ file, title, section, excerpt }) => {
-    const anchor = section.anchor === null ? '' : `#${section.anchor}`;
-    const path = title === section.heading ? title : html`${title} › ${section.heading}`;
-    return html`<li><a href="${`${ROOT}/${file}${anchor}`}">${path}</a><p>${excerpt}</p></li>`;
-  });
+function searchView(words: string, results: readonly FoundSection[], listed: readonly ListedPage[]): View {
+  const pages = [...Map.groupBy(results, ({ file }) => file)];
+  const found = pages.map(([file, sections]) => foundPage(file, sections, listed));
+  const places = countOf(results.length, 'place');
+  const count = html`
+    <p class="quiet" role="status">
+      ${results.length < FOUND_MAX ? places : `The best ${places}`} in ${countOf(pages.length, 'page')}
+    </p>
+  `;
   const nothing = emptyState({ title: 'Nothing found', text: 'Use other words, or fewer.' });
-  const list = words === '' ? null : lines.length === 0 ? nothing : html`<ol class="doc-results">${lines}</ol>`;
+  const list = html`${count}<ol class="doc-results">${found}</ol>`;
   const crumbs = [{ href: ROOT, label: 'Documentation' }];
   return {
     title: 'Search the documentation',
-    content: html`${pageHeader({ title: 'Search the documentation', crumbs })}${searchForm(words)}${list}`,
+    content: html`
+      ${pageHeader({ title: 'Search the documentation', crumbs })}${searchForm(words)}
+      ${words === '' ? null : results.length === 0 ? nothing : list}
+    `,
   };
+}
+
+/** A page with the places in it that have the words, the best first. */
+function foundPage(file: string, sections: readonly FoundSection[], listed: readonly ListedPage[]): Html {
+  const group = listed.find((page) => page.file === file)?.group.heading ?? null;
+  const places = sections.map(({ title, section: { heading, anchor }, excerpt }) => {
+    const href = `${ROOT}/${file}${anchor === null ? '' : `#${anchor}`}`;
+    const name = heading === '' || heading === title ? null : html`<a href="${href}">${heading}</a>`;
+    return html`<li>${name}<p>${excerpt}</p></li>`;
+  });
+  return html`
+    <li>
+      <a class="doc-result" href="${`${ROOT}/${file}`}">${sections[0]?.title ?? file}</a>
+      ${group === null ? null : html`<span class="hint">${group}</span>`}
+      <ul>${places}</ul>
+    </li>
+  `;
 }

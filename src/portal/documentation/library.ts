@@ -3,11 +3,14 @@ import { type Html, html } from '../../http/html.ts';
 import { documentFiles, RECEIVER_PACKAGE, readDocument, receiverPackage } from '../../kernel/assets.ts';
 import { once } from '../../kernel/lifetime.ts';
 import { nextTurn } from '../../kernel/turns.ts';
-import { type DocumentSection, sectionsOf } from '../parts/markdown.ts';
+import { type DocumentPiece, type DocumentSection, sectionsOf } from '../parts/markdown.ts';
+import { marked } from '../parts/text.ts';
 import { type ListedPage, listedPages } from './reading-order.ts';
 
-const FOUND_MAX = 20;
+export const FOUND_MAX = 20;
 const EXCERPT_LENGTH = 200;
+/** So much may stand before the first word. */
+const LEAD_LENGTH = 110;
 const WORDS_MAX = 8;
 /** The first page and these parts only lead to other pages, which are found themselves. */
 export const INDEX = 'README.md';
@@ -65,7 +68,7 @@ export function createLibrary(): Library {
 }
 
 function wordsOf(text: string): string[] {
-  return text.toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
+  return text.trim().toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
 }
 
 /** Pages to look things up in come after pages to read. */
@@ -81,7 +84,7 @@ const SHARE_GAIN = 8;
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
   const scored = pages.flatMap(({ file, title, sections }) => {
-    const texts = sections.map(({ text }) => text.toLowerCase());
+    const texts = sections.map(({ pieces }) => pieces.map(({ text }) => text.toLowerCase()).join('\n'));
     const about = texts.filter((text) => words.every((word) => text.includes(word))).length;
     const begin = LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
     return sections.flatMap((section, at) => {
@@ -96,7 +99,7 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
       if (!isInSection || scores.includes(0)) return [];
       const isPhrase = words.length > 1 && inText.includes(words.join(' '));
       const score = scores.reduce((sum, one) => sum + one, begin + (isPhrase ? PHRASE_GAIN : 0));
-      return [{ score, found: { file, title, section, excerpt: excerptOf(section.text, words) } }];
+      return [{ score, found: { file, title, section, excerpt: excerptOf(section, words) } }];
     });
   });
   return scored
@@ -105,23 +108,41 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
     .map((one) => one.found);
 }
 
-/** The text around all words in one phrase, or around the first word, with all words marked. */
-function excerptOf(text: string, words: readonly string[]): Html {
+/** Of the piece that says most about the words, with them marked. Code is shown only where the words would be missing without it. */
+function excerptOf({ heading, pieces }: DocumentSection, words: readonly string[]): Html {
+  const phrase = words.join(' ');
+  const isNamed = words.every((word) => heading.toLowerCase().includes(word));
+  const rated = pieces.map((piece) => {
+    const text = piece.text.toLowerCase();
+    const known = words.filter((word) => text.includes(word)).length;
+    const loss = piece.kind === 'code' && isNamed ? WORDS_MAX + 2 : PIECE_LOSS[piece.kind];
+    return { piece, score: known + Number(text.includes(phrase)) - loss };
+  });
+  const [best] = rated.toSorted((a, b) => b.score - a.score);
+  if (best === undefined) return html``;
+  const { kind, text } = best.piece;
+  const shown = marked(cutAround(text, words), words);
+  return kind === 'code' ? html`<code>${shown}</code>` : shown;
+}
+
+/** Code says least to a reader. */
+const PIECE_LOSS: Readonly<Record<DocumentPiece['kind'], number>> = { prose: 0, row: 0.25, code: 0.75 };
+
+/** Whole words around the first of the words, from the beginning of a sentence if it is near. */
+function cutAround(text: string, words: readonly string[]): string {
   const lower = text.toLowerCase();
-  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
   const phrase = lower.indexOf(words.join(' '));
+  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
   const first = phrase >= 0 ? phrase : places.length === 0 ? 0 : Math.min(...places);
-  const from = Math.max(0, first - EXCERPT_LENGTH / 4);
-  // Whole words, unless a word is longer than that.
-  const space = text.indexOf(' ', from) + 1;
-  const start = from === 0 || space === 0 || space > first ? from : space;
+  const sentence = [...text.slice(0, first).matchAll(/[.:;] /g)].at(-1);
+  const begin = sentence === undefined ? 0 : sentence.index + sentence[0].length;
+  const isNear = first - begin <= LEAD_LENGTH;
+  const word = text.lastIndexOf(' ', first - LEAD_LENGTH / 2) + 1;
+  const start = first <= LEAD_LENGTH ? 0 : isNear ? begin : word;
   const cut = text.slice(start, start + EXCERPT_LENGTH);
   const isCut = start + EXCERPT_LENGTH < text.length;
-  const shown = isCut && cut.includes(' ') ? cut.slice(0, cut.lastIndexOf(' ')) : cut;
-  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  const parts = shown.split(new RegExp(`(${escaped.join('|')})`, 'i'));
-  const marked = parts.map((part, at) => (at % 2 === 1 ? html`<mark>${part}</mark>` : part));
-  return html`${start > 0 ? '… ' : ''}${marked}${isCut ? ' …' : ''}`;
+  const end = isCut && cut.includes(' ') ? `${cut.slice(0, cut.lastIndexOf(' '))} …` : cut;
+  return start === word && start > 0 ? `… ${end}` : end;
 }
 
 /** The first heading: a page may begin with a comment. */

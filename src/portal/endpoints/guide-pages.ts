@@ -18,7 +18,7 @@ import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { arrivalSection } from './guide-requests.ts';
 import { GUIDE_PATH, type GuideVerification, guideText } from './guide-text.ts';
 import { arrivingTypes } from './receiver-code.ts';
-import { addressRows, codeForReceivers } from './receiver-pages.ts';
+import { addressRows, codeForReceivers, secretText } from './receiver-pages.ts';
 
 export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, publicUrl, egressAddresses } = dependencies;
@@ -57,7 +57,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
             ? 'How your program receives events: what it gets, how it verifies that, and what it answers.'
             : 'How the program of a customer receives events. Its people see the same in their portal.',
         })}
-        <div class="doc-page">
+        <div class="doc-page is-wide">
           ${contentsOf([...own, ...sectionsOf(tokens)])}
           <div class="doc-main">
             ${names.length < 2 ? null : endpointChoice(names, endpoint)}
@@ -142,7 +142,7 @@ function endpointChoice(
 }
 
 function values(
-  { now, may }: PageCall,
+  call: PageCall,
   endpoint: Endpoint,
   { egressAddresses, isCustomers }: { readonly egressAddresses: readonly string[]; readonly isCustomers: boolean },
 ): Html {
@@ -157,23 +157,13 @@ function values(
         ? [
             [
               'API key',
-              copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
+              copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
               'In x-api-key of every request.',
             ] as const,
           ]
         : []),
-      [
-        'Secret',
-        html`
-          Shown once, when the endpoint was created. If it is lost,
-          ${
-            may('administrator')
-              ? html`<a href="/endpoints/${id}/rotate-secret">create a new one</a>`
-              : 'an administrator creates a new one'
-          }.
-        `,
-      ],
-      ...publicKeys(endpoint, now).map(
+      ['Secret', secretText(call, endpoint)],
+      ...publicKeys(endpoint, call.now).map(
         (key) => ['Public key', copyable(PUBLIC_KEY_PREFIX + key, 'public key'), 'Verifies v1a signatures.'] as const,
       ),
       ...addressRows(egressAddresses),

@@ -98,34 +98,68 @@ export type DocumentSection = {
   readonly heading: string;
   readonly depth: number;
   readonly anchor: string | null;
-  readonly text: string;
+  readonly pieces: readonly DocumentPiece[];
 };
+
+/** What a search shows as a whole or cuts: a paragraph or an item of a list, a row of a table, a line of code. */
+export type DocumentPiece = { readonly kind: 'prose' | 'row' | 'code'; readonly text: string };
 
 export function sectionsOf(tokens: readonly Token[]): DocumentSection[] {
   const anchors = createAnchors();
-  const sections: { heading: string; depth: number; anchor: string | null; text: string }[] = [];
+  const sections: { heading: string; depth: number; anchor: string | null; pieces: DocumentPiece[] }[] = [];
   for (const token of tokens) {
     if (token.type === 'heading') {
-      const { depth, text } = token as Tokens.Heading;
-      sections.push({ heading: plainText([token]), depth, anchor: anchors(text), text: '' });
-    } else if (token.type !== 'space') {
-      const last = sections.at(-1) ?? { heading: '', depth: 0, anchor: null, text: '' };
-      if (sections.length === 0) sections.push(last);
-      last.text += `${plainText([token])} `;
+      const { depth, text, tokens: inside } = token as Tokens.Heading;
+      sections.push({ heading: lineOf(inside), depth, anchor: anchors(text), pieces: [] });
+      continue;
     }
+    const pieces = piecesOf(token);
+    if (pieces.length === 0) continue;
+    if (sections.length === 0) sections.push({ heading: '', depth: 0, anchor: null, pieces: [] });
+    sections.at(-1)?.pieces.push(...pieces);
   }
   return sections;
 }
 
-function plainText(tokens: readonly Token[]): string {
+/** Without comments and the heads of tables. */
+function piecesOf(token: Token): DocumentPiece[] {
+  switch (token.type) {
+    case 'paragraph':
+    case 'text':
+      return pieceOf('prose', lineOf([token]));
+    case 'code':
+      return textOf(token)
+        .split('\n')
+        .flatMap((line) => pieceOf('code', line.trim()));
+    case 'blockquote':
+      return (token.tokens ?? []).flatMap(piecesOf);
+    case 'list':
+      return (token as Tokens.List).items.flatMap((item) => item.tokens.flatMap(piecesOf));
+    case 'table':
+      return (token as Tokens.Table).rows.flatMap((cells) => {
+        const shown = cells.map((cell) => lineOf(cell.tokens)).filter((cell) => cell !== '');
+        return pieceOf('row', shown.join(' – '));
+      });
+    default:
+      return [];
+  }
+}
+
+function pieceOf(kind: DocumentPiece['kind'], text: string): DocumentPiece[] {
+  return text === '' ? [] : [{ kind, text }];
+}
+
+/** The words of inline tokens in one line. */
+function lineOf(tokens: readonly Token[]): string {
+  return wordsOf(tokens).replaceAll(/\s+/g, ' ').trim();
+}
+
+function wordsOf(tokens: readonly Token[]): string {
   return tokens
     .map((token) => {
-      if (token.type === 'table') {
-        const { header, rows } = token as Tokens.Table;
-        return [header, ...rows].map((row) => row.map((cell) => plainText(cell.tokens)).join(' ')).join(' ');
-      }
-      if (token.type === 'list') return (token as Tokens.List).items.map((item) => plainText(item.tokens)).join(' ');
-      return 'tokens' in token && token.tokens !== undefined ? plainText(token.tokens) : textOf(token);
+      if (token.type === 'image') return '';
+      if (token.type === 'br' || token.type === 'html') return ' ';
+      return 'tokens' in token && token.tokens !== undefined ? wordsOf(token.tokens) : textOf(token);
     })
     .join('');
 }

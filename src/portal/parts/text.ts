@@ -116,6 +116,14 @@ export function percentilesText(p50Ms: number, p95Ms: number): string {
   return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
 }
 
+/** The text with the words in it marked, in capital letters or not. */
+export function marked(text: string, words: readonly string[]): Html {
+  const sought = words.filter((word) => word !== '').map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  if (sought.length === 0) return html`${text}`;
+  const parts = text.split(new RegExp(`(${sought.join('|')})`, 'i'));
+  return html`${parts.map((part, at) => (at % 2 === 1 ? html`<mark>${part}</mark>` : part))}`;
+}
+
 /** The text with a capital letter at its beginning. */
 export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
