@@ -71,7 +71,7 @@ describe('the search before anything is typed', () => {
     await open('/event-types/01933f2a-0000-7000-8000-000000000000');
     await open('/');
     await page.keyboard.press('Control+k');
-    const recent = page.locator('#search-results a').filter({ hasText: 'Recent' });
+    const recent = page.locator('#search-results [aria-label="Recent"] a');
     await recent.first().waitFor();
     assert.deepEqual(await recent.locator('.search-name').allInnerTexts(), ['order.shipped', 'order.created']);
     await recent.last().click();

@@ -23,6 +23,12 @@ repeatsInSlowTier('postgres');
 /** The background of an element without one. */
 const NONE = 'rgba(0, 0, 0, 0)';
 
+/** Without the marks of the words. */
+function hitsIn(page: string): string {
+  const [, found = ''] = /<div class="search-hits"(.*?)<\/main>/s.exec(page) ?? [];
+  return found.replaceAll(/<\/?mark>/g, '');
+}
+
 describe('the search', () => {
   it('opens by Ctrl K, finds by name and id, and works with the keyboard only', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
@@ -46,13 +52,26 @@ describe('the search', () => {
     // Not the hits of the first letters, which would be replaced under the arrow keys.
     await page.locator('#search-results [data-searched="ORDER"]').waitFor();
     await hits.filter({ hasText: 'order.created' }).waitFor();
-    const kinds = (await hits.locator('.search-kind').allInnerTexts()).filter((kind) => kind !== 'Documentation');
-    assert.deepEqual(kinds.sort(), ['Event type', 'Webhook']);
+    const groups = (await page.locator('.search-group-name').allInnerTexts()).filter(
+      (name) => name !== 'Documentation',
+    );
+    assert.deepEqual(groups, ['Webhooks', 'Event types']);
+    assert.deepEqual(await hits.first().locator('mark').allInnerTexts(), ['Order', 'order']);
     await isAccessible();
+    const active = async (): Promise<string> => String(await page.evaluate('document.activeElement.textContent'));
+    // The first one is marked already.
     await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
+    assert.match(await active(), /order\.created/);
+    await page.keyboard.press('Home');
+    assert.match(await active(), /Orders/);
+    // Typing goes on in the field, and the arrow up from there leads to the last one.
+    await page.keyboard.press('S');
+    assert.equal(await field.inputValue(), 'ORDERS');
+    await page.keyboard.press('Backspace');
+    await page.locator('#search-results [data-searched="ORDER"]').waitFor();
     await page.keyboard.press('ArrowUp');
-    assert.match(String(await page.evaluate('document.activeElement.textContent')), /Orders/);
+    assert.equal(await active(), await hits.last().textContent());
+    await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/webhooks/${webhook.id}$`));
 
@@ -83,7 +102,7 @@ describe('the search', () => {
     await page.getByRole('link', { name: 'Search' }).click();
     await page.getByRole('searchbox').first().fill('settings');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.locator('.search-hits').getByRole('link', { name: 'Settings Page' }).click();
+    await page.locator('.search-hits').getByRole('link', { name: 'Settings', exact: true }).click();
     await page.waitForURL(/settings$/);
     await open(`/search?q=${encodeURIComponent(MARKUP)}`);
     await page.getByText(`Nothing found for “${MARKUP}”.`).waitFor();
@@ -113,8 +132,7 @@ describe('the search', () => {
     const viewer = (await newSession(service, 'viewer')).token;
     const hits = async (text: string, as = token): Promise<string[]> => {
       const page = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
-      const [, found = ''] = /<ul class="search-hits"(.*?)<\/ul>/s.exec(page.text) ?? [];
-      return [...found.matchAll(/<li>\s*<a href="([^"]*)"/g)].map(([, href = '']) => href);
+      return [...hitsIn(page.text).matchAll(/<li>\s*<a href="([^"]*)"/g)].map(([, href = '']) => href);
     };
     await until('the value to be kept', async () => (await hits('4711')).length > 0);
     assert.deepEqual(await hits('4711'), ['/deliveries?q=4711', `/events/${events[0]?.id}`]);
@@ -188,7 +206,7 @@ describe('the search', () => {
     const { token } = await newSession(service, 'operator');
     const search = async (text: string, as: string): Promise<string> => {
       const { text: page } = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
-      return /<ul class="search-hits"(.*?)<\/ul>/s.exec(page)?.[1] ?? '';
+      return hitsIn(page);
     };
     const theirs = await sessionOf(service, mine, 'user');
     assert.match(await search('order-42', token), /href="\/deliveries\?q=order-42".*by subject/s);
@@ -220,8 +238,7 @@ describe('the search', () => {
     const { token } = await newSession(service, 'administrator');
     const labels = async (text: string, as = token): Promise<string[]> => {
       const page = await request(`${service.url}/search?${new URLSearchParams({ q: text })}`, { token: as });
-      const [, found = ''] = /<ul class="search-hits"(.*?)<\/ul>/s.exec(page.text) ?? [];
-      return [...found.matchAll(/<a href="([^"]*)">.*?class="search-name">([^<]*)</gs)].map(
+      return [...hitsIn(page.text).matchAll(/<a href="([^"]*)">.*?class="search-name">([^<]*)</gs)].map(
         ([, href = '', label = '']) => `${label} ${href}`,
       );
     };

@@ -36,21 +36,29 @@
     write([{ href, label, kind }, ...read().filter((page) => page.href !== href)].slice(0, KEPT_MAX));
   };
 
+  const made = (tag, className, text = '') => {
+    const element = document.createElement(tag);
+    element.className = className;
+    element.textContent = text;
+    return element;
+  };
   const hitOf = ({ href, label, kind }) => {
     const link = document.createElement('a');
     link.href = href;
     const section = [...document.querySelectorAll('#navigation a')].find((one) => one.textContent.trim() === kind);
     const picture = section?.querySelector('svg')?.cloneNode(true) ?? document.createElement('span');
-    const parts = Object.entries({ 'search-name': label, 'search-kind': 'Recent' }).map(([name, text]) => {
-      const part = document.createElement('span');
-      part.className = name;
-      part.textContent = text;
-      return part;
-    });
-    link.append(picture, ...parts);
+    link.append(picture, made('span', 'search-name', label), made('span', 'search-aside', kind));
     const item = document.createElement('li');
     item.append(link);
     return item;
+  };
+  const groupOf = (pages) => {
+    const group = made('section', 'search-group');
+    group.setAttribute('aria-label', 'Recent');
+    const list = document.createElement('ul');
+    list.append(...pages.map(hitOf));
+    group.append(made('h2', 'search-group-name', 'Recent'), list);
+    return group;
   };
 
   document.addEventListener('DOMContentLoaded', remember);
@@ -61,13 +69,10 @@
     hits.dataset.recent = '';
     const pages = read().filter(({ href }) => href !== location.pathname);
     const shown = [...hits.querySelectorAll('a')].map((link) => link.getAttribute('href'));
-    const items = [...hits.children];
-    const after = items.findLast((item) => item.querySelector('.search-kind')?.textContent === 'Problem');
-    const made = pages
-      .filter(({ href }) => !shown.includes(href))
-      .slice(0, SHOWN_MAX)
-      .map(hitOf);
-    if (after === undefined) hits.prepend(...made);
-    else after.after(...made);
+    const fresh = pages.filter(({ href }) => !shown.includes(href)).slice(0, SHOWN_MAX);
+    if (fresh.length === 0) return;
+    const problems = hits.querySelector('[aria-label="Problems"]');
+    if (problems === null) hits.prepend(groupOf(fresh));
+    else problems.after(groupOf(fresh));
   });
 })();

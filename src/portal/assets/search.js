@@ -41,12 +41,23 @@
     const isCurrent = searchedIn(dialog) === text;
     if (event.key === 'Enter' && at === -1 && isCurrent && links.length > 0) links[0].click();
     else if (event.key === 'Enter' && at === -1 && !isCurrent && text !== '') dialog.dataset.entered = text;
-    else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
+    // The first hit is marked already while the field has the focus.
+    else if (event.key === 'ArrowDown')
+      links[at === -1 ? Math.min(1, links.length - 1) : (at + 1) % links.length]?.focus();
     else if (event.key === 'ArrowUp' && at > 0) links[at - 1].focus();
-    else if (event.key === 'ArrowUp') dialog.querySelector('input').focus();
-    else return;
+    else if (event.key === 'ArrowUp') (at === 0 ? dialog.querySelector('input') : links.at(-1))?.focus();
+    else if (event.key === 'Home' && at !== -1) links[0].focus();
+    else if (event.key === 'End' && at !== -1) links.at(-1).focus();
+    else {
+      // Who goes on typing changes the text.
+      if (at !== -1 && !hasModifier(event) && (event.key.length === 1 || event.key === 'Backspace')) {
+        dialog.querySelector('input').focus();
+      }
+      return;
+    }
     event.preventDefault();
   };
+  const hasModifier = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
 
   document.addEventListener('htmx:after:swap', () => {
     const dialog = dialogOf('search');

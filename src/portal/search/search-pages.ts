@@ -19,7 +19,7 @@ import { readAttention } from '../overview/attention.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
-import { lengthText, relativeText } from '../parts/text.ts';
+import { lengthText, marked, relativeText } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { type Action, actionsIn, creationsIn, STARTS } from './search-actions.ts';
 import { otherWords, pathOf } from './search-words.ts';
@@ -83,7 +83,7 @@ async function startHits(
       href: `/webhooks/${webhook.id}`,
       icon: 'warning',
       label: owners.named(webhook),
-      kind: 'Problem',
+      group: 'Problems',
       detail:
         webhook.state === 'failing'
           ? `failing for ${lengthText(now - webhook.since)}`
@@ -98,7 +98,7 @@ async function startHits(
         href: page,
         icon: shape,
         label,
-        kind: 'Action',
+        group: 'Actions',
         detail: null,
       }),
     ),
@@ -168,7 +168,7 @@ async function actionHits(dependencies: SharedPageDependencies, { text, may }: A
   const { hasPage } = dependencies;
   const creations = creationsIn(text)
     .filter(({ page, role }) => may(role) && hasPage(page))
-    .map(({ label, page }): Hit => ({ href: page, icon: 'plus', label, kind: 'Action', detail: null }));
+    .map(({ label, page }): Hit => ({ href: page, icon: 'plus', label, group: 'Actions', detail: null }));
   const named = actionsIn(text).filter(({ action }) => may(action.role) && hasPage(action.page));
   const names = [...new Set(named.map(({ name }) => name))];
   const found = await Promise.all(names.map((name) => findNamed(dependencies, name)));
@@ -210,7 +210,14 @@ async function isPossible(
 
 function actionHit({ label, page, query = '' }: Action, { kind, id, name, shown }: Named): Hit {
   const href = `${page}${query}`.replace('{id}', id).replace('{name}', encodeURIComponent(name));
-  return { href, icon: KINDS[kind].icon, label: label(shown), kind: 'Action', detail: KINDS[kind].label };
+  return {
+    href,
+    icon: KINDS[kind].icon,
+    label: label(shown),
+    group: 'Actions',
+    aside: KINDS[kind].label,
+    detail: null,
+  };
 }
 
 /** One hit for the deliveries of all events with the value or the subject. */
@@ -221,7 +228,7 @@ function deliveriesHit(text: string, event: FoundEvent | null, delivery: Deliver
       ? `by subject, the last of them ${relativeText((delivery?.createdAt ?? now) - now)}`
       : `${event.path} of ${event.type}, ${relativeText(event.createdAt - now)}`;
   const href = `/deliveries?${new URLSearchParams({ q: valueText(text) })}`;
-  return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, kind: 'Delivery', detail }];
+  return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, group: 'Deliveries', detail }];
 }
 
 /** The deliveries with the ordering key. */
@@ -230,7 +237,8 @@ async function keyHit(dependencies: SharedPageDependencies, { text, now }: Asked
   if (newest === null) return [];
   const href = `/deliveries?${new URLSearchParams({ orderingKey: text })}`;
   const detail = `the last of them ${relativeText(newest.createdAt - now)}`;
-  return [{ href, icon: 'delivery', label: `Deliveries with the ordering key ${text}`, kind: 'Delivery', detail }];
+  const label = `Deliveries with the ordering key ${text}`;
+  return [{ href, icon: 'delivery', label, group: 'Deliveries', detail }];
 }
 
 /** The newest delivery with a subject or an ordering key. */
@@ -245,32 +253,44 @@ async function newestOf(
 /** The page of an event also tells why webhooks did not get it. It has no deliveries if none did. */
 function eventHit({ id, type, path, createdAt }: FoundEvent, now: number): Hit {
   const detail = `who got it, and why others did not: ${path}, ${relativeText(createdAt - now)}`;
-  return { href: `${EVENTS_PATH}/${id}`, icon: 'event', label: type, kind: 'Event', detail };
+  return { href: `${EVENTS_PATH}/${id}`, icon: 'event', label: type, group: 'Events', detail };
 }
 
 function documentHit({ file, title, section }: FoundSection): Hit {
   const { anchor, heading } = section;
   const href = `/docs/${file}${anchor === null ? '' : `#${anchor}`}`;
-  return { href, icon: 'book', label: heading === '' ? title : heading, kind: 'Documentation', detail: title };
+  const isWhole = heading === '' || heading === title;
+  return {
+    href,
+    icon: 'book',
+    label: isWhole ? title : heading,
+    group: 'Documentation',
+    detail: isWhole ? null : title,
+  };
 }
 
 type Hit = {
   readonly href: string;
   readonly icon: IconName;
   readonly label: string;
-  readonly kind: string;
+  /** The heading that it stands below. */
+  readonly group: string;
+  /** At the right: what it belongs to, in a word or two. */
+  readonly aside?: string;
   readonly detail: string | null;
 };
 
-const KINDS: Readonly<Record<FoundKind, { readonly path: string; readonly label: string; readonly icon: IconName }>> = {
-  customer: { path: '/customers', label: 'Customer', icon: 'customer' },
-  webhook: { path: '/webhooks', label: 'Webhook', icon: 'webhook' },
-  endpoint: { path: '/endpoints', label: 'Endpoint', icon: 'endpoint' },
-  'event-type': { path: '/event-types', label: 'Event type', icon: 'event' },
-  application: { path: '/applications', label: 'Application', icon: 'application' },
-  user: { path: '/users', label: 'User', icon: 'user' },
-  product: { path: '/products', label: 'API product', icon: 'product' },
-  key: { path: '/keys', label: 'Key', icon: 'key' },
+type Kind = { readonly path: string; readonly label: string; readonly group: string; readonly icon: IconName };
+
+const KINDS: Readonly<Record<FoundKind, Kind>> = {
+  customer: { path: '/customers', label: 'Customer', group: 'Customers', icon: 'customer' },
+  webhook: { path: '/webhooks', label: 'Webhook', group: 'Webhooks', icon: 'webhook' },
+  endpoint: { path: '/endpoints', label: 'Endpoint', group: 'Endpoints', icon: 'endpoint' },
+  'event-type': { path: '/event-types', label: 'Event type', group: 'Event types', icon: 'event' },
+  application: { path: '/applications', label: 'Application', group: 'Applications', icon: 'application' },
+  user: { path: '/users', label: 'User', group: 'Users', icon: 'user' },
+  product: { path: '/products', label: 'API product', group: 'API products', icon: 'product' },
+  key: { path: '/keys', label: 'Key', group: 'Keys', icon: 'key' },
 };
 
 /** The kinds that belong to customers, by their tables. */
@@ -283,9 +303,9 @@ const OWNED: readonly { readonly kind: FoundKind; readonly table: OwnedTable }[]
 ];
 
 function hitOf({ kind, id, shown: name, detail }: Named): Hit {
-  const { path, label, icon: shape } = KINDS[kind];
+  const { path, group, icon: shape } = KINDS[kind];
   const about = kind === 'webhook' ? (JSON.parse(detail ?? '[]') as string[]).join(', ') : detail;
-  return { href: `${path}/${id}`, icon: shape, label: name, kind: label, detail: about };
+  return { href: `${path}/${id}`, icon: shape, label: name, group, detail: about };
 }
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
@@ -294,21 +314,21 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
   const items: Hit[] = navigationOf(hasPage)
     .flatMap((group) => group.items)
     .flatMap(({ path, label, icon: shape }) => {
-      const page = { href: path, icon: shape, label, kind: 'Page', detail: null };
+      const page = { href: path, icon: shape, label, group: 'Pages', detail: null };
       const isNamed = label.toLowerCase().includes(wanted);
       const others = otherWords(text)
         .filter((one) => one.page === path && !(isNamed && one.field === undefined))
         .map((one) => ({
           ...page,
           href: pathOf(one, mayCreate),
-          ...(one.field !== undefined && { label: one.field.label, kind: `Field of ${label}` }),
+          ...(one.field !== undefined && { label: one.field.label, aside: `Field of ${label}` }),
           detail: one.word,
         }));
       return isNamed ? [page, ...others] : others;
     });
   if (!isUuidV7(wanted) || !hasPage('/deliveries')) return items;
   const href = `/deliveries?${new URLSearchParams({ q: wanted })}`;
-  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', kind: 'Delivery', detail: wanted }];
+  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', group: 'Deliveries', detail: wanted }];
 }
 
 function resultList(text: string | null, hits: readonly Hit[]): Html {
@@ -316,18 +336,29 @@ function resultList(text: string | null, hits: readonly Hit[]): Html {
     return html`<p class="search-note">Enter a name, an id, a value of an event, or an action.</p>`;
   if (hits.length === 0)
     return html`<p class="search-note" role="status" data-searched="${text}">Nothing found for “${text}”.</p>`;
-  const items = hits.map(
-    (hit) =>
-      html`
-        <li>
-          <a href="${hit.href}">
-            ${icon(hit.icon)}
-            <span class="search-name">${hit.label}</span>
-            <span class="search-kind">${hit.kind}</span>
-            ${hit.detail === null || hit.detail === '' ? null : html`<span class="search-detail">${hit.detail}</span>`}
-          </a>
-        </li>
-      `,
+  const words = (text ?? '').split(/\s+/);
+  const groups = [...Map.groupBy(hits, ({ group }) => group)].map(
+    ([name, members]) => html`
+      <section class="search-group" aria-label="${name}">
+        <h2 class="search-group-name">${name}</h2>
+        <ul>${members.map((hit) => hitItem(hit, words))}</ul>
+      </section>
+    `,
   );
-  return html`<ul class="search-hits" data-searched="${text ?? ''}">${items}</ul>`;
+  return html`<div class="search-hits" data-searched="${text ?? ''}">${groups}</div>`;
+}
+
+/** An action is found by what it does, not only by these words. */
+function hitItem({ href, icon: shape, label, group, aside, detail }: Hit, asked: readonly string[]): Html {
+  const words = group === 'Actions' ? [] : asked;
+  return html`
+    <li>
+      <a href="${href}">
+        ${icon(shape)}
+        <span class="search-name">${marked(label, words)}</span>
+        ${aside === undefined ? null : html`<span class="search-aside">${aside}</span>`}
+        ${detail === null || detail === '' ? null : html`<span class="search-detail">${marked(detail, words)}</span>`}
+      </a>
+    </li>
+  `;
 }
