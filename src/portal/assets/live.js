@@ -239,7 +239,7 @@
     let above = null;
     for (const row of list.querySelectorAll(':scope > .tail-row')) {
       const hint = row.querySelector('.tail-what > .cell-hint');
-      const told = hint && `${row.querySelector('strong')?.textContent} ${hint.textContent}`;
+      const told = hint && `${row.querySelector('.tail-webhook')?.textContent} ${hint.textContent}`;
       if (hint !== null) hint.hidden = told === above;
       above = told;
     }

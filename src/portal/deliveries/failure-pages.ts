@@ -81,7 +81,7 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
 }
 
 const LEAD =
-  'Deliveries that failed, by webhook and by the outcome of their last attempt. Waiting ones that were not tried yet are not among them.';
+  'Deliveries that failed, by webhook and by the outcome of their last attempt. Pending ones that were not tried yet are not among them.';
 
 type OwnedFailures = Failures & { readonly owners: RecordOwners };
 
@@ -137,7 +137,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
       { label: 'Cause', kind: 'main' },
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
-      { label: 'Waiting', kind: 'number', phone: 'named' },
+      { label: 'Pending', kind: 'number', phone: 'named' },
       { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],

@@ -202,19 +202,24 @@ function row(
 ): Html {
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const webhook = webhookOf(attempt);
-  const name = webhook === null ? null : html`<a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>`;
+  const shown = isOfAll ? webhook : null;
+  const name =
+    shown === null
+      ? null
+      : html`
+        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${shown.id}">${shown.name}</a></span>
+      `;
   const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
   return html`
     <li id="attempt-${id}" class="${isNew ? 'tail-row is-new' : 'tail-row'}">
-      <span class="tail-when">${shortTime(startedAt)}</span>
       <span>${outcomeBadge(attempt)}</span>
       <span class="tail-what">
-        ${isOfAll && name !== null ? html`<span class="tail-webhook"><strong>${name}</strong>${DOT}</span>` : null}
-        ${what(attempt, webhook, carried)}
+        <span class="tail-event">${what(attempt, webhook, carried)}</span>${name}${numberOf(attempt)}
         ${isTold(attempt) ? null : html` <span class="cell-hint"${hidden}>${errorMessage ?? errorClass}</span>`}
       </span>
       <span class="tail-took">${took}</span>
+      <span class="tail-when">${shortTime(startedAt)}</span>
     </li>
   `;
 }
@@ -240,24 +245,26 @@ const DOT = html`<span class="tail-dot"> · </span>`;
 
 /** The deliveries that it carried, with a link. */
 function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: CarriedBy): Html {
-  const { kind, firstOffset, lastOffset, attemptNumber } = attempt;
-  if (firstOffset === null || lastOffset === null) {
-    return html`<span class="tail-event">${kind === 'test' ? 'test event' : 'heartbeat'}</span>`;
-  }
+  const { kind, firstOffset, lastOffset } = attempt;
+  if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
   const isOne = firstOffset === lastOffset;
-  const number = html`${DOT}<span class="tail-attempt">attempt ${attemptNumber}</span>`;
   const offsets = isOne ? `#${firstOffset}` : `#${firstOffset}-${lastOffset}`;
   const delivery = carried(attempt);
   if (delivery !== null) {
     const { id, eventType, subject } = delivery;
     const about = subject === null ? null : html` · ${subject}`;
-    const link = html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>`;
-    return html`<span class="tail-event">${link}${about}</span>${number}`;
+    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about}`;
   }
   const label = isOne
     ? offsets
     : `${countOf(lastOffset - firstOffset + 1, 'delivery', undefined, 'deliveries')} ${offsets}`;
   const found = webhook === null ? null : `/deliveries?${new URLSearchParams({ webhook: webhook.id, q: offsets })}`;
-  const link = found === null ? label : html`<a href="${found}">${label}</a>`;
-  return html`<span class="tail-event">${link}</span>${number}`;
+  return found === null ? html`${label}` : html`<a href="${found}">${label}</a>`;
+}
+
+/** Of a delivery. A list that is narrow leaves out that it is the first one. */
+function numberOf({ firstOffset, attemptNumber }: AttemptRecord): Html | null {
+  if (firstOffset === null) return null;
+  const place = attemptNumber === 1 ? 'tail-attempt is-first' : 'tail-attempt';
+  return html`${DOT}<span class="${place}">attempt ${attemptNumber}</span>`;
 }
