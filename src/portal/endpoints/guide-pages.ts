@@ -18,7 +18,7 @@ import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { arrivalSection } from './guide-requests.ts';
 import { GUIDE_PATH, type GuideVerification, guideText } from './guide-text.ts';
 import { arrivingTypes } from './receiver-code.ts';
-import { addressRows, codeForReceivers, secretText } from './receiver-pages.ts';
+import { addressRows, codeForReceivers, lostSecretText } from './receiver-pages.ts';
 
 export function guidePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, publicUrl, egressAddresses } = dependencies;
@@ -162,7 +162,7 @@ function values(
             ] as const,
           ]
         : []),
-      ['Secret', secretText(call, endpoint)],
+      ['Secret', lostSecretText(call, endpoint)],
       ...publicKeys(endpoint, call.now).map(
         (key) => ['Public key', copyable(PUBLIC_KEY_PREFIX + key, 'public key'), 'Verifies v1a signatures.'] as const,
       ),

@@ -199,7 +199,7 @@ type HandedOver = {
 };
 
 /** What the pages for receivers say of a secret that they cannot show. */
-export function secretText({ may }: PageCall, { id }: Endpoint): Html {
+export function lostSecretText({ may }: PageCall, { id }: Endpoint): Html {
   const { href, label } = secretRenewal(id);
   return html`
     Shown only when it is made. If it is lost,
@@ -222,7 +222,7 @@ function handOver(call: PageCall, endpoint: Endpoint, { title, apiKey, secret, e
           ...(endpoint.sendApiKey
             ? [['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'] as const]
             : []),
-          ...(secret === null ? [['Secret', secretText(call, endpoint)] as const] : []),
+          ...(secret === null ? [['Secret', lostSecretText(call, endpoint)] as const] : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
           ...addressRows(egressAddresses),
           ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
