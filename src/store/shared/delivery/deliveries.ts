@@ -77,7 +77,7 @@ export function deliveryStore(db: Database, terms: Pick<Terms, 'places'>): Deliv
     },
     at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
     list: async (filter, before, limit) => list(db, await withTerms(db, terms, filter, before), before, limit),
-    failures: (webhookNumbers) => failures(db, webhookNumbers),
+    failures: (webhookNumbers, within) => failures(db, webhookNumbers, within),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
       return row === undefined ? null : readRow(row);
