@@ -213,7 +213,7 @@ describe('a sample', () => {
     await page.getByText('The receiver accepted the test event.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
-    await page.getByLabel('Webhook').fill('Orders');
+    await page.getByRole('combobox', { name: 'Webhook' }).fill('Orders');
     await page.getByRole('button', { name: 'Send the sample' }).click();
     await page.getByText('The receiver accepted the test event.').waitFor();
     const sent = bodies().slice(before);
@@ -266,9 +266,12 @@ describe('the public catalogue', () => {
     const code = (label: string) => page.getByRole('group', { name: label, exact: true });
     assert.deepEqual(JSON.parse(await code('Sample of order.placed: Data').innerText()), SAMPLE);
     await page.getByRole('tab', { name: 'Standard Webhooks' }).click();
+    const standard: unknown = JSON.parse(await code('Sample of order.placed: Standard Webhooks').innerText());
+    assert.deepEqual(standard, { type: 'order.placed', timestamp: '2026-11-21T05:00:00.000Z', data: SAMPLE });
+    await page.getByRole('tab', { name: 'CloudEvents in headers' }).click();
     assert.match(
-      await code('Sample of order.placed: Standard Webhooks').innerText(),
-      /^webhook-id: \S+\n[\s\S]+\n\{\s+"type": "order\.placed",/,
+      await code('Sample of order.placed: CloudEvents in headers').innerText(),
+      /^ce-\w+: \S+\n[\s\S]*ce-type: order\.placed\n[\s\S]*\n\n\{\s+"orderId": 17,/,
     );
     const rows = page.getByRole('table', { name: 'Fields of order.placed' }).getByRole('row');
     assert.deepEqual(

@@ -72,7 +72,7 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
     caption,
     columns: [
       { label: 'Event', kind: 'main' },
-      { label: 'Your webhooks that receive it', phone: 'plain' },
+      { label: 'Your webhooks that receive it', phone: 'named' },
     ],
     rows: types.map((eventType) => [
       html`

@@ -79,7 +79,7 @@ export function causeLinks(path: string, query: URLSearchParams, { causes, isWho
   const links = causes.map(
     ({ cause, dead }) => html`
       <li>
-        <a href="${withQuery(path, query, { cause })}">${causeText(cause)}</a>
+        <a href="${withQuery(path, query, { cause })}">${causeText(cause)}</a>${' '}
         <span class="quiet">${isWhole ? '' : 'at least '}${countText(dead)}</span>
       </li>
     `,

@@ -174,7 +174,13 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
     webhookField(state, { isRequired: true }),
     textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
-    selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
+    selectField(state, {
+      name: 'state',
+      label: LABELS.state,
+      isRequired: true,
+      choices: WHICH,
+      hint: 'Dead ones were given up. Delivered ones need a time from which on.',
+    }),
     textField(state, {
       name: 'cause',
       label: LABELS.cause,

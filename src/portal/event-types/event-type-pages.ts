@@ -23,7 +23,7 @@ import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
-import { eventTypeFields } from './event-type-fields.ts';
+import { eventTypeFields, eventTypeLayout } from './event-type-fields.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
 import { fieldsSection, sampleSection, typesSection } from './type-sections.ts';
 import { visibilityOf, visibilityPages } from './type-visibility.ts';
@@ -47,13 +47,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       reader: eventTypeReader,
       choices: async () => null,
       fields: eventTypeFields,
-      layout: ({ group }) =>
-        html`
-          ${group('Event type', null, 'name', 'description')}
-          ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
-          ${group('Search', 'Find its events and their deliveries by what you know: an order number, a name.', 'searchPaths')}
-          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'source', 'deprecated', 'public')}
-        `,
+      layout: eventTypeLayout,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
       shown: (eventType) => {
         if (eventType.builtIn)

@@ -53,7 +53,7 @@ export function sampleSection({ name, sample, encryptionRequired }: EventType, r
     title: 'Sample',
     lead: encryptionRequired
       ? 'The data, and the body that arrives once it is decrypted.'
-      : 'The data, and the request that arrives in each format of a webhook.',
+      : 'The data, and what arrives in each format of a webhook.',
     content: codePanels(`Sample of ${name}`, samplePanels(name, sample, encryptionRequired)),
   });
 }
