@@ -73,9 +73,18 @@ export function replayCausePage({ pages, store }: SharedPageDependencies): PageR
   });
 }
 
-/** Of several causes, each with the link that chooses it. Null if there is nothing to choose. */
-export function causeLinks(path: string, query: URLSearchParams, { causes, isWhole }: Causes): Html | null {
-  if (causes.length < 2) return null;
+/** Of several causes, each with the link that chooses it; of one, that `count` deliveries failed with it. */
+export function causeLinks(
+  path: string,
+  query: URLSearchParams,
+  { causes, isWhole }: Causes,
+  count: number,
+): Html | null {
+  const [first, ...others] = causes;
+  if (first === undefined) return null;
+  if (others.length === 0) {
+    return first.dead === count ? html`<p>All of them failed with: ${causeText(first.cause)}.</p>` : null;
+  }
   const links = causes.map(
     ({ cause, dead }) => html`
       <li>

@@ -76,7 +76,7 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
               count,
               name,
               state: webhook?.progress.state ?? 'stopped',
-              narrower: asked?.input.states?.join() === 'dead' ? narrowerOf(fields, causes) : null,
+              narrower: asked?.input.states?.join() === 'dead' ? narrowerOf(fields, causes, count) : null,
             })
       }
     `;
@@ -234,9 +234,13 @@ type Counted = {
 };
 
 /** An ordering key leaves fewer of each cause than were counted. */
-function narrowerOf(fields: URLSearchParams, causes: Awaited<ReturnType<typeof readCauses>>): Html | null {
+function narrowerOf(
+  fields: URLSearchParams,
+  causes: Awaited<ReturnType<typeof readCauses>>,
+  count: number,
+): Html | null {
   const isOpen = readText(fields, 'cause') === null && readText(fields, 'orderingKey') === null;
-  return isOpen ? causeLinks(PATH, fields, causes) : null;
+  return isOpen ? causeLinks(PATH, fields, causes, count) : null;
 }
 
 function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name, state, narrower }: Counted): Html {
