@@ -172,8 +172,6 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
 function whichSection(state: FormState, kind: ButtonKind, causes: readonly Suggestion[]): Html {
   const fields = [
     webhookField(state, { isRequired: true }),
-    textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
-    textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
     selectField(state, {
       name: 'state',
       label: LABELS.state,
@@ -181,6 +179,8 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
       choices: WHICH,
       hint: 'Dead ones were given up. Delivered ones need a time from which on.',
     }),
+    textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
     textField(state, {
       name: 'cause',
       label: LABELS.cause,
