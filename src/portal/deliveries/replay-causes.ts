@@ -93,5 +93,5 @@ export function causeLinks(
       </li>
     `,
   );
-  return html`<div class="cause-links"><p>Only those that failed with one cause:</p><ul class="uses">${links}</ul></div>`;
+  return html`<div class="cause-links"><p>Send again only one cause:</p><ul class="uses">${links}</ul></div>`;
 }

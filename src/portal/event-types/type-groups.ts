@@ -9,7 +9,7 @@ type TypeGroup = {
   readonly fold: { readonly note: string; readonly isOpen: boolean } | null;
 };
 
-/** `shown`: in the order of `eventCatalogue`. `isSearched`: a fold that hides what was found would look like nothing found. */
+/** `shown`: in the order of `eventCatalogue`. `isSearched`: a closed fold would hide the types that fit. */
 export function groupsOf(shown: readonly EventType[], all: readonly EventType[], isSearched: boolean): TypeGroup[] {
   const isStatus = ({ name }: EventType): boolean => name.startsWith(STATUS_CATEGORY);
   const groups = [...Map.groupBy(shown, ({ group }) => group)];
