@@ -118,7 +118,7 @@ function isOther(settings: FormatSettings): settings is OtherFormat {
 function messageOf(eventType: EventType, settings: FormatSettings): JsonObject {
   const { name, description, deprecated, group, sample } = eventType;
   const formatted = isOther(settings) ? formattedMessage(settings, name, dataRef(eventType)) : null;
-  const example = (of: JsonObject) => formatted?.example(of) ?? { payload: exampleOf(name, of) };
+  const example = (of: JsonObject) => formatted?.example(of) ?? { payload: exampleBody(name, of) };
   return {
     name,
     title: name,
@@ -190,7 +190,8 @@ function object(properties: JsonObject): JsonObject {
   return { type: 'object', required: Object.keys(properties), properties };
 }
 
-function exampleOf(name: string, sample: JsonObject): JsonObject {
+/** The body of a request with one event, in the format `records`. */
+export function exampleBody(name: string, sample: JsonObject): JsonObject {
   const correlationId = '0193a1f0-0000-7000-8000-000000000004';
   const headers = {
     messageId: '0193a1f0-0000-7000-8000-000000000003',

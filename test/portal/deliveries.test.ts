@@ -191,13 +191,39 @@ for (const isScriptless of [false, true]) {
       dock.at.answer(() => ({ status: 404 }));
       await portal.service.services.publish({ type: TYPE, data: {} }, ACTOR);
       await portal.service.log.nextAttempt(dock.webhook.id);
-      const { page, isAccessible } = await openAs('operator', '/deliveries', { isScriptless });
+      const { page, open, isAccessible } = await openAs('operator', '/deliveries', { isScriptless });
       await page.getByRole('link', { name: 'Failures by cause' }).click();
       const row = (cause: string) => page.getByRole('row').filter({ hasText: cause });
       await row('422 Unprocessable Entity').getByText('Compare the payload').waitFor();
       assert.match(await row('422').innerText(), /Dock\s+3\s+0/);
       assert.match(await row('404 Not Found').innerText(), /Dock\s+1\s+0/);
       if (!isScriptless) await isAccessible();
+      // *Send many again* suggests them, for the chosen span.
+      const offered = () =>
+        page.locator('#field-cause-list option').evaluateAll((all) => all.map((one) => one.outerHTML));
+      const suggested = ['422">Unprocessable Entity, 3 deliveries', '404">Not Found, 1 delivery'];
+      await open(`/deliveries/replay?webhook=${dock.webhook.id}&state=dead`);
+      assert.deepEqual(
+        await offered(),
+        suggested.map((one) => `<option value="${one}</option>`),
+      );
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: /^404 Not Found 1$/ })
+        .waitFor();
+      if (!isScriptless) {
+        await page.getByLabel('Published from').fill('2999-01-01T00:00');
+        await page.locator('#field-cause-list option').first().waitFor({ state: 'detached' });
+        await page.getByLabel('Published from').fill('');
+        await page.locator('#field-cause-list option').nth(1).waitFor({ state: 'attached' });
+        await page.getByLabel('Cause').click();
+        await page.getByRole('option', { name: '422 Unprocessable Entity, 3 deliveries' }).click();
+        await page.getByRole('button', { name: 'Count' }).click();
+        await page.getByRole('heading', { name: '3 deliveries of Dock failed with 422' }).waitFor();
+        await page.getByLabel('State').selectOption('Delivered');
+        assert.equal(await page.getByLabel('Cause').isVisible(), false);
+      }
+      await open('/deliveries/failures');
       dock.at.answer(() => ({ status: 204 }));
       await row('404').getByRole('link', { name: 'Send all again: Dock, 404' }).click();
       await page.getByRole('heading', { name: '1 delivery of Dock failed with 404 Not Found' }).waitFor();

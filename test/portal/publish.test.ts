@@ -41,6 +41,9 @@ describe('publishing in the portal', () => {
     const data = page.locator('textarea[name="data"]');
     assert.deepEqual(JSON.parse(await data.inputValue()), SAMPLE);
     await page.getByText('It must satisfy the schema of order.placed.').waitFor();
+    // Beside the choice that it depends on.
+    const groups = page.locator('.form-summary, fieldset');
+    assert.match((await groups.first().innerText()).replace(/\s+/g, ' '), /^Who gets it Goes to Orders\.$/);
     await isAccessible();
     const publish = page.getByRole('button', { name: 'Publish the event' });
     await data.fill('{"orderId": "17"}');
@@ -55,7 +58,8 @@ describe('publishing in the portal', () => {
     assert.deepEqual((await succeeded<{ items: unknown[] }>(admin.get('deliveries'))).items, []);
     await data.fill('{"orderId": 18}');
     await page.getByText('Goes to Orders.').waitFor();
-    await page.getByLabel('Subject').fill('person-7');
+    await page.getByText('Subject, ordering key and correlation id').click();
+    await page.getByLabel('Subject', { exact: false }).fill('person-7');
     await page.getByLabel('Correlation id').fill('by-hand');
     await publish.click();
     await page.getByText('order.placed is published.').waitFor();
@@ -209,7 +213,7 @@ describe('a sample', () => {
     await page.getByText('The receiver accepted the test event.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
-    await page.getByLabel('Webhook').fill('Orders');
+    await page.getByRole('combobox', { name: 'Webhook' }).fill('Orders');
     await page.getByRole('button', { name: 'Send the sample' }).click();
     await page.getByText('The receiver accepted the test event.').waitFor();
     const sent = bodies().slice(before);
@@ -244,23 +248,39 @@ describe('the public catalogue', () => {
     await open('/event-catalogue');
     assert.deepEqual(await page.locator('section h2').allInnerTexts(), [
       'Orders',
-      'Webhooks',
       'Other events',
       'For tools',
       'Receive events',
     ]);
+    // The last group is folded, unless something of it is looked for.
+    const folded = page.locator('details', { hasText: 'Events about webhooks themselves' });
+    assert.equal(await folded.getByRole('link', { name: 'webhook.started' }).isVisible(), false);
+    await page.getByLabel('Name or description').fill('webhook.st');
+    await folded.getByRole('link', { name: 'webhook.started' }).waitFor();
     assert.equal(await page.getByText('order.audited').count(), 0);
     await isAccessible();
     await page.getByLabel('Name or description').fill('placed');
     await page.getByText('order.booked').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'order.placed' }).click();
     await page.getByRole('heading', { name: 'order.placed', level: 1 }).waitFor();
-    assert.deepEqual(JSON.parse(await page.getByLabel('Data', { exact: true }).innerText()), SAMPLE);
-    assert.deepEqual(JSON.parse(await page.getByLabel('JSON Schema', { exact: true }).innerText()), SCHEMA);
+    const code = (label: string) => page.getByRole('group', { name: label, exact: true });
+    assert.deepEqual(JSON.parse(await code('Sample of order.placed: Data').innerText()), SAMPLE);
+    await page.getByRole('tab', { name: 'Standard Webhooks' }).click();
+    const standard: unknown = JSON.parse(await code('Sample of order.placed: Standard Webhooks').innerText());
+    assert.deepEqual(standard, { type: 'order.placed', timestamp: '2026-11-21T05:00:00.000Z', data: SAMPLE });
+    await page.getByRole('tab', { name: 'CloudEvents in headers' }).click();
     assert.match(
-      await page.getByLabel('TypeScript', { exact: true }).first().innerText(),
-      /export type OrderPlaced = \{/,
+      await code('Sample of order.placed: CloudEvents in headers').innerText(),
+      /^ce-\w+: \S+\n[\s\S]*ce-type: order\.placed\n[\s\S]*\n\n\{\s+"orderId": 17,/,
     );
+    const rows = page.getByRole('table', { name: 'Fields of order.placed' }).getByRole('row');
+    assert.deepEqual(
+      (await rows.allInnerTexts()).slice(1).map((text) => text.replace(/\s+/g, ' ').trim()),
+      [`note string ${JSON.stringify(MARKUP)}`, 'orderId always there number 17', 'total number 129.5'],
+    );
+    assert.match(await code('Type of order.placed: TypeScript').innerText(), /export type OrderPlaced = \{/);
+    await page.getByRole('tab', { name: 'JSON Schema' }).click();
+    assert.deepEqual(JSON.parse(await code('Type of order.placed: JSON Schema').innerText()), SCHEMA);
     await page.getByRole('group', { name: 'Receive order.placed: JavaScript' }).getByText('"order.placed"').waitFor();
     await isAccessible();
     assert.equal(await open('/event-catalogue/order.audited'), 404);

@@ -298,6 +298,26 @@ describe('deliveries', () => {
     assert.deepEqual([oldest, webhookState], [{ webhookNumber, offset: 0 }, 'running']);
   });
 
+  it('are counted between two offsets, also of batches that reach beyond them', async (t) => {
+    const s = await openTestStore(t);
+    const webhookNumber = await subscribe(s, [TYPE]);
+    await run(s, webhookNumber);
+    await publishMany(s, TYPE, 6);
+    for (const [records, status] of [[3, 500] as const, [2, 404] as const, [1, 500] as const]) {
+      const failed = { responseStatus: status, errorClass: 'http_status', errorMessage: '' } as const;
+      const batch = await claimNext(s, webhookNumber, records);
+      await settleBatch(s, batch, { kind: 'dead', at: s.clock() }, failed);
+    }
+    const within = async (first: number, last: number) => {
+      const { groups } = await s.store.deliveries.failures([webhookNumber], { first, last });
+      return groups.map(({ cause, dead }) => `${cause} ${dead}`).sort();
+    };
+    assert.deepEqual(await within(0, 5), ['404 2', '500 4']);
+    assert.deepEqual(await within(2, 3), ['404 1', '500 1']);
+    assert.deepEqual(await within(5, 5), ['500 1']);
+    assert.deepEqual(await within(6, 9), []);
+  });
+
   it('are counted for the webhooks that a list of queues leaves out', async (t) => {
     const s = await openTestStore(t);
     await subscribe(s, [TYPE]);

@@ -111,6 +111,11 @@
     made.append(...children);
     return made;
   };
+  /** With its label above it. `name`: of the condition, for screen readers. */
+  const labelled = (name, label, control) => {
+    control.setAttribute('aria-label', `${name}: ${label.toLowerCase()}`);
+    return element('label', { class: 'row-field' }, element('span', {}, label), control);
+  };
   const optionsOf = (texts) => texts.map((text) => element('option', { value: text }));
 
   const rowElement = (editor, { path, operator, ...row }, at) => {
@@ -119,16 +124,16 @@
     const paths = element('datalist', { id: `${id}-paths` });
     const values = element('datalist', { id: `${id}-values` });
     const pathField = element('input', {
-      'aria-label': `${name}: path`,
+      'data-filter-path': '',
       list: paths.id,
       placeholder: 'data.total',
       class: 'code-input',
     });
     pathField.value = path;
-    const chosen = element('select', { 'aria-label': `${name}: comparison` });
+    const chosen = element('select', {});
     for (const [value, label] of Object.entries(comparisonsOf(editor)))
       chosen.append(new Option(label, value, false, value === operator));
-    const valueField = element('input', { 'aria-label': `${name}: value`, list: values.id, class: 'code-input' });
+    const valueField = element('input', { list: values.id, class: 'code-input' });
     valueField.value = 'value' in row ? shown({ operator, value: row.value }) : '';
     const suggest = () => {
       paths.replaceChildren(...optionsOf(pathsOf(editor)));
@@ -146,9 +151,9 @@
     const made = element(
       'div',
       { class: 'filter-row', role: 'group', 'aria-label': name },
-      pathField,
-      chosen,
-      valueField,
+      labelled(name, 'Path', pathField),
+      labelled(name, 'Comparison', chosen),
+      labelled(name, 'Value', valueField),
       remove,
       paths,
       values,
@@ -229,7 +234,7 @@
   htmx.onLoad((root) => {
     // The paths of the chosen events have arrived, perhaps after somebody typed the end of one.
     const around = root.closest?.('[data-filter-editor]') ?? null;
-    for (const field of around?.querySelectorAll('.filter-row > input:first-child') ?? [])
+    for (const field of around?.querySelectorAll('[data-filter-path]') ?? [])
       if (field !== document.activeElement) complete(around, field);
     for (const editor of root.querySelectorAll('[data-filter-editor]:not([data-rowed])')) {
       editor.dataset.rowed = '';

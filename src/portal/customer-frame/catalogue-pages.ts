@@ -4,8 +4,9 @@ import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
-import { eventTypeSections } from '../event-types/event-catalogue-pages.ts';
-import { eventTypeBadges } from '../event-types/event-type-pages.ts';
+import { eventTypeBadges, listBadges } from '../event-types/event-type-pages.ts';
+import { groupsOf } from '../event-types/type-groups.ts';
+import { eventTypeSections } from '../event-types/type-sections.ts';
 import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -13,7 +14,7 @@ import { readText } from '../frame/query.ts';
 import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
-import { emptyState, listView, nothingFound, table } from '../parts/list.ts';
+import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { NO_OWNERS } from '../record/owner.ts';
 import { usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
@@ -31,15 +32,11 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
       const all = eventCatalogue(await store.eventTypes.offered(), 'public');
       const shown = all.filter(({ name, description }) => fits(text, name, description));
       const uses = await usesOf(shown.map(({ name }) => name));
-      const groups = [...Map.groupBy(shown, ({ group }) => group)];
       const results = html`
-        ${groups.map(([group, types]) =>
-          section({
-            title: group ?? (groups.length === 1 ? 'Events' : 'Others'),
-            isPlain: true,
-            content: html`<div class="catalogue-group">${groupTable(group ?? 'Events', types, uses)}</div>`,
-          }),
-        )}
+        ${groupsOf(shown, all, text !== null).map(({ title, types, fold }) => {
+          const content = html`<div class="catalogue-group">${groupTable(title, types, uses)}</div>`;
+          return fold === null ? section({ title, isPlain: true, content }) : folded({ title, ...fold, content });
+        })}
         ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
       `;
       return listView({
@@ -75,12 +72,12 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
     caption,
     columns: [
       { label: 'Event', kind: 'main' },
-      { label: 'Your webhooks that receive it', phone: 'plain' },
+      { label: 'Your webhooks that receive it', phone: 'named' },
     ],
     rows: types.map((eventType) => [
       html`
         <a href="${PATH}/${eventType.id}"><code>${eventType.name}</code></a>
-        <span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>
+        <span class="badges">${listBadges(eventType)}</span>
         ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
       `,
       usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
@@ -114,13 +111,13 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
       lead: html`${[description, ...warnings].filter((text) => text !== '').map((text) => html`<p>${text}</p>`)}`,
       actions: call.may('administrator') ? [subscribe] : [],
     })}
-    ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}
     ${section({
       title: 'Your use',
       content: definitionList([
         ['Webhooks', usesList(uses, '/webhooks', NO_OWNERS, 'None of your webhooks receives it.')],
       ]),
     })}
+    ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}
   `;
   return { title: name, content };
 }

@@ -2,7 +2,7 @@
 
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
@@ -10,7 +10,15 @@ import type { ReplayRequest } from '../../webhooks/deliveries.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readInstant, readText } from '../frame/query.ts';
-import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
+import {
+  type FormState,
+  idOf,
+  newForm,
+  refusedForm,
+  type Suggestion,
+  selectField,
+  textField,
+} from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
 import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -19,6 +27,7 @@ import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
 import { withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText, deadSection } from './failure-pages.ts';
+import { CAUSES_PATH, causeLinks, causeSuggestions, readCauses, replayCausePage } from './replay-causes.ts';
 import { responseOf } from './search-text.ts';
 import { notRunning, toldSentAgain } from './sending-again.ts';
 
@@ -51,15 +60,25 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
     const typed = new URLSearchParams(Object.fromEntries(NAMES.map((field) => [field, fields.get(field) ?? ''])));
     typed.set('webhook', name);
     const state = refusal === null ? newForm(Object.fromEntries(typed)) : refusedForm(typed, refusal);
+    const causes = await readCauses(store, fields);
     const content = html`
       ${pageHeader({
         title: 'Send many again',
         lead: LEAD,
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
-      ${whichSection(state, count === null ? 'primary' : 'plain')}
+      ${whichSection(state, count === null ? 'primary' : 'plain', causeSuggestions(causes, fields))}
       ${refusal === null && asked === null ? await deadSection(dependencies, call.now) : null}
-      ${count === null ? null : countSection(call, fields, { count, name, state: webhook?.progress.state ?? 'stopped' })}
+      ${
+        count === null
+          ? null
+          : countSection(call, fields, {
+              count,
+              name,
+              state: webhook?.progress.state ?? 'stopped',
+              narrower: asked?.input.states?.join() === 'dead' ? narrowerOf(fields, causes, count) : null,
+            })
+      }
     `;
     return { title: 'Send many again', content };
   };
@@ -90,6 +109,7 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
     return webhook === null ? (text ?? '') : shownWebhook(store, webhook);
   };
   return [
+    replayCausePage(dependencies),
     pages.page({
       for: 'both',
       method: 'GET',
@@ -149,21 +169,47 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-function whichSection(state: FormState, kind: ButtonKind): Html {
+function whichSection(state: FormState, kind: ButtonKind, causes: readonly Suggestion[]): Html {
   const fields = [
     webhookField(state, { isRequired: true }),
-    selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
-    textField(state, { name: 'cause', label: LABELS.cause, placeholder: 'Of dead ones: 503, timeout' }),
+    selectField(state, {
+      name: 'state',
+      label: LABELS.state,
+      isRequired: true,
+      choices: WHICH,
+      hint: 'Dead ones were given up. Delivered ones need a time from which on.',
+    }),
     textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
-    textField(state, { name: 'orderingKey', label: LABELS.orderingKey }),
+    textField(state, {
+      name: 'cause',
+      label: LABELS.cause,
+      placeholder: 'Any',
+      hint: 'Choose one that occurs in this span, or type a status or an error class.',
+      suggestions: causes,
+    }),
+    textField(state, {
+      name: 'orderingKey',
+      label: LABELS.orderingKey,
+      placeholder: 'Any',
+      hint: 'Only events that were published with this key.',
+    }),
   ];
+  // The causes are those of the webhook and the span that are chosen.
+  const follow = attributes({
+    'data-hx-get': CAUSES_PATH,
+    'data-hx-trigger': "change from:'closest form'",
+    'data-hx-include': 'closest form',
+    'data-hx-target': `#${idOf('cause')}-list`,
+    'data-hx-swap': 'innerHTML',
+    'data-hx-sync': 'this:replace',
+  });
   return section({
     title: 'Which deliveries',
     content: html`
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
-        <div class="fields fields-pairs">${fields}</div>
+        <div class="fields fields-pairs"${follow}>${fields}</div>
         <div class="buttons form-buttons">
           ${submitButton({ label: 'Next: count the deliveries', kind })}
           <span class="quiet">Nothing is sent yet.</span>
@@ -179,9 +225,25 @@ const WHICH = [
   { value: 'both', label: 'Dead and delivered' },
 ];
 
-type Counted = { readonly count: number; readonly name: string; readonly state: WebhookState };
+type Counted = {
+  readonly count: number;
+  readonly name: string;
+  readonly state: WebhookState;
+  /** Leads to fewer of them. */
+  readonly narrower: Html | null;
+};
 
-function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name, state }: Counted): Html {
+/** An ordering key leaves fewer of each cause than were counted. */
+function narrowerOf(
+  fields: URLSearchParams,
+  causes: Awaited<ReturnType<typeof readCauses>>,
+  count: number,
+): Html | null {
+  const isOpen = readText(fields, 'cause') === null && readText(fields, 'orderingKey') === null;
+  return isOpen ? causeLinks(PATH, fields, causes, count) : null;
+}
+
+function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name, state, narrower }: Counted): Html {
   if (count === 0) {
     return notice({ tone: 'info', title: `No delivery of ${name} matches.`, text: 'There is nothing to send again.' });
   }
@@ -197,6 +259,7 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
       <form method="post" action="${PATH}" class="form" data-once>
         ${csrf}
         ${hidden}
+        ${narrower}
         ${
           runs
             ? null

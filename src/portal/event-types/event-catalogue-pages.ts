@@ -5,19 +5,19 @@
 
 import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
-import { typeDeclarations } from '../../events/typescript.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { eventTypeKey } from '../../wire/envelope.ts';
 import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { codeBlock, codePanels } from '../parts/details.ts';
+import { codePanels } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { pageHeader, section } from '../parts/header.ts';
-import { emptyState, listView } from '../parts/list.ts';
+import { emptyState, folded, listView } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
+import { groupsOf } from './type-groups.ts';
+import { eventTypeSections } from './type-sections.ts';
 
 export const CATALOGUE_PATH = '/event-catalogue';
 
@@ -56,10 +56,16 @@ export function cataloguePages({
 function catalogueView(all: readonly EventType[], query: URLSearchParams) {
   const text = readText(query, 'q');
   const fitting = all.filter(({ name, description }) => fits(text, name, description));
-  const groups = [...Map.groupBy(fitting, ({ group }) => group ?? 'Other events')];
-  const results = groups.map(([title, types]) =>
-    section({ title, content: html`<ul class="catalogue-list">${types.map(line)}</ul>` }),
-  );
+  const results = groupsOf(fitting, all, text !== null).map(({ title, types, fold }) => {
+    const content = html`<ul class="catalogue-list">${types.map(line)}</ul>`;
+    return fold === null
+      ? section({ title, content })
+      : folded({
+          title,
+          ...fold,
+          content: html`<div class="section"><div class="section-body">${content}</div></div>`,
+        });
+  });
   const none = emptyState({
     title: all.length === 0 ? 'No event types yet' : 'No event type fits',
     text: html`<p>${all.length === 0 ? 'The catalogue lists them as soon as there are any.' : 'Try another word.'}</p>`,
@@ -154,121 +160,6 @@ function entry(eventType: EventType, address: string | null): Html {
         ${facts.map((fact) => html`<p>${fact}</p>`)}
       `,
     })}
-    ${eventTypeSections(eventType, address)}
+    ${eventTypeSections(eventType, address, { verification: html`<a href="${CATALOGUE_PATH}">The catalogue</a>` })}
   `;
-}
-
-/**
- * What a receiver of an event type needs: sample, type and code. `address`: of this service, if it is known. `verification` leads to the
- * code for other languages, and `trial` sends the sample.
- */
-export function eventTypeSections(
-  eventType: EventType,
-  address: string | null,
-  {
-    verification = html`<a href="${CATALOGUE_PATH}">The catalogue</a>`,
-    trial = null,
-  }: { readonly verification?: Html; readonly trial?: Html | null } = {},
-): Html {
-  const { name, sample, dataSchema } = eventType;
-  const json = (value: unknown): string => JSON.stringify(value, null, 2);
-  return html`
-    ${section({
-      title: 'Sample',
-      content:
-        sample === null
-          ? html`<p class="quiet">There is no sample.</p>`
-          : html`
-            <div class="stack">
-              ${codeBlock({ code: json(sample), label: 'Data' })}
-              ${codeBlock({ code: json(recordOf(name, sample)), label: 'A record of a delivery' })}
-            </div>
-          `,
-    })}
-    ${trial}
-    ${section({
-      title: 'Type',
-      content: html`
-        <div class="stack">
-          ${codeBlock({ code: typeDeclarations(eventType).trim(), label: 'TypeScript' })}
-          ${
-            dataSchema === null
-              ? html`<p class="quiet">It has no schema, so nothing is promised about its data.</p>`
-              : codeBlock({ code: json(dataSchema), label: 'JSON Schema' })
-          }
-        </div>
-      `,
-    })}
-    ${section({
-      title: 'Receive it',
-      lead: hasReceiverPackage()
-        ? html`
-          With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
-        `
-        : html`${verification} has the verification of the request, in every language.`,
-      content: codePanels(`Receive ${name}`, handlers(eventType, address)),
-    })}
-  `;
-}
-
-/** Contract §5.2. */
-function recordOf(name: string, sample: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const correlationId = '0193a1f0-0000-7000-8000-000000000004';
-  const messageId = '0193a1f0-0000-7000-8000-000000000003';
-  const headers = { messageId, eventType: name, actorId: null, correlationId };
-  const value = { headers, [eventTypeKey(name)]: sample };
-  return { offset: 168, timestamp: '2026-11-21T05:00:00.000Z', lag: 0.012, correlationId, value };
-}
-
-function handlers(
-  { name }: EventType,
-  address: string | null,
-): readonly { readonly label: string; readonly code: string }[] {
-  const begin = `const receiver = createReceiver({
-  secrets: process.env.WEBHOOK_SECRET ?? '',
-  apiKey: process.env.WEBHOOK_API_KEY ?? '',
-  onRecords: async (records, delivery) => {
-    // Someone tries the receiver with the sample.
-    if (delivery.test) return;
-    for (const { eventType, messageId, data } of records) {
-      if (eventType === ${JSON.stringify(name)}) console.log(messageId, data);
-    }
-  },
-});
-
-createServer(nodeHandler(receiver)).listen(3000);`;
-  const imports = `import { createServer } from 'node:http';
-import { createReceiver, nodeHandler } from 'sallyport-receiver';
-`;
-  const typed = begin.replace('createReceiver({', 'createReceiver<Events>({');
-  const ofPackage = [
-    {
-      label: 'TypeScript',
-      code:
-        `${imports}// curl -o events.d.ts ${address ?? '…'}/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
-        `'./events.d.ts';\n\n${typed}`,
-    },
-    { label: 'JavaScript', code: `${imports}\n${begin}` },
-  ];
-  return [
-    ...(hasReceiverPackage()
-      ? ofPackage
-      : [
-          {
-            label: 'JavaScript',
-            code: `// After the verification of the request:
-for (const { value } of JSON.parse(body).records) {
-  const { eventType, messageId } = value.headers;
-  if (eventType === ${JSON.stringify(name)}) console.log(messageId, value[${JSON.stringify(eventTypeKey(name))}]);
-}`,
-          },
-        ]),
-    {
-      label: 'Python',
-      code:
-        '# After the verification of the request:\nfor record in json.loads(body)["records"]:\n    headers = ' +
-        `record["value"]["headers"]\n    if headers["eventType"] == ${JSON.stringify(name)}:\n        ` +
-        `print(headers["messageId"], record["value"][${JSON.stringify(eventTypeKey(name))}])`,
-    },
-  ];
 }

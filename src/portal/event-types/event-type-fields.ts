@@ -2,8 +2,10 @@
 
 import type { EventType } from '../../domain/event.ts';
 import { SEARCH_PATHS_MAX } from '../../domain/search-terms.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { type FieldTable, lines, text, tick } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
+import type { FormLayout } from '../record/record-pages.ts';
 
 export function eventTypeFields(before: EventType | null): FieldTable {
   return {
@@ -55,7 +57,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       label: 'Sample of its data',
       title: 'Sample',
       isCode: true,
-      rows: 8,
+      rows: 5,
       placeholder: '{"orderId": 17}',
       takesFile: '.json',
       hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
@@ -64,10 +66,26 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       label: 'JSON Schema of its data',
       title: 'JSON Schema',
       isCode: true,
-      rows: 12,
+      rows: 8,
       placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
       takesFile: '.json',
       hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
     }),
   };
+}
+
+const SELDOM = ['searchPaths', 'source', 'deprecated'] as const;
+
+export function eventTypeLayout({ group, more, isSet }: FormLayout<EventType, null>): Html {
+  return html`
+    ${group('Event type', null, 'name', 'description', 'group')}
+    ${group('Its data', 'Receivers see both in the event catalogue.', 'sample', 'dataSchema')}
+    ${group('Who gets it', null, 'encryptionRequired', 'public')}
+    <details class="advanced"${attributes({ open: isSet(...SELDOM) })}>
+      <summary>Advanced <span class="hint">The defaults suit most event types.</span></summary>
+      ${more('Find its events by an order number or a name', 'searchPaths')}
+      ${more('CloudEvents source', 'source')}
+      ${more('Advise against it', 'deprecated')}
+    </details>
+  `;
 }

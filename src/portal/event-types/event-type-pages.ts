@@ -23,8 +23,9 @@ import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
-import { eventTypeFields } from './event-type-fields.ts';
+import { eventTypeFields, eventTypeLayout } from './event-type-fields.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
+import { fieldsSection, sampleSection, typesSection } from './type-sections.ts';
 import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
@@ -46,13 +47,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       reader: eventTypeReader,
       choices: async () => null,
       fields: eventTypeFields,
-      layout: ({ group }) =>
-        html`
-          ${group('Event type', null, 'name', 'description')}
-          ${group('Rules', null, 'encryptionRequired', 'dataSchema')}
-          ${group('Search', 'Find its events and their deliveries by what you know: an order number, a name.', 'searchPaths')}
-          ${group('Event catalogue', 'What receivers see.', 'group', 'sample', 'source', 'deprecated', 'public')}
-        `,
+      layout: eventTypeLayout,
       adjust: (body, before) => (before === null ? body : objectPatches(body, before, ['dataSchema', 'sample'])),
       shown: (eventType) => {
         if (eventType.builtIn)
@@ -120,7 +115,7 @@ type Shown = {
 };
 
 function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sample, volume }: Shown): View {
-  const { id, name, description, builtIn, dataSchema, createdAt, updatedAt } = eventType;
+  const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
   const content = html`
     ${pageHeader({
@@ -162,21 +157,16 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
         ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
       ]),
     })}
-    ${sampleSection(call, eventType, sample)}
+    ${sampleSection(eventType, manages ? sampleRemedy(id) : null)}
+    ${latestSection(call, eventType, sample)}
+    ${fieldsSection(eventType)}
     ${
       call.may('operator') && eventType.sample !== null && uses.count > 0
         ? sendSampleSection(call.csrf, eventType, uses.first, owners)
         : null
     }
-    ${name.startsWith(STATUS_CATEGORY) ? null : publishing(eventType)}
-    ${
-      dataSchema === null
-        ? null
-        : section({
-            title: 'Schema of its data',
-            content: codeBlock({ code: JSON.stringify(dataSchema, null, 2), label: 'JSON Schema' }),
-          })
-    }
+    ${builtIn ? null : publishing(eventType)}
+    ${typesSection(eventType)}
   `;
   return { title: name, content };
 }
@@ -186,21 +176,21 @@ function volumeText(volume: number): Html {
   return html`${volume > EVENTS_COUNTED ? `more than ${countOf(EVENTS_COUNTED, 'event')}` : countOf(volume, 'event')}`;
 }
 
-function sampleSection({ now }: PageCall, eventType: EventType, latest: EventSample | null): Html {
-  const { encryptionRequired, sample } = eventType;
-  const latestData = encryptionRequired
+function sampleRemedy(id: string): Html {
+  return html`<a href="${PATH}/${id}/edit#field-sample">Add one</a>, so that receivers see it, and you can send it as a test.`;
+}
+
+function latestSection({ now }: PageCall, { encryptionRequired }: EventType, latest: EventSample | null): Html {
+  const content = encryptionRequired
     ? html`<p class="quiet">Its events must be encrypted, so no data is shown here.</p>`
     : latest === null
       ? html`<p class="quiet">No event with data yet.</p>`
       : codeBlock({ code: indentedJson(latest.dataJson), label: 'Data of the latest event' });
-  const lead = latest === null ? undefined : html`The latest was published ${relativeTime(latest.createdAt, now)}.`;
-  const own =
-    sample === null ? null : codeBlock({ code: JSON.stringify(sample, null, 2), label: 'In the event catalogue' });
-  return section({ title: 'Sample', lead, content: html`<div class="stack">${own}${latestData}</div>` });
+  const lead = latest === null ? undefined : html`Published ${relativeTime(latest.createdAt, now)}.`;
+  return section({ title: 'Latest event', lead, content });
 }
 
-function publishing({ name, builtIn, sample }: EventType): Html {
-  const arrives = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
+function publishing({ name, sample }: EventType): Html {
   // In single quotes a shell changes nothing but a single quote.
   const data = sample === null ? '{…}' : JSON.stringify(sample).replaceAll("'", String.raw`'\''`);
   const ways = codePanels(`Publish ${name}`, [
@@ -213,14 +203,15 @@ function publishing({ name, builtIn, sample }: EventType): Html {
     },
   ]);
   return section({
-    title: builtIn ? 'Receive it' : 'Publish and receive it',
-    content: html`
-      <div class="stack">
-        ${builtIn ? null : ways}
-        ${codeBlock({ code: arrives, label: 'In each record at the receiver' })}
-      </div>
-    `,
+    title: 'Publish it',
+    content: html`<div class="stack">${ways}${sample === null ? arrives(name) : null}</div>`,
   });
+}
+
+/** What the sample would show. */
+function arrives(name: string): Html {
+  const code = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
+  return codeBlock({ code, label: 'In each record at the receiver' });
 }
 
 const PATH = '/event-types';
@@ -308,7 +299,7 @@ function listTable(
       return [
         html`
           <a href="${PATH}/${id}"><code>${name}</code></a>
-          <span class="badges">${eventTypeBadges({ ...eventType, builtIn: false })}</span>
+          <span class="badges">${listBadges(eventType)}</span>
           ${description === '' ? null : html`<span class="cell-hint">${description}</span>`}
         `,
         volume === 0
@@ -329,6 +320,11 @@ function receivers(uses: Uses, all: string, owners: RecordOwners): Html {
   return html`<a href="${all}">${countOf(uses.count, 'webhook')}</a>`;
 }
 
+/** What most types have is only on their pages. */
+export function listBadges(eventType: EventType): Html[] {
+  return eventTypeBadges({ ...eventType, builtIn: false, dataSchema: null });
+}
+
 export function eventTypeBadges(eventType: EventType): Html[] {
   const { builtIn, encryptionRequired, dataSchema, deprecated, public: isPublic } = eventType;
   return [
@@ -336,7 +332,7 @@ export function eventTypeBadges(eventType: EventType): Html[] {
     ...(deprecated ? [badge('caution', 'deprecated')] : []),
     ...(isPublic ? [] : [badge('neutral', 'internal')]),
     ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
-    ...(dataSchema === null ? [] : [badge('info', 'schema', 'check')]),
+    ...(dataSchema === null ? [] : [badge('info', 'checked against a schema', 'check')]),
   ];
 }
 

@@ -12,7 +12,7 @@ import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { besideFields, type FormState, newForm, radioGroup, refusedForm, selectField } from '../parts/fields.ts';
-import { fieldGroup, form } from '../parts/form.ts';
+import { fieldGroup, form, moreFields } from '../parts/form.ts';
 import { pageHeader, submitButton } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
@@ -128,12 +128,14 @@ function isOwn({ audience, customerId }: Body): boolean {
   return audience === undefined && customerId === undefined;
 }
 
-/** Says which data the type takes. */
-function dataField(type: EventType | null) {
+const DATA_ROWS = { least: 8, most: 24 };
+
+/** Says which data the type takes. As high as the text in it. */
+function dataField(type: EventType | null, shown = '') {
   return jsonObject({
     label: 'Data',
     isRequired: true,
-    rows: 14,
+    rows: Math.min(Math.max(shown.split('\n').length + 1, DATA_ROWS.least), DATA_ROWS.most),
     hint:
       type === null
         ? 'A JSON object.'
@@ -156,6 +158,9 @@ const FIELDS: FieldTable = {
   correlationId: text({ label: 'Correlation id', hint: 'Passed on to receivers. Random if empty.' }),
 };
 
+/** Few events by hand need them. */
+const SELDOM = ['subject', 'orderingKey', 'correlationId'];
+
 type Choice = {
   readonly all: readonly EventType[];
   readonly chosen: EventType | null;
@@ -173,9 +178,7 @@ function publishView(
   const header = pageHeader({
     title,
     crumbs: [{ href: '/event-types', label: 'Event types' }],
-    lead: hasCustomers
-      ? 'Goes to the webhooks that subscribe to its type, like an event of your product. Choose below whose webhooks get it.'
-      : 'Goes to the webhooks that subscribe to its type, like an event of your product.',
+    lead: 'Goes to the webhooks that subscribe to its type, like an event of your product.',
   });
   const choice = typeChoice(all, chosen, state.value('customer') || query.get('customer'));
   if (chosen === null) return { title, content: html`${header}${unknownType(state)}${choice}` };
@@ -186,13 +189,14 @@ function publishView(
   const encryption = chosen.encryptionRequired
     ? notice({ tone: 'info', text: 'Events of this type are delivered encrypted. What you enter is not shown again.' })
     : null;
-  const fields = Object.entries({ ...FIELDS, data: dataField(chosen) }).map(([name, field]) => field.draw(state, name));
+  const field = (name: string): Html | null => FIELDS[name]?.draw(state, name) ?? null;
+  const data = dataField(chosen, state.value('data')).draw(state, 'data');
   const content = html`
     ${hidden}
     ${encryption}
-    ${hasCustomers ? audienceFields(state, chosen) : null}
-    ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, fields)}
-    ${previewRegion(preview)}
+    ${hasCustomers ? audienceFields(state, chosen, preview) : previewRegion(preview)}
+    ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, [data])}
+    ${moreFields('Subject, ordering key and correlation id', state, SELDOM, SELDOM.map(field), (name) => state.value(name) !== '')}
   `;
   return {
     title,
@@ -245,19 +249,21 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
   `;
 }
 
-function audienceFields(state: FormState, { public: isPublic }: EventType): Html {
+/** Ends with the webhooks that the choice reaches. */
+function audienceFields(state: FormState, { public: isPublic }: EventType, preview: string): Html {
   const internal = isPublic ? null : 'The type is internal: customers do not get its events.';
   const chosen = state.value('for') === '' ? newForm({ for: 'own' }) : state;
   return html`
     <div class="audience">
-      ${fieldGroup('For', internal, [
-        radioGroup(chosen, { name: 'for', label: 'Who gets the event', choices: AUDIENCES }),
+      ${fieldGroup('Whom is it for?', internal, [
+        radioGroup(chosen, { name: 'for', label: 'Whom is it for?', isLabelHidden: true, choices: AUDIENCES }),
         customerField(state, {
           isRequired: true,
           placeholder: 'Acme, acct_1',
           suggestFrom: CUSTOMER_SUGGESTIONS,
           takesFocus: state.problem(CUSTOMER) !== null && state.problems.length === 0,
         }),
+        previewRegion(preview),
       ])}
     </div>
   `;

@@ -1,4 +1,4 @@
-/** One sentence above the button of *Publish an event*: which webhooks would get it, and which of them wait. */
+/** One sentence below the choice of *Publish an event*: which webhooks would get it, and which of them wait. */
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';

@@ -251,16 +251,16 @@ export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html
   const rule = ruleBox(encryptionRule(patternsOf(state.fields), hasKey, eventTypes));
   const startTick = before === null ? html`<div class="push-only">${field('start')}</div>` : null;
   return html`
-    ${fieldGroup('What does your receiver expect?', null, [
-      field('format'),
-      isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,
-    ])}
-    ${fieldGroup('Destination', null, [
+    ${fieldGroup('Webhook', null, [
       field('name'),
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
-    <div class="stack">${more('Only some of these events', 'filter')}${choices.keys.length === 0 ? rule : null}</div>
+    <div class="stack">${choices.keys.length === 0 ? rule : null}${more('Only some of these events', 'filter')}</div>
+    ${fieldGroup('What does your receiver expect?', null, [
+      field('format'),
+      isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,
+    ])}
     ${choices.keys.length === 0 ? null : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
     ${advancedLayout(layout)}
     ${startTick}

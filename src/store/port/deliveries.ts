@@ -89,8 +89,11 @@ export type DeliveryStore = {
    */
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
-  /** Failing records of some webhooks, or of all with null, by cause. Examines a bounded number of batches. */
-  failures(webhookNumbers: readonly number[] | null): Promise<Failures>;
+  /**
+   * Failing records of some webhooks, or of all with null, by cause. Examines a bounded number of batches. `within`: only records at these
+   * offsets; for one webhook.
+   */
+  failures(webhookNumbers: readonly number[] | null, within?: FoundOffsets): Promise<Failures>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(
     webhookNumber: number,

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { WebhookState } from '../../../domain/webhook.ts';
 import type { Database, Row } from '../../port/database.ts';
-import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
+import type { FailureGroup, Failures, FoundOffsets, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
 
@@ -55,13 +55,14 @@ export async function lastAttempts(db: Database, records: readonly RecordPlace[]
   return found;
 }
 
-// Indexes: batch_dead and batch_pending, newest batch first.
+// Indexes: batch_dead and batch_pending, newest batch first. The first batch may begin before @first, by less than the longest batch has.
 function failedBatchesSql(state: 'dead' | 'pending'): string {
   return `
     SELECT b.first_offset, b.last_offset, ${causeOf('a')} AS cause, a.started_at
     FROM batch AS b INDEXED BY batch_${state}
     LEFT JOIN attempt AS a ON ${WAS_TRIED} AND a.key = ${lastAttemptKey('b.webhook_number', 'b.first_offset', 'b.first_offset')}
     WHERE b.webhook_number = @webhookNumber AND b.state = '${state}' AND b.first_offset < @below
+      AND b.first_offset > CAST(@first AS BIGINT) - ${BATCH_RECORDS_MAX} AND b.last_offset >= @first
     ORDER BY b.first_offset DESC LIMIT @limit`;
 }
 
@@ -95,8 +96,14 @@ async function beganAt(db: Database, groups: readonly Group[]): Promise<Group[]>
 
 type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
 
+const ALL_OFFSETS: FoundOffsets = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 };
+
 /** Examines the newest batches of each webhook: an equal share of FAILURES_EXAMINED_MAX, dead ones and pending ones. */
-export async function failures(db: Database, webhookNumbers: readonly number[] | null): Promise<Failures> {
+export async function failures(
+  db: Database,
+  webhookNumbers: readonly number[] | null,
+  within: FoundOffsets = ALL_OFFSETS,
+): Promise<Failures> {
   const webhooks =
     webhookNumbers === null
       ? await db.all(webhooksWith(''), {})
@@ -107,11 +114,12 @@ export async function failures(db: Database, webhookNumbers: readonly number[] |
   for (const webhook of webhooks) {
     const ofWebhook = new Map<string, Group>();
     for (const state of ['dead', 'pending'] as const) {
-      let below = Number.MAX_SAFE_INTEGER;
+      let below = within.last + 1;
       for (let left = share; left > 0; ) {
         const limit = Math.min(left, FAILURES_EXAMINED_AT_ONCE);
-        const rows = await db.all(FAILED_BATCHES[state], { webhookNumber: Number(webhook.number), below, limit });
-        for (const row of rows) count(ofWebhook, webhook, state, row);
+        const asked = { webhookNumber: Number(webhook.number), first: within.first, below, limit };
+        const rows = await db.all(FAILED_BATCHES[state], asked);
+        for (const row of rows) count(ofWebhook, webhook, state, clipped(row, within));
         left -= rows.length;
         if (rows.length < limit) break;
         below = Number(rows.at(-1)?.first_offset);
@@ -124,6 +132,12 @@ export async function failures(db: Database, webhookNumbers: readonly number[] |
   }
   const begun = await beganAt(db, groups);
   return { groups: begun.toSorted((a, b) => b.lastAt - a.lastAt), isWhole };
+}
+
+/** The part of a batch that is looked at. */
+function clipped(row: Row, { first, last }: FoundOffsets): Row {
+  const [from, to] = [Math.max(Number(row.first_offset), first), Math.min(Number(row.last_offset), last)];
+  return { ...row, first_offset: from, last_offset: to };
 }
 
 function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pending', row: Row): void {

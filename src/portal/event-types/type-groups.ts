@@ -1,0 +1,33 @@
+/** The groups of event types in a catalogue: those about webhooks themselves come last, folded. */
+import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import { countOf } from '../parts/text.ts';
+
+type TypeGroup = {
+  readonly title: string;
+  readonly types: readonly EventType[];
+  /** Null: it is not folded. */
+  readonly fold: { readonly note: string; readonly isOpen: boolean } | null;
+};
+
+/** `shown`: in the order of `eventCatalogue`. `isSearched`: a closed fold would hide the types that fit. */
+export function groupsOf(shown: readonly EventType[], all: readonly EventType[], isSearched: boolean): TypeGroup[] {
+  const isStatus = ({ name }: EventType): boolean => name.startsWith(STATUS_CATEGORY);
+  const groups = [...Map.groupBy(shown, ({ group }) => group)];
+  const isOnly = all.every(isStatus);
+  return groups
+    .map(([group, types]) => {
+      const isAboutWebhooks = types.every(isStatus);
+      return {
+        title: isAboutWebhooks
+          ? 'Events about webhooks themselves'
+          : (group ?? (groups.length === 1 ? 'Events' : OTHERS)),
+        types,
+        fold: isAboutWebhooks
+          ? { note: `for monitoring, ${countOf(types.length, 'type')}`, isOpen: isSearched || isOnly }
+          : null,
+      };
+    })
+    .toSorted((a, b) => Number(a.fold !== null) - Number(b.fold !== null));
+}
+
+const OTHERS = 'Other events';

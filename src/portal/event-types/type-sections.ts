@@ -1,0 +1,194 @@
+/** What the developers of receivers look up about an event type: its sample in each format, its fields, its types and code. */
+
+import type { EventType } from '../../domain/event.ts';
+import { WEBHOOK_FORMATS } from '../../domain/webhook-format.ts';
+import { exampleBody } from '../../events/catalogue.ts';
+import { formattedMessage } from '../../events/catalogue-formats.ts';
+import { typeDeclarations } from '../../events/typescript.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isObject } from '../../kernel/validation.ts';
+import { filterPaths } from '../../webhooks/filter-paths.ts';
+import { eventTypeKey } from '../../wire/envelope.ts';
+import { hasReceiverPackage } from '../endpoints/receiver-code.ts';
+import { codePanels } from '../parts/details.ts';
+import { section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { formatText } from '../webhooks/format-fields.ts';
+
+type Panel = Parameters<typeof codePanels>[1][number];
+type Sample = NonNullable<EventType['sample']>;
+
+/**
+ * For the page of an event type in a catalogue. `address`: of this service, if it is known. `verification` leads to the code for other
+ * languages, and `trial` sends the sample.
+ */
+export function eventTypeSections(
+  eventType: EventType,
+  address: string | null,
+  { verification, trial = null }: { readonly verification: Html; readonly trial?: Html | null },
+): Html {
+  return html`
+    ${sampleSection(eventType)}
+    ${fieldsSection(eventType)}
+    ${trial}
+    ${typesSection(eventType)}
+    ${section({
+      title: 'Receive it',
+      lead: hasReceiverPackage()
+        ? html`
+          With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
+        `
+        : html`${verification} has the verification of the request, in every language.`,
+      content: codePanels(`Receive ${eventType.name}`, handlers(eventType, address)),
+    })}
+  `;
+}
+
+/** The sample as data, and as the request of a webhook in each format has it. `remedy` is for a type without one. */
+export function sampleSection({ name, sample, encryptionRequired }: EventType, remedy: Html | null = null): Html {
+  if (sample === null) {
+    return section({ title: 'Sample', content: html`<p class="quiet">There is no sample. ${remedy}</p>` });
+  }
+  return section({
+    title: 'Sample',
+    lead: encryptionRequired
+      ? 'The data, and the body that arrives once it is decrypted.'
+      : 'The data, and what arrives in each format of a webhook.',
+    content: codePanels(`Sample of ${name}`, samplePanels(name, sample, encryptionRequired)),
+  });
+}
+
+/** Not every format can be encrypted. */
+function samplePanels(name: string, sample: Sample, isEncrypted: boolean): Panel[] {
+  const formats = isEncrypted ? (['records'] as const) : WEBHOOK_FORMATS;
+  return [
+    { label: 'Data', code: json(sample) },
+    ...formats.map((format) => {
+      const settings = { batch: false, thin: false };
+      const label = formatText({ format, ...settings });
+      if (format === 'records') return { label, code: json(exampleBody(name, sample)) };
+      const { headers, payload } = formattedMessage({ format, ...settings }, name, {}).example(sample);
+      const lines = Object.entries(headers).map(([header, value]) => `${header}: ${String(value)}\n`);
+      return { label, code: `${lines.join('')}${lines.length === 0 ? '' : '\n'}${json(payload)}` };
+    }),
+  ];
+}
+
+/** The data as types for programs. */
+export function typesSection(eventType: EventType): Html {
+  const { name, dataSchema } = eventType;
+  return section({
+    title: 'Types for programs',
+    content: codePanels(`Type of ${name}`, [
+      { label: 'TypeScript', code: typeDeclarations(eventType).trim() },
+      ...(dataSchema === null ? [] : [{ label: 'JSON Schema', code: json(dataSchema) }]),
+    ]),
+  });
+}
+
+/** Of the schema and the sample; null if neither has any. */
+export function fieldsSection({ name, dataSchema, sample }: EventType): Html | null {
+  const fields = filterPaths([{ name, dataSchema, sample }]).filter(({ path }) => path.startsWith('data.'));
+  if (fields.length === 0) return null;
+  return section({
+    title: 'Fields of its data',
+    lead:
+      dataSchema === null
+        ? 'As the sample has them. There is no schema, so other events of this type may have other fields.'
+        : 'Every event is checked against the JSON Schema before it is published, so these hold for all of them.',
+    isPlain: true,
+    content: html`
+      <div class="type-fields">
+        ${table({
+          caption: `Fields of ${name}`,
+          columns: [
+            { label: 'Field', kind: 'main' },
+            { label: 'Type', phone: 'named' },
+            { label: 'Example', phone: 'plain' },
+          ],
+          rows: fields.map(({ path, types, description, values }) => [
+            html`
+              <code>${shownPath(path)}</code>${' '}
+              ${isRequired(dataSchema, path.split('.').slice(1)) ? html`<span class="optional">always there</span>` : null}
+              ${description === null ? null : html`<span class="cell-hint">${description}</span>`}
+            `,
+            types.length === 0 ? html`<span class="quiet">any</span>` : types.join(' or '),
+            values.length === 0
+              ? 0
+              : html`${values.slice(0, EXAMPLES_SHOWN).map((value) => html`<code>${JSON.stringify(value)}</code> `)}`,
+          ]),
+          empty: html``,
+        })}
+      </div>
+    `,
+  });
+}
+
+const EXAMPLES_SHOWN = 3;
+
+/** `data.items.0.price` is the price of each item. */
+function shownPath(path: string): string {
+  return path.slice('data.'.length).replaceAll(/\.0(?=\.|$)/g, '[]');
+}
+
+/** Whether the schema says so in the place of the field; a reference is not followed. */
+function isRequired(schema: unknown, [name, ...rest]: readonly string[]): boolean {
+  if (!isObject(schema) || name === undefined) return false;
+  const { required, properties } = schema;
+  if (!Array.isArray(required) || !required.includes(name)) return false;
+  return rest.length === 0 || isRequired(isObject(properties) ? properties[name] : undefined, rest);
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
+
+function handlers({ name }: EventType, address: string | null): readonly Panel[] {
+  const begin = `const receiver = createReceiver({
+  secrets: process.env.WEBHOOK_SECRET ?? '',
+  apiKey: process.env.WEBHOOK_API_KEY ?? '',
+  onRecords: async (records, delivery) => {
+    // Someone tries the receiver with the sample.
+    if (delivery.test) return;
+    for (const { eventType, messageId, data } of records) {
+      if (eventType === ${JSON.stringify(name)}) console.log(messageId, data);
+    }
+  },
+});
+
+createServer(nodeHandler(receiver)).listen(3000);`;
+  const imports = `import { createServer } from 'node:http';
+import { createReceiver, nodeHandler } from 'sallyport-receiver';
+`;
+  const typed = begin.replace('createReceiver({', 'createReceiver<Events>({');
+  const ofPackage = [
+    {
+      label: 'TypeScript',
+      code:
+        `${imports}// curl -o events.d.ts ${address ?? '…'}/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
+        `'./events.d.ts';\n\n${typed}`,
+    },
+    { label: 'JavaScript', code: `${imports}\n${begin}` },
+  ];
+  return [
+    ...(hasReceiverPackage()
+      ? ofPackage
+      : [
+          {
+            label: 'JavaScript',
+            code: `// After the verification of the request:
+for (const { value } of JSON.parse(body).records) {
+  const { eventType, messageId } = value.headers;
+  if (eventType === ${JSON.stringify(name)}) console.log(messageId, value[${JSON.stringify(eventTypeKey(name))}]);
+}`,
+          },
+        ]),
+    {
+      label: 'Python',
+      code:
+        '# After the verification of the request:\nfor record in json.loads(body)["records"]:\n    headers = ' +
+        `record["value"]["headers"]\n    if headers["eventType"] == ${JSON.stringify(name)}:\n        ` +
+        `print(headers["messageId"], record["value"][${JSON.stringify(eventTypeKey(name))}])`,
+    },
+  ];
+}
