@@ -133,7 +133,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
     },
     {
       kind: 'keys',
-      title: 'Keys',
+      title: 'PGP keys',
       items: keys.map(({ id, name, algorithm, expiresAt }) => ({
         href: `/keys/${id}`,
         name,
