@@ -7,21 +7,18 @@ import { breakable } from './text.ts';
 
 /** Folded groups of boxes, one for each product or part of it. `name` is the name of the form's field. */
 export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
-  return foldsOf(
-    form,
-    name,
-    ownFirst(products).flatMap((product) =>
-      areasOf(product).map(({ title, scopes }) => ({
-        product,
-        title,
-        choices: scopes.map((scope) => ({
-          value: scope.name,
-          label: scope.name,
-          hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
-        })),
+  const groups = ownFirst(products).flatMap((product) =>
+    areasOf(product).map(({ title, scopes }) => ({
+      product,
+      title,
+      choices: scopes.map((scope) => ({
+        value: scope.name,
+        label: scope.name,
+        hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
       })),
-    ),
+    })),
   );
+  return foldsOf(form, name, groups, true);
 }
 
 type ChoiceGroup = {
@@ -32,10 +29,10 @@ type ChoiceGroup = {
 };
 
 /**
- * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. The first group is unfolded if it is
- * short and the company's own, or has the problem of the field.
+ * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. The first group is unfolded if it has
+ * the problem of the field. `isOffered`: also if it is short and the company's own, and nothing is chosen yet.
  */
-function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[]): Html[] {
+function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isOffered: boolean): Html[] {
   const groups = all.filter(({ choices }) => choices.length > 0);
   const chosen = new Set(form.values(name));
   return groups.map(({ product, title, choices }, at) => {
@@ -46,8 +43,8 @@ function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[]): Ht
     const boxes = checkboxGroup(form, { name, key, choices, label, isLabelHidden: !isOnly, problemLabel: name });
     // A fold of its own for the only group would say its name twice.
     if (isOnly) return boxes;
-    const isShortAndOwn = at === 0 && !product.builtIn && choices.length <= SCOPES_AT_A_GLANCE;
-    const open = isShortAndOwn || (at === 0 && form.problem(name) !== null);
+    const isFirst = isOffered && chosen.size === 0 && !product.builtIn && choices.length <= SCOPES_AT_A_GLANCE;
+    const open = at === 0 && (isFirst || form.problem(name) !== null);
     const values = choices.map(({ value }) => value).filter((value) => chosen.has(value));
     return html`
       ${isFirstPart ? html`<p class="choice-product">${product.name} <span class="optional">built in</span></p>` : null}
@@ -135,7 +132,8 @@ export function permissionChoices(form: FormState, products: readonly ApiProduct
   const known = new Set(groups.flatMap(({ choices }) => choices.map(({ value }) => value)));
   const others = form.values('permissions').filter((name) => !known.has(name));
   return [
-    ...foldsOf(form, 'permissions', groups),
+    // Most users are people, who need none.
+    ...foldsOf(form, 'permissions', groups, false),
     ...(others.length === 0
       ? []
       : [

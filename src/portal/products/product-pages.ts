@@ -14,7 +14,7 @@ import { time } from '../parts/text.ts';
 import { type FieldTable, type FormField, rows, text } from '../record/field-table.ts';
 import { ownerNames } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { productView } from './product-view.ts';
+import { productPage } from './product-view.ts';
 
 const LIST = { href: '/products', label: 'API products' };
 const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';
@@ -57,7 +57,7 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
       const product = await products.get(pathId(call));
       const scopes = product.scopes.map(({ name }) => name);
       const holders = scopes.length === 0 ? [] : await store.applications.holding(scopes);
-      return productView(call, product, { holders, ownerIn: await ownerNames(store, holders) });
+      return productPage(call, product, { holders, ownerIn: await ownerNames(store, holders) });
     }),
     ...removalPages(pages, entity, {
       text: () =>

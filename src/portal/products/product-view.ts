@@ -21,7 +21,7 @@ type Holders = {
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
 };
 
-export function productView(call: PageCall, product: ApiProduct, held: Holders): View {
+export function productPage(call: PageCall, product: ApiProduct, held: Holders): View {
   const { id, name, builtIn, createdAt, updatedAt } = product;
   const isMine = call.may('administrator') && !builtIn;
   const header: PageHeader = {
@@ -69,18 +69,20 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
     const own = shown.scopes.filter((scope) => names.has(scope.name));
     const rules = shown.rules.filter(({ scope }) => names.has(scope));
     if (own.length === 0) return [];
+    const part = title ?? product.name;
+    const scopeRows = scopeTable({ ...shown, scopes: own }, { base, held, caption: `Scopes: ${part}` });
     return folded({
-      title: title ?? product.name,
+      title: part,
       note: `${countOf(own.length, 'scope')}, ${countOf(rules.length, 'rule')}`,
       isOpen: wanted !== null,
-      content: html`${scopeTable({ ...shown, scopes: own }, base, held)}${rules.length === 0 ? null : ruleTable(rules)}`,
+      content: html`${scopeRows}${rules.length === 0 ? null : ruleTable(rules, `Rules: ${part}`)}`,
     });
   });
   return listView({
     ...header,
     path,
     query,
-    above: base === null ? null : html`<p class="quiet">In the requests, “…” is <code>${base}</code>.</p>`,
+    lead: base === null ? header.lead : html`${header.lead ?? ''} In the requests, “…” is <code>${base}</code>.`,
     filters: [
       textField(newForm({ q: wanted }), {
         name: 'q',
@@ -113,13 +115,15 @@ function scopeSection(product: ApiProduct, held: Holders): Html {
     title: 'Scopes',
     lead: base === null ? undefined : html`<p>In the requests, “…” is <code>${base}</code>.</p>`,
     isPlain: true,
-    content: scopeTable(product, base, held),
+    content: scopeTable(product, { base, held, caption: 'Scopes' }),
   });
 }
 
-function scopeTable(product: ApiProduct, base: string | null, { holders }: Holders): Html {
+type ScopeTable = { readonly base: string | null; readonly held: Holders; readonly caption: string };
+
+function scopeTable(product: ApiProduct, { base, held: { holders }, caption }: ScopeTable): Html {
   return table({
-    caption: 'Scopes',
+    caption,
     columns: [
       { label: 'Scope', kind: 'main' },
       { label: 'Requests', phone: 'plain' },
@@ -158,13 +162,13 @@ function ruleSection({ rules }: ApiProduct): Html {
     title: 'Rules',
     lead: 'Which request needs which scope. A request that no rule matches is refused.',
     isPlain: true,
-    content: ruleTable(rules),
+    content: ruleTable(rules, 'Rules'),
   });
 }
 
-function ruleTable(rules: ApiProduct['rules']): Html {
+function ruleTable(rules: ApiProduct['rules'], caption: string): Html {
   return table({
-    caption: 'Rules',
+    caption,
     columns: [
       { label: 'Path', kind: 'main' },
       { label: 'Methods', phone: 'state' },

@@ -162,7 +162,11 @@ function settingTable(config: Config, caption: string, names: readonly SettingNa
   const given = settingsGiven(config);
   const made = table({
     caption,
-    columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Source' }],
+    columns: [
+      { label: 'Setting', kind: 'main' },
+      { label: 'Value', phone: 'plain' },
+      { label: 'Source', phone: 'end' },
+    ],
     rows: names.map((name) => [
       html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
       shownValue(config, name),

@@ -87,7 +87,9 @@ function userTable(
       `,
       roleText(user.role, session.customerId !== null).label,
       // What people may do depends on their role.
-      user.role !== 'service' && user.permissions.length === 0 ? '–' : user.permissions.length,
+      user.role !== 'service' && user.permissions.length === 0
+        ? html`<span class="quiet">–</span>`
+        : user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
       html`<span class="badges">${userBadges(user)}</span>`,
     ]),
