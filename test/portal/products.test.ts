@@ -9,7 +9,7 @@ import { startService } from '../support/service.ts';
 
 repeatsInSlowTier('postgres');
 
-it('shows every scope of a large product in one of its parts, and those that a filter finds', async (t) => {
+it('folds a large product in parts, and its filter finds scopes and rules', async (t) => {
   const service = await startService(t);
   const { token } = await newSession(service, 'viewer');
   const [administration] = BUILT_IN_PRODUCTS;

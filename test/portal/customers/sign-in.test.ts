@@ -121,7 +121,7 @@ describe('a portal link', () => {
 
   it('leads to a page that says that the session is over, if it named no way back', async (t) => {
     const portal = await startPortal(t);
-    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal));
+    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal), { expecting: [404] });
     await page.getByRole('button', { name: 'Acme' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
