@@ -19,6 +19,7 @@ export const ASSETS = {
   'portal/behaviour.js': 'src/portal/assets/behaviour.js',
   'portal/passkeys.js': 'src/portal/assets/passkeys.js',
   'portal/failures.js': 'src/portal/assets/failures.js',
+  'portal/choices.js': 'src/portal/assets/choices.js',
   'portal/forms.js': 'src/portal/assets/forms.js',
   'portal/filter.js': 'src/portal/assets/filter.js',
   'portal/suggestions.js': 'src/portal/assets/suggestions.js',

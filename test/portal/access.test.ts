@@ -22,8 +22,12 @@ describe('applications', () => {
       if (isScriptless) await account.fill('acme-staff-import');
       else assert.equal(await account.inputValue(), 'acme-staff-import');
       assert.equal(await page.locator('#field-userId').isVisible(), false);
+      const employees = page.locator('summary', { hasText: 'Employees' });
+      await employees.getByText('none of 3 chosen').waitFor();
+      await employees.click();
       await page.getByLabel('employees:view').check();
       await page.getByLabel('employees:create').check();
+      if (!isScriptless) await employees.getByText('2 of 3 chosen').waitFor();
       await page.getByRole('button', { name: 'Register the application' }).click();
       await page.getByRole('heading', { name: 'Acme: staff import is registered' }).waitFor();
       const clientSecret =
@@ -47,10 +51,12 @@ describe('applications', () => {
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
+    await page.locator('summary', { hasText: 'Advanced' }).click();
     await page.getByLabel('Token lifetime').fill('5');
     await page.getByRole('button', { name: 'Register the application' }).click();
     await page.getByRole('alert').getByText('Token lifetime').waitFor();
     await page.locator('#field-scopes-problem', { hasText: 'without a scope the program can do nothing' }).waitFor();
+    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:view').check();
     assert.equal(await page.getByLabel('Name').inputValue(), 'Shop');
     assert.equal(await page.getByLabel('Token lifetime').getAttribute('aria-invalid'), 'true');
@@ -97,6 +103,7 @@ describe('applications', () => {
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
     await page.getByRole('textbox', { name: 'Service account' }).fill('shop');
+    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:view').check();
     await page.getByRole('button', { name: 'Register the application' }).click();
     const secret = page.getByRole('group', { name: 'Client secret' }).locator('code');
@@ -133,6 +140,7 @@ describe('applications', () => {
     assert.equal(await offered.and(page.locator('[value="hr"]')).textContent(), 'Human resources, service');
     assert.equal(await offered.and(page.locator('[value="gone"]')).count(), 0);
     await page.getByLabel('Name').fill('Shop');
+    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:view').check();
     const register = page.getByRole('button', { name: 'Register the application' });
     for (const [userName, problem] of [
@@ -192,6 +200,8 @@ describe('applications', () => {
     await page.getByRole('link', { name: 'Go to Shop' }).click();
     await page.getByText('Valid tokens').waitFor();
     await page.getByRole('link', { name: 'Change' }).click();
+    await page.locator('summary', { hasText: 'Shop API' }).getByText('1 of 1 chosen').waitFor();
+    await page.locator('summary', { hasText: 'Shop API' }).click();
     await page.getByLabel('orders:view').uncheck();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-scopes-problem').waitFor();
@@ -304,6 +314,7 @@ describe('users', () => {
     const { page, open } = await portal.signIn('administrator');
     await open(`/users/${id}/edit`);
     await page.getByLabel('All divisions').check();
+    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:create').check();
     await page.getByLabel('Further permissions').fill('orders:view');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -59,7 +59,7 @@ for (const isScriptless of [false, true]) {
       await page.getByText('Corner shop passed the challenge and is enabled.').waitFor();
       assert.equal(at.challenges.length, 1);
 
-      await page.getByRole('link', { name: 'Keys' }).click();
+      await page.getByRole('link', { name: 'PGP keys' }).click();
       await page.getByRole('link', { name: 'Import a key' }).click();
       await page.getByLabel('Name').fill('shop-2026');
       await page.getByLabel('Public key').fill(publicKey);

@@ -16,7 +16,7 @@ describe('settings', () => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer');
     assert.equal(await open('/settings'), 200);
-    const names = await page.locator('.page th code').allInnerTexts();
+    const names = await page.locator('.page th code').allTextContents();
     assert.deepEqual(
       names.toSorted(),
       Object.values(SETTINGS)
@@ -24,7 +24,7 @@ describe('settings', () => {
         .toSorted(),
     );
     const changed = page.getByRole('region', { name: 'Changed settings' }).locator('th code');
-    assert.deepEqual(names.slice(0, await changed.count()), await changed.allInnerTexts());
+    assert.deepEqual(names.slice(0, await changed.count()), await changed.allTextContents());
     assert.ok((await changed.allInnerTexts()).includes('SALLYPORT_DATA'));
     assert.ok(!(await changed.allInnerTexts()).includes('SALLYPORT_RETENTION_DEAD_DAYS'));
     assert.equal(await page.getByRole('button', { name: 'Download a backup' }).count(), 0);

@@ -18,6 +18,7 @@ import { actionButton, linkButton, pageHeader, section, submitButton } from '../
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { tooOften } from '../sign-in/sign-in-pages.ts';
 
@@ -125,13 +126,14 @@ function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User
 
 /** Shown in place of an account for a session that began with a portal link. */
 function linkView({ role, session }: PageCall): View {
+  const { label, hint } = roleText(role, true);
   const content = html`
     ${pageHeader({ title: 'Your session' })}
     ${section({
       title: 'Who you are',
       content: definitionList([
         ['Opened by', 'a portal link'],
-        ['Role', role, ROLES[role]],
+        ['Role', label, hint],
         ['Ends', time(session.expiresAt)],
       ]),
     })}
@@ -209,7 +211,8 @@ type AccountState = {
 };
 
 function accountView(call: PageCall, forms: AccountForms, state: AccountState): View {
-  const { user, role, csrf } = call;
+  const { user, role, csrf, session } = call;
+  const { label, hint } = roleText(role, session.customerId !== null);
   const content = html`
     ${pageHeader({ title: 'Your account' })}
     ${section({
@@ -217,7 +220,7 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
       content: definitionList([
         ['User name', user.userName],
         ['Name', user.displayName],
-        ['Role', role, ROLES[role]],
+        ['Role', label, hint],
       ]),
     })}
     ${section({
@@ -235,12 +238,6 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
   `;
   return { title: 'Your account', content };
 }
-
-const ROLES = {
-  viewer: 'Sees everything, changes nothing.',
-  operator: 'Sees everything, and acts on webhooks and deliveries.',
-  administrator: 'May do everything.',
-} as const;
 
 const PASSKEY_LEAD =
   'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works ' +

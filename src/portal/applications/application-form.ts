@@ -2,7 +2,12 @@
 
 import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import { type Users, userReader } from '../../access/users.ts';
-import { type Application, TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../domain/application.ts';
+import {
+  type Application,
+  TOKEN_VALIDITY_DEFAULT_SECONDS,
+  TOKEN_VALIDITY_MAX_SECONDS,
+  TOKEN_VALIDITY_MIN_SECONDS,
+} from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -11,7 +16,7 @@ import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
-import { fieldGroup } from '../parts/form.ts';
+import { fieldGroup, moreFields } from '../parts/form.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
@@ -37,7 +42,7 @@ export function applicationFields(
       hint: 'Shown in lists, for example what the program does.',
     }),
     ...userId,
-    accessTokenValiditySeconds: number({
+    [LIFETIME]: number({
       label: 'Token lifetime (seconds)',
       title: 'Token lifetime',
       isRequired: true,
@@ -106,6 +111,7 @@ export function applicationLayout({
   choices,
   field,
   group,
+  state,
 }: FormLayout<Application, ApplicationChoices>): Html {
   const isNew = before === null;
   const actsAs =
@@ -117,10 +123,17 @@ export function applicationLayout({
         ])
       : null;
   return html`
-    ${group('Application', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}
+    ${group('Application', null, 'name', ...(isNew ? [] : ['userId']))}
     ${actsAs}
     ${group('Scopes', 'What the program may do. Choose only what it needs.', 'scopes')}
+    ${moreFields('Advanced', state, [LIFETIME], [field(LIFETIME)], hasOtherLifetime(state))}
   `;
+}
+
+const LIFETIME = 'accessTokenValiditySeconds';
+
+function hasOtherLifetime(state: FormState): (name: string) => boolean {
+  return (name) => state.value(name) !== String(TOKEN_VALIDITY_DEFAULT_SECONDS);
 }
 
 /** The API refuses a user id; the form has a user name. */

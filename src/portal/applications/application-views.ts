@@ -10,7 +10,6 @@ import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { operatorName } from '../parts/brand.ts';
-import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
@@ -18,6 +17,7 @@ import { emptyState, listView, nothingFound, readListed, table } from '../parts/
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { scopeSection } from './application-scopes.ts';
 
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
@@ -248,61 +248,6 @@ function identity(
 function divisionsOf(user: User | null): string | null {
   const divisions = user?.constraints.divisions;
   return divisions === undefined ? 'all' : divisions.join(', ') || 'none';
-}
-
-/** Each scope with the requests it allows, and whether the user has the permission that it needs too. */
-function scopeSection(
-  call: PageCall,
-  { id, scopes }: Application,
-  user: User | null,
-  products: readonly ApiProduct[],
-): Html {
-  const may = new Set(user?.permissions ?? []);
-  const hasProducts = call.session.customerId === null;
-  const rows = scopes.map((scope) => {
-    const product = products.find((one) => one.scopes.some(({ name }) => name === scope));
-    const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
-    const lacks = [...new Set(rules.map(({ permission = scope }) => permission))].filter((name) => !may.has(name));
-    return [
-      html`
-        <code>${scope}</code>
-        <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
-      `,
-      ...(hasProducts
-        ? [
-            product === undefined
-              ? null
-              : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
-          ]
-        : []),
-      product === undefined ? null : opens(product, scope),
-      lacks.length === 0
-        ? badge('positive', 'granted', 'check')
-        : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,
-    ];
-  });
-  return section({
-    title: 'Scopes',
-    lead: 'What the program may do, and whether its user has the permission for it.',
-    isPlain: true,
-    content: table({
-      caption: 'Scopes of the application',
-      columns: [
-        { label: 'Scope', kind: 'main' },
-        ...(hasProducts ? [{ label: 'API product', phone: 'plain' as const }] : []),
-        { label: 'Allows', phone: 'plain' },
-        { label: 'Permission', phone: 'named' },
-      ],
-      rows,
-      empty: emptyState({
-        title: 'It has no scopes',
-        text: 'Without a scope the program can do nothing.',
-        action: call.may('administrator')
-          ? linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' })
-          : null,
-      }),
-    }),
-  });
 }
 
 function removal({ id }: Application): Html {

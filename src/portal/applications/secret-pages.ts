@@ -53,28 +53,32 @@ export function registeredResult(
   publicUrl: string | null,
 ): Result {
   const title = `${ownedName(made.application.name, owner)} is registered`;
-  return shownResult(call, made, { owner, publicUrl, title });
+  // The people of a customer run the program themselves.
+  const use = owner === null ? 'Put both into your program' : `Give both to ${owner.name}, for its program`;
+  return shownResult(call, made, { owner, publicUrl, title, use });
 }
 
 function secretResult(call: PageCall, made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
-  return shownResult(call, made, {
-    owner,
-    publicUrl,
-    title: `New secret of ${ownedName(made.application.name, owner)}`,
-  });
+  const title = `New secret of ${ownedName(made.application.name, owner)}`;
+  const use = owner === null ? 'Put it into your program' : `Give it to ${owner.name}, for its program`;
+  return shownResult(call, made, { owner, publicUrl, title, use });
 }
 
-type Shown = { readonly owner: OwnerName | null; readonly publicUrl: string | null; readonly title: string };
+type Shown = {
+  readonly owner: OwnerName | null;
+  readonly publicUrl: string | null;
+  readonly title: string;
+  /** What to do with the client id and the secret. */
+  readonly use: string;
+};
 
 function shownResult(
-  { request, session: { customerId } }: PageCall,
+  { request }: PageCall,
   { application, clientSecret }: WithSecret,
-  { owner, publicUrl, title }: Shown,
+  { owner, publicUrl, title, use }: Shown,
 ): Result {
   const { id, name, clientId, scopes } = application;
   const url = `${addressFor(request, publicUrl) ?? 'https://…'}${TOKEN_PATH}`;
-  // The people of a customer run the program themselves.
-  const use = customerId === null ? 'Give both to the operator of the program.' : 'Put both into your program.';
   const secret = {
     label: 'Client secret',
     value: clientSecret,
@@ -88,11 +92,12 @@ function shownResult(
         ${pageHeader({
           title,
           crumbs: crumbsTo(application, owner),
-          lead: `${use} Only a hash of the secret is stored, so it cannot be shown again, only replaced.`,
+          lead: 'Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
           actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
         })}
         ${section({
-          title: 'Credentials',
+          title: use,
+          lead: 'With the client id and the secret, the program gets tokens.',
           content: html`
             ${definitionList([['Client id', copyable(clientId, 'client id')]])}
             ${secretBox(secret, showing)}
@@ -100,8 +105,14 @@ function shownResult(
         })}
         ${section({
           title: 'Get a token',
-          lead: 'The program requests a token, uses it until it expires, and requests the next one.',
-          content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
+          lead: html`
+            The program requests a token, sends it with each call as <code>Authorization: Bearer …</code> until it
+            expires, and requests the next one.
+          `,
+          content: html`
+            ${definitionList([['Token URL', copyable(url, 'token URL')]])}
+            ${codePanels('Get a token', tokenExamples(url, clientId, scopes))}
+          `,
         })}
       `,
   );
@@ -113,7 +124,9 @@ function tokenExamples(url: string, clientId: string, scopes: readonly string[])
   return [
     {
       label: 'curl',
-      code: `curl ${url} -u '${clientId}:'"$CLIENT_SECRET" \\\n  -d grant_type=client_credentials -d scope='${scope}'`,
+      code: `curl ${url} \\
+  -u '${clientId}:'"$CLIENT_SECRET" \\
+  -d grant_type=client_credentials -d scope='${scope}'`,
     },
     {
       label: 'JavaScript',

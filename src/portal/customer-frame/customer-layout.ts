@@ -10,6 +10,7 @@ import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
 import { type NavigationGroup, SHARED_PAGES, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
+import { roleText } from '../parts/role-texts.ts';
 
 export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, path, opener, csrf }, groups) => {
   const brand = look ?? NO_THEME;
@@ -49,9 +50,10 @@ function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {
 
 /** A session that began with a link belongs to no user, so the portal shows the customer's name instead. */
 function accountOf({ userId, displayName, userName, role, customerName }: SignedIn): Frame['account'] {
+  const { label } = roleText(role, true);
   return userId === null
-    ? { name: customerName, detail: role, label: 'Your session' }
-    : { name: displayName ?? userName, detail: `${userName} · ${role} · ${customerName}`, label: 'Your account' };
+    ? { name: customerName, detail: label, label: 'Your session' }
+    : { name: displayName ?? userName, detail: `${userName} · ${label} · ${customerName}`, label: 'Your account' };
 }
 
 const { overview, endpoints, webhooks, eventTypes, keys, deliveries, applications, users, usage, audit } = SHARED_PAGES;

@@ -1,14 +1,13 @@
 /** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8). */
-import { html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
-import { clearCookie, FRAME_COOKIE, RENEWAL_COOKIE, readCustomerVisit, readRenewal } from '../frame/cookies.ts';
+import type { OpenCall } from '../frame/call.ts';
+import { readCustomerVisit, readRenewal, SESSION_COOKIE, setRenewal } from '../frame/cookies.ts';
 import { currentSession } from '../frame/current-session.ts';
 import { PAGE_HEADERS } from '../frame/headers.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
-import { brandMark } from '../parts/brand.ts';
-import { linkButton } from '../parts/header.ts';
 import { signInForms } from '../sign-in/sign-in-pages.ts';
+import { keepsCookies, wayInPage } from './way-in.ts';
 
 /** Replaces every id that no customer can have, so that the form tells nothing about ids. */
 const UNKNOWN = 'unknown';
@@ -17,6 +16,7 @@ export function customerSignInPages(dependencies: PageDependencies): PageRoute<'
   return [
     ...signInForms(dependencies, {
       path: `${SIGN_IN_PATH}/{customerId}`,
+      isForCustomers: true,
       customerIdOf: ({ params }) => {
         const id = params.customerId ?? '';
         return isUuidV7(id) ? id : UNKNOWN;
@@ -26,49 +26,46 @@ export function customerSignInPages(dependencies: PageDependencies): PageRoute<'
   ];
 }
 
-/** The script tells the page around a frame that the session has ended. */
+/** The way in: after a session, and for a browser that never had one. */
 function sessionEndedPage({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute<'anyone'> {
   return pages.openPage({
     method: 'GET',
     path: SESSION_ENDED_PATH,
     isForCustomers: true,
     isFramable: true,
-    respond: async ({ request, cookieOf, brand, isFramed }) => {
+    respond: async (call) => {
+      const { request, cookieOf, isFramed } = call;
       // A page that frames may show has no session, so it looks for one.
       const hasEnded = (await currentSession(sessions, cookieOf, true)) === null;
       const renewal = isFramed || !hasEnded ? null : readRenewal(cookieOf);
+      const token = cookieOf(SESSION_COOKIE);
       // Once: a page that sends the browser back without a new link must not send it round and round.
-      if (renewal !== null) {
-        const set = cookies.placed([clearCookie(RENEWAL_COOKIE)], request, false);
-        const headers = { ...PAGE_HEADERS, Location: renewal.href, 'Set-Cookie': set };
-        return { reply: { status: 303, headers, body: '' } };
+      if (renewal !== null && token !== null && !renewal.isUsed) {
+        const { href } = renewal.url;
+        const set = cookies.placed([setRenewal(token, href, true)], request, false);
+        return { reply: { status: 303, headers: { ...PAGE_HEADERS, Location: href, 'Set-Cookie': set }, body: '' } };
       }
-      const visit = readCustomerVisit(cookieOf);
-      // The link has set it, and it outlives the session.
-      const keepsCookies = !isFramed || cookieOf(FRAME_COOKIE) !== null;
-      const text = !keepsCookies
-        ? 'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal ' +
-          'in a window of its own, or use a newer browser.'
-        : isFramed
-          ? 'Reload the page around this one to continue.'
-          : 'Open this portal again from where you came from.';
-      const form =
-        isFramed || visit === null
-          ? null
-          : html`
-            <p class="quiet">Do you have an account of your own here?</p>
-            <p>${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}</p>
-          `;
-      const title = keepsCookies ? 'Your session has ended' : 'This browser cannot show the portal here';
-      const content = html`
-        <div class="sign-in" data-session-ended>
-          ${isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`}
-          <h1>${title}</h1>
-          <p>${text}</p>
-          ${form}
-        </div>
-      `;
-      return { title, content, partial: content };
+      const why = reasonOf(call);
+      const content = wayInPage(call, why);
+      return { title: why.title, content, partial: content };
     },
   });
+}
+
+function reasonOf(call: OpenCall): { readonly title: string; readonly text: string | null } {
+  if (!keepsCookies(call)) {
+    return {
+      title: 'This browser cannot show the portal here',
+      text:
+        'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal in a ' +
+        'window of its own, or use a newer browser.',
+    };
+  }
+  const isNew = !call.isFramed && readCustomerVisit(call.cookieOf) === null;
+  // Signing out deletes the cookie of the session; a session that expires leaves it.
+  const hasExpired = call.cookieOf(SESSION_COOKIE) !== null;
+  return {
+    title: isNew ? 'How to open this portal' : 'Your session has ended',
+    text: !isNew && hasExpired ? 'For your safety, a session ends after a while.' : null,
+  };
 }

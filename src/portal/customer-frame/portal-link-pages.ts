@@ -1,7 +1,6 @@
 /** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
 import type { NewSession, Sessions } from '../../access/sessions.ts';
 import { type OpenedLink, PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
-import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isVisit } from '../frame/browser.ts';
 import type { OpenCall, View } from '../frame/call.ts';
@@ -16,8 +15,8 @@ import {
   VISITOR_COOKIE,
 } from '../frame/cookies.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { brandMark } from '../parts/brand.ts';
 import { visitorOf } from '../sign-in/sign-in-pages.ts';
+import { wayInPage } from './way-in.ts';
 
 export function portalLinkPages({ pages, services }: PageDependencies): PageRoute<'anyone'>[] {
   return [
@@ -62,17 +61,9 @@ function renewalOf({ token, renewUrl }: OpenedLink): string {
   return renewUrl === null ? clearCookie(RENEWAL_COOKIE) : setRenewal(token, renewUrl);
 }
 
-/** Tells the page around a frame that it needs another link. The same for every reason. */
-function unusableView({ brand, isFramed }: OpenCall): View {
+/** The same for every reason. */
+function unusableView(call: OpenCall): View {
   const title = 'This link cannot be used';
-  const mark = isFramed || brand === null ? null : html`<span class="brand">${brandMark(brand)}</span>`;
-  const again = isFramed ? 'Load the page around this one again.' : 'Open the portal again from where you came from.';
-  const content = html`
-    <div class="sign-in" data-session-ended>
-      ${mark}
-      <h1>${title}</h1>
-      <p>A link opens the portal once, and for a short time. ${again}</p>
-    </div>
-  `;
-  return { title, content, status: 404 };
+  const text = 'Each link opens the portal once, and for a short time.';
+  return { title, content: wayInPage(call, { title, text }), status: 404 };
 }

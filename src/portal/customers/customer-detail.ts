@@ -20,6 +20,7 @@ import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
+import { pageLinks } from '../parts/page-links.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { usageSection } from './usage-pages.ts';
 
@@ -133,7 +134,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
     },
     {
       kind: 'keys',
-      title: 'Keys',
+      title: 'PGP keys',
       items: keys.map(({ id, name, algorithm, expiresAt }) => ({
         href: `/keys/${id}`,
         name,
@@ -148,6 +149,9 @@ export function customerView(call: PageCall, page: CustomerPage): View {
   const { customer, groups, counts } = page;
   const { id, name, externalId, active } = customer;
   const manages = call.may('administrator');
+  const startButton = call.may('operator') ? startButtonOf(call, id) : null;
+  const problems = attentionSection({ ...page.attention, startButton, now: call.now });
+  const hasProblems = page.attention.ailing.length + page.attention.expiring.length > 0;
   const content = html`
     ${pageHeader({
       title: name,
@@ -156,9 +160,13 @@ export function customerView(call: PageCall, page: CustomerPage): View {
       lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
       actions: manages ? actions(call, customer) : [],
     })}
+    ${pageLinks([
+      { id: 'deliveries', label: 'Recent deliveries' },
+      ...groups.map(({ kind, title }) => ({ id: kind, label: title })),
+      { id: 'audit', label: 'Audit log' },
+    ])}
     ${active ? null : SUSPENDED}
-    ${health(page)}
-    ${attentionSection({ ...page.attention, startButton: call.may('operator') ? startButtonOf(call, id) : null, now: call.now })}
+    ${hasProblems ? html`${problems}${health(page)}` : html`${health(page)}${problems}`}
     ${deliverySection(call, id, page.deliveries)}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
@@ -259,6 +267,7 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
   const all = `/${kind}?customer=${id}`;
   return section({
     title,
+    id: kind,
     isPlain: true,
     actions: [
       count > items.length
@@ -298,6 +307,7 @@ function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
 function deliverySection({ now, may }: PageCall, id: string, deliveries: readonly Delivery[]): Html {
   return section({
     title: 'Recent deliveries',
+    id: 'deliveries',
     isPlain: true,
     actions: [
       may('operator')
@@ -330,6 +340,7 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
 function auditSection({ now }: PageCall, id: string, { audit, linkOf }: CustomerPage): Html {
   return section({
     title: 'Audit log',
+    id: 'audit',
     isPlain: true,
     actions: [linkButton({ href: `/audit?customer=${id}`, label: 'All entries' })],
     content: table({

@@ -70,7 +70,7 @@ const LINK_FIELDS = {
   expiresInSeconds: seconds({
     label: 'The link is valid for',
     choices: [PORTAL_LINK_MIN_SECONDS, PORTAL_LINK_DEFAULT_SECONDS, 3600, PORTAL_LINK_MAX_SECONDS],
-    hint: 'It can be opened once.',
+    hint: 'Each link works once: make another for the next visit.',
   }),
   sessionSeconds: seconds({
     label: 'The session lasts',
@@ -113,8 +113,8 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
     title: 'Create a portal link',
     crumbs: crumbsTo(customer),
     lead:
-      `Anyone who opens this link can act for ${customer.name}, without a password. Your product creates such links ` +
-      'with POST /customers/{id}/portal-links.',
+      `Anyone who opens this link can act for ${customer.name}, without a password. Each link works once. Your ` +
+      'product creates such links with POST /customers/{id}/portal-links.',
     csrf,
     state,
     action: `${path}/portal-link`,
@@ -154,7 +154,14 @@ function madeResult(
           title: 'The link',
           content: html`
             ${secretBox(secret, showing)}
-            ${notice({ tone: 'info', text: html`It works once, until ${time(expiresAt)}.` })}
+            ${notice({
+              tone: 'info',
+              title: 'Each link works once',
+              text: html`
+                The first visit opens the portal, until ${time(expiresAt)}. For the next one, or to try
+                it yourself, <a href="${path}/portal-link">create another link</a>.
+              `,
+            })}
           `,
         })}
       `,

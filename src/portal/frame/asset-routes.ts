@@ -48,6 +48,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'portal/suggestions.js',
       'portal/combobox.js',
       'portal/forms.js',
+      'portal/choices.js',
       'portal/filter.js',
       'portal/filter-rows.js',
       'portal/search.js',

@@ -68,6 +68,8 @@ export type View = {
   readonly status?: number;
   /** Loads the chart script. */
   readonly hasCharts?: boolean;
+  /** The look of a page without a session that is for people of both portals. */
+  readonly brand?: PortalTheme | null;
 };
 
 /** 303 to another page of the portal, with a message that it shows. */

@@ -102,16 +102,24 @@ export function setCustomerVisit({ by, customerId }: CustomerVisit): string {
   return `${PREFIX}${CUSTOMER_COOKIE}=${by}.${customerId}; Max-Age=${THEME_SECONDS}; ${ATTRIBUTES}`;
 }
 
-/** Where a new link comes from when the session of this token has ended. It outlives the session. */
-export function setRenewal(token: string, renewUrl: string): string {
-  return setCookie(RENEWAL_COOKIE, seal(token, renewUrl));
+/** A `renewUrl` begins with its scheme. */
+const USED = 'used ';
+
+/** Where a new link comes from when the session of this token has ended. It outlives the session. `isUsed`: a browser was sent there. */
+export function setRenewal(token: string, renewUrl: string, isUsed = false): string {
+  return setCookie(RENEWAL_COOKIE, seal(token, isUsed ? USED + renewUrl : renewUrl));
 }
 
+type Renewal = { readonly url: URL; readonly isUsed: boolean };
+
 /** The URL for a new link, in a browser that still has the cookie of the session; null without one. */
-export function readRenewal(cookie: ReadCookie): URL | null {
+export function readRenewal(cookie: ReadCookie): Renewal | null {
   const [sealed, token] = [cookie(RENEWAL_COOKIE), cookie(SESSION_COOKIE)];
-  const url = sealed === null || token === null ? null : unseal(token, sealed);
-  return url === null || !URL.canParse(url) ? null : new URL(url);
+  const kept = sealed === null || token === null ? null : unseal(token, sealed);
+  if (kept === null) return null;
+  const isUsed = kept.startsWith(USED);
+  const url = URL.parse(isUsed ? kept.slice(USED.length) : kept);
+  return url === null ? null : { url, isUsed };
 }
 
 export function clearedCustomerVisit(): string {

@@ -5,6 +5,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { VERSION } from '../../kernel/version.ts';
 import { accentPath, brandName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
+import { roleText } from '../parts/role-texts.ts';
 import type { AssetUrls } from './asset-routes.ts';
 import type { Opener, Theme, View } from './call.ts';
 import type { Flash } from './cookie-values.ts';
@@ -58,7 +59,8 @@ export function createLayout(
     return bodyOf(main, around, groups, frameOf(session, around, groups));
   };
   return (view, around) => {
-    const { session, theme, flash, brand, frameAncestors } = around;
+    const { session, theme, flash, frameAncestors } = around;
+    const { brand = around.brand } = view;
     const message = flash === null ? null : notice({ tone: flash.tone, text: flashText(flash), isFlash: true });
     const main = html`<main id="main" tabindex="-1"><div class="page">${message}${view.content}</div></main>`;
     return html`
@@ -106,7 +108,11 @@ const operatorFrame: FrameOf = ({ displayName, userName, role }, { path }, group
   brand: html`${MENU_BUTTON}<a class="brand" href="/">${icon('gate')}<span>Sallyport</span></a>`,
   link: null,
   navigation: sideNavigation(groups, path, html`<p class="version">Sallyport ${VERSION}</p>`),
-  account: { name: displayName ?? userName, detail: `${userName} · ${role}`, label: 'Your account' },
+  account: {
+    name: displayName ?? userName,
+    detail: `${userName} · ${roleText(role, false).label}`,
+    label: 'Your account',
+  },
   searched:
     'Customers, endpoints, webhooks, event types, applications, users, products, keys, deliveries, pages, documentation and actions.',
 });

@@ -96,7 +96,7 @@ export const SHARED_PAGES = {
   endpoints: item('/endpoints', 'Endpoints', 'endpoint', 'e'),
   webhooks: item('/webhooks', 'Webhooks', 'webhook', 'w'),
   eventTypes: item('/event-types', 'Event types', 'event', 't'),
-  keys: item('/keys', 'Keys', 'key', 'k'),
+  keys: item('/keys', 'PGP keys', 'key', 'k'),
   deliveries: item('/deliveries', 'Deliveries', 'delivery', 'd'),
   applications: item('/applications', 'Applications', 'application', 'a'),
   users: item('/users', 'Users', 'user', 'u'),

@@ -29,7 +29,7 @@ import type { Throttle } from '../../store/port/failures.ts';
 import type { Store } from '../../store/port/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult } from './call.ts';
 import type { ReadCookie } from './cookie-values.ts';
-import { type Cookies, readRenewal, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
+import { type Cookies, readCustomerVisit, readRenewal, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
 import type { SessionReader } from './current-session.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
@@ -187,7 +187,7 @@ function createRecognition({
 
 /** Where signing out of a session leads, and where its end does. */
 function formTargetsOf({ returnUrl }: SignedIn, cookieOf: ReadCookie): string[] {
-  const urls = [returnUrl === null ? null : new URL(returnUrl), readRenewal(cookieOf)];
+  const urls = [returnUrl === null ? null : new URL(returnUrl), readRenewal(cookieOf)?.url ?? null];
   return urls.flatMap((url) => (url === null ? [] : (originOf(url) ?? [])));
 }
 
@@ -280,7 +280,8 @@ function createRoutes(dependencies: Dependencies): Routes {
       refuse: async (refusal, request, errorId) => {
         if (!wantsPage(request)) return refusal;
         // Without the session, for example while the database is away, it is shown as to a visitor.
-        await recognise(request, { isBackground: true }).catch(() => undefined);
+        const isForCustomers = readCustomerVisit(cookies.of(request)) !== null;
+        await recognise(request, { isBackground: true, isForCustomers }).catch(() => undefined);
         return refuse(refusal, request, errorId) ?? refusal;
       },
     },

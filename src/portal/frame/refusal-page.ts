@@ -30,9 +30,10 @@ export function refusalView(
     isSignedIn && refusal.status === 404 && above !== null
       ? linkButton({ href: above.path, label: above.label, kind: 'primary' })
       : null;
+  // Without a session, the first page leads to the form or to the way in.
   const back = isSignedIn
     ? linkButton({ href: '/', label: 'Overview' })
-    : linkButton({ href: '/sign-in', label: 'Sign in' });
+    : linkButton({ href: '/', label: 'To the portal' });
   const content = html`
     <div class="refusal">
       <p class="refusal-status">${refusal.status}</p>

@@ -19,7 +19,7 @@ import { type FieldTable, lines, text } from '../record/field-table.ts';
 import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 
-const LIST = { href: '/keys', label: 'Keys' };
+const LIST = { href: '/keys', label: 'PGP keys' };
 
 export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, clock } = dependencies;
@@ -172,8 +172,8 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
     const expiries = await store.expiry.all(store.customerId, EXPIRIES_SHOWN);
     const isEmpty = items.length === 0 && cursor === null && !owner.isFiltered;
     return listView({
-      title: 'Keys',
-      lead: 'PGP public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.',
+      title: LIST.label,
+      lead: 'Public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.',
       actions: [call.may('administrator') && !isEmpty ? importButton(owner.newQuery) : null],
       path: PATH,
       query,
@@ -203,7 +203,7 @@ type Beside = {
 
 function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFiltered }: Beside): Html {
   return table({
-    caption: 'Keys',
+    caption: LIST.label,
     columns: [
       { label: 'Name', kind: 'main' },
       { label: 'Fingerprint', phone: 'plain' },

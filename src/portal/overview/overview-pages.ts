@@ -34,6 +34,7 @@ const PATH = '/';
 const LIVE = '/overview/live';
 const START = '/overview/start';
 const START_FORM = 'start-form';
+const NO_QUERY: URLSearchParams = new URLSearchParams();
 
 export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, hasPage } = dependencies;
@@ -46,7 +47,6 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
       const content = html`
         ${pageHeader({ title: 'Overview', lead })}
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
-        ${isEmpty(overview) ? null : periodTabs(PATH, call.query, period)}
         ${call.may('operator') ? startForm(call, period) : null}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
           ${overviewContent(overview, call.may('operator'))}
@@ -124,9 +124,19 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   const { tokensIssued, tokensRefused } = series.total;
   // Without tokens the other chart has the room.
   const hasTokens = overview.hasTokens && tokensIssued + tokensRefused > 0;
+  const problems = attentionSection({
+    ...overview,
+    startButton: mayAct ? startButton : null,
+    hasDead: overview.dead.records > 0,
+    now: at,
+  });
+  // What needs somebody comes first, also on a phone.
+  const hasProblems = overview.ailing.length + overview.expiring.length > 0;
   return html`
+    ${hasProblems ? problems : null}
+    ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures(overview)}
-    ${attentionSection({ ...overview, startButton: mayAct ? startButton : null, hasDead: overview.dead.records > 0, now: at })}
+    ${hasProblems ? null : problems}
     ${section({
       title: rateTitle('Deliveries', series),
       lead: 'By the outcome of their attempt.',

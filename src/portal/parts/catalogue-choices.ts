@@ -1,49 +1,70 @@
 /** Scopes and permissions as check boxes by API product. */
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
+import { areasOf, SCOPES_AT_A_GLANCE } from './catalogue-areas.ts';
 import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
-import { breakable, countOf } from './text.ts';
+import { breakable } from './text.ts';
 
-/** One group of boxes for each product. `name` is the name of the form's field. */
+/** Folded groups of boxes, one for each product or part of it. `name` is the name of the form's field. */
 export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
-  const groups = ownFirst(products.filter(({ scopes }) => scopes.length > 0)).map((product) => ({
-    product,
-    choices: product.scopes.map((scope) => ({
-      value: scope.name,
-      label: scope.name,
-      hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
+  const groups = ownFirst(products).flatMap((product) =>
+    areasOf(product).map(({ title, scopes }) => ({
+      product,
+      title,
+      choices: scopes.map((scope) => ({
+        value: scope.name,
+        label: scope.name,
+        hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
+      })),
     })),
-  }));
-  const hasOwn = groups.some(({ product }) => !product.builtIn);
-  return groupsOf(form, name, groups, !hasOwn);
+  );
+  return foldsOf(form, name, groups, true);
 }
 
-type ChoiceGroup = { readonly product: ApiProduct; readonly choices: readonly Choice[] };
+type ChoiceGroup = {
+  readonly product: ApiProduct;
+  /** Of a part of the product; null for all of it. */
+  readonly title: string | null;
+  readonly choices: readonly Choice[];
+};
 
-/** `isOpen`: built-in products are unfolded although nothing in them is chosen. */
-function groupsOf(form: FormState, name: string, groups: readonly ChoiceGroup[], isOpen: boolean): Html[] {
+/**
+ * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. The first group is unfolded if it has
+ * the problem of the field. `isOffered`: also if it is short and the company's own, and nothing is chosen yet.
+ */
+function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isOffered: boolean): Html[] {
+  const groups = all.filter(({ choices }) => choices.length > 0);
   const chosen = new Set(form.values(name));
-  return groups.map(({ product, choices }, at) => {
-    const key = at === 0 ? name : `${name}-${product.id}`;
+  return groups.map(({ product, title, choices }, at) => {
+    const key = at === 0 ? name : `${name}-${at}`;
+    const label = title === null ? product.name : product.builtIn ? title : `${product.name}: ${title}`;
+    const isOnly = groups.length === 1;
+    const isFirstPart = title !== null && product.builtIn && groups[at - 1]?.product !== product;
+    const boxes = checkboxGroup(form, { name, key, choices, label, isLabelHidden: !isOnly, problemLabel: name });
     // A fold of its own for the only group would say its name twice.
-    const isFolded = product.builtIn && !(isOpen && groups.length === 1);
-    const shown = { label: product.name, isLabelHidden: isFolded, problemLabel: name };
-    const boxes = checkboxGroup(form, { name, key, choices, ...shown });
-    if (!isFolded) return boxes;
-    // A problem of the field is in the first group.
-    const hasProblem = key === name && form.problem(name) !== null;
-    const open = isOpen || hasProblem || choices.some(({ value }) => chosen.has(value));
+    if (isOnly) return boxes;
+    const isFirst = isOffered && chosen.size === 0 && !product.builtIn && choices.length <= SCOPES_AT_A_GLANCE;
+    const open = at === 0 && (isFirst || form.problem(name) !== null);
+    const values = choices.map(({ value }) => value).filter((value) => chosen.has(value));
     return html`
-      <details class="more-fields"${attributes({ open })}>
+      ${isFirstPart ? html`<p class="choice-product">${product.name} <span class="optional">built in</span></p>` : null}
+      <details class="more-fields choice-fold" data-choice-fold${attributes({ open })}>
         <summary>
-          ${product.name}
+          <span class="choice-fold-title">${label}</span>
           ${' '}
-          <span class="optional">built in, ${countOf(choices.length, 'choice')}</span>
+          <span class="choice-count" data-choice-count="${values.length}">${countChosen(values.length, choices.length)}</span>
+          ${' '}
+          <span class="choice-names" data-choice-names>${values.join(', ')}</span>
         </summary>
         <div class="fields">${boxes}</div>
       </details>
     `;
   });
+}
+
+/** The script has the same rule (`assets/choices.js`). */
+function countChosen(chosen: number, of: number): string {
+  return `${chosen === 0 ? 'none' : chosen} of ${of} chosen`;
 }
 
 const SHOWN_RULES = 3;
@@ -100,17 +121,19 @@ function ownFirst(products: readonly ApiProduct[]): ApiProduct[] {
  * the field for permissions of rules to come, which the operator makes.
  */
 export function permissionChoices(form: FormState, products: readonly ApiProduct[], isOfCustomer: boolean): Html[] {
-  const groups = ownFirst(products)
-    .map((product) => ({
+  const groups = ownFirst(products).flatMap((product) => {
+    const permissions = permissionsOf(product);
+    return areasOf({ ...product, scopes: permissions }).map(({ title, scopes }) => ({
       product,
-      choices: permissionsOf(product).map(({ name, description }) => ({ value: name, label: name, hint: description })),
-    }))
-    .filter(({ choices }) => choices.length > 0);
+      title,
+      choices: scopes.map(({ name, description }) => ({ value: name, label: name, hint: description })),
+    }));
+  });
   const known = new Set(groups.flatMap(({ choices }) => choices.map(({ value }) => value)));
   const others = form.values('permissions').filter((name) => !known.has(name));
   return [
     // Most users are people, who need none.
-    ...groupsOf(form, 'permissions', groups, false),
+    ...foldsOf(form, 'permissions', groups, false),
     ...(others.length === 0
       ? []
       : [

@@ -85,6 +85,13 @@ export function value(of: unknown): Html {
   return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
 }
 
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
+
+/** On one line. */
+function instantText(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`.replaceAll(' ', '\u00a0');
+}
+
 /** Entries from before schema version 4 hold instants as numbers. */
 const INSTANT_MIN = Date.UTC(2000, 0, 1);
 const INSTANT_MAX = Date.UTC(2200, 0, 1);
@@ -92,9 +99,10 @@ const INSTANT_MAX = Date.UTC(2200, 0, 1);
 function valueText(value: unknown): string {
   if (value === null || value === undefined) return 'none';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'string') return value === '' ? 'empty' : value;
+  if (typeof value === 'string') return value === '' ? 'empty' : INSTANT.test(value) ? instantText(value) : value;
   if (typeof value === 'number') {
-    return value > INSTANT_MIN && value < INSTANT_MAX ? new Date(value).toISOString() : String(value);
+    const isInstant = value > INSTANT_MIN && value < INSTANT_MAX;
+    return isInstant ? instantText(new Date(value).toISOString()) : String(value);
   }
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join(', ');
   const members = Object.entries(value).map(([name, member]) => `${fieldLabel(name)}: ${valueText(member)}`);

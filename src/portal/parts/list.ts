@@ -24,7 +24,7 @@ export async function readListed<Item>(
   return { cursor, ...(await readPage({ limit }, (count) => read(cursor, count), idOf)) };
 }
 
-type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
+type ListView = Pick<PageHeader, 'lead' | 'actions' | 'crumbs' | 'badges'> & {
   readonly title: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -45,7 +45,7 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
 
 /** The parts of a page with a list. The page's script replaces `partial`. */
 export function listView(list: ListView): { readonly title: string; readonly content: Html; readonly partial: Html } {
-  const { title, lead, actions, path, query, filters = [], submit, above = null, layout, stream } = list;
+  const { path, query, filters = [], submit, above = null, layout, stream, title } = list;
   const live =
     stream === undefined ? null : attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
   const partial = html`
@@ -54,7 +54,7 @@ export function listView(list: ListView): { readonly title: string; readonly con
     </div>
   `;
   const form = filters.length === 0 ? null : filterForm({ path, target: RESULTS, query, fields: filters, submit });
-  return { title, content: html`${pageHeader({ title, lead, actions })}${above}${form}${partial}`, partial };
+  return { title, content: html`${pageHeader(list)}${above}${form}${partial}`, partial };
 }
 
 const RESULTS = '#results';

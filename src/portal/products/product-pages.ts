@@ -1,22 +1,20 @@
 /** The pages of API products: their scopes, and the rules that say which request needs which scope. */
 
 import { productReader } from '../../access/products.ts';
-import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import { DEPENDENTS_NAMED, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { basePath, opens } from '../parts/catalogue-choices.ts';
-import { copyable, definitionList } from '../parts/details.ts';
 import type { FormState } from '../parts/fields.ts';
-import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, folded, table } from '../parts/list.ts';
-import { badge, stateBadge, tags } from '../parts/mark.ts';
-import { countOf, time } from '../parts/text.ts';
+import { tags } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
 import { type FieldTable, type FormField, rows, text } from '../record/field-table.ts';
 import { ownerNames } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
+import { productPage } from './product-view.ts';
 
 const LIST = { href: '/products', label: 'API products' };
 const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';
@@ -59,7 +57,7 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
       const product = await products.get(pathId(call));
       const scopes = product.scopes.map(({ name }) => name);
       const holders = scopes.length === 0 ? [] : await store.applications.holding(scopes);
-      return productView(call, product, { holders, ownerIn: await ownerNames(store, holders) });
+      return productPage(call, product, { holders, ownerIn: await ownerNames(store, holders) });
     }),
     ...removalPages(pages, entity, {
       text: () =>
@@ -139,147 +137,6 @@ function firstProduct(call: PageCall): Html {
 
 function addButton(): Html {
   return linkButton({ href: '/products/new', label: 'Add a product', kind: 'primary', icon: 'plus' });
-}
-
-/** The first applications that hold one of the scopes of a product. */
-type Holders = {
-  readonly holders: readonly Application[];
-  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
-};
-
-function productView(call: PageCall, product: ApiProduct, held: Holders): View {
-  const { id, name, builtIn, createdAt, updatedAt } = product;
-  const isMine = call.may('administrator') && !builtIn;
-  const content = html`
-    ${pageHeader({
-      title: name,
-      crumbs: [{ href: '/products', label: 'API products' }],
-      badges: builtIn ? [builtInBadge()] : [],
-      lead: builtIn ? 'Part of Sallyport. It cannot be changed.' : undefined,
-      actions: [
-        linkButton({ href: '/tester', label: 'Who could call this?' }),
-        isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-      ],
-    })}
-    ${scopeSection(product, held)}
-    ${ruleSection(product)}
-    ${holderSection(held)}
-    ${section({
-      title: 'The product',
-      content: definitionList([
-        ['Product id', copyable(id)],
-        ['Added', time(createdAt)],
-        ['Changed', time(updatedAt)],
-      ]),
-    })}
-    ${
-      isMine
-        ? section({
-            title: 'Delete',
-            lead: 'You can delete this product only when no application has one of its scopes.',
-            content: buttonRow([
-              linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
-            ]),
-          })
-        : null
-    }
-  `;
-  return { title: name, content };
-}
-
-function builtInBadge(): Html {
-  return badge('neutral', 'built in');
-}
-
-function scopeSection(product: ApiProduct, { holders }: Holders): Html {
-  const base = basePath(product.rules);
-  return section({
-    title: 'Scopes',
-    lead: base === null ? undefined : html`<p>In the requests, “…” is <code>${base}</code>.</p>`,
-    isPlain: true,
-    content: table({
-      caption: 'Scopes',
-      columns: [
-        { label: 'Scope', kind: 'main' },
-        { label: 'Requests', phone: 'plain' },
-        { label: 'Applications', phone: 'end' },
-      ],
-      rows: product.scopes.map(({ name, description, offered }) => [
-        html`
-          <code>${name}</code>
-          ${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}
-          <span class="cell-hint">${description}</span>
-        `,
-        opens(product, name, base),
-        holderCount(name, holders),
-      ]),
-      empty: emptyState({
-        title: 'No scopes',
-        text: 'Applications cannot use a product without scopes.',
-      }),
-    }),
-  });
-}
-
-/** The number of applications with a scope, if all of the product are known. */
-function holderCount(scope: string, holders: readonly Application[]): Html {
-  const count = holders.filter(({ scopes }) => scopes.includes(scope)).length;
-  const isWhole = holders.length < DEPENDENTS_NAMED;
-  if (isWhole && count === 0) return html`<span class="quiet">none</span>`;
-  const label = isWhole ? countOf(count, 'application') : 'show';
-  return html`
-    <a class="one-line" href="/applications?scope=${encodeURIComponent(scope)}" aria-label="${label}, with ${scope}"
-    >${label}</a>
-  `;
-}
-
-function ruleSection({ rules }: ApiProduct): Html {
-  return section({
-    title: 'Rules',
-    lead: 'Which request needs which scope. A request that no rule matches is refused.',
-    isPlain: true,
-    content: table({
-      caption: 'Rules',
-      columns: [
-        { label: 'Path', kind: 'main' },
-        { label: 'Methods', phone: 'state' },
-        { label: 'Scope', phone: 'plain' },
-        { label: 'Permission', phone: 'named' },
-      ],
-      rows: rules.map(({ methods, path, scope, permission }) => [
-        html`<code>${path}</code>`,
-        methods.join(', '),
-        html`<code>${scope}</code>`,
-        permission === undefined
-          ? html`<span class="quiet">same as the scope</span>`
-          : html`<code>${permission}</code>`,
-      ]),
-      empty: emptyState({ title: 'No rules', text: 'Without rules its scopes allow nothing.' }),
-    }),
-  });
-}
-
-function holderSection({ holders, ownerIn }: Holders): Html {
-  return section({
-    title: 'Applications',
-    lead: 'The first applications with one of its scopes.',
-    isPlain: true,
-    content: table({
-      caption: 'Applications with one of its scopes',
-      columns: [
-        { label: 'Application', kind: 'main' },
-        { label: 'State', phone: 'state' },
-      ],
-      rows: holders.map(({ id, name, active, customerId }) => [
-        html`<a href="/applications/${id}">${name}</a> ${ownerIn(customerId)}`,
-        stateBadge(active ? 'active' : 'inactive'),
-      ]),
-      empty: emptyState({
-        title: 'No application yet',
-        text: 'Choose scopes when you register or change an application.',
-      }),
-    }),
-  });
 }
 
 const RULE_ROWS = rows({

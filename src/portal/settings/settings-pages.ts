@@ -1,25 +1,28 @@
-/** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
+/** `/settings`: the customers' portal, the configuration with the source of each setting, a backup to download, and the versions. */
 import { type Config, databaseName, settingsGiven } from '../../config/config.ts';
 import { OUTBOUND_NAMES, SETTING_NAMES, SETTINGS, type SettingName } from '../../config/names.ts';
 import type { StorageFacts } from '../../data/data.ts';
 import type { Download, Downloads } from '../../data/download.ts';
+import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { VERSION } from '../../kernel/version.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { definitionList } from '../parts/details.ts';
-import { actionButton, pageHeader, section } from '../parts/header.ts';
-import { table } from '../parts/list.ts';
-import { sizeText, spanText } from '../parts/text.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
+import { folded, table } from '../parts/list.ts';
+import { pageLinks } from '../parts/page-links.ts';
+import { countOf, sizeText, spanText } from '../parts/text.ts';
 
 export function settingsPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
-  const { pages, config, storage } = dependencies;
+  const { pages, config, storage, store } = dependencies;
   const { downloads } = storage;
   return [
-    pages.view('/settings', 'operator', async (call) =>
-      settingsView(call, config, { facts: await storage.facts(), hasDownloads: downloads !== null }),
-    ),
+    pages.view('/settings', 'operator', async (call) => {
+      const [facts, look] = await Promise.all([storage.facts(), store.settings.portalTheme()]);
+      return settingsView(call, config, { facts, look: look ?? NO_THEME, hasDownloads: downloads !== null });
+    }),
     ...(downloads === null ? [] : [downloadPage(dependencies, downloads)]),
   ];
 }
@@ -71,50 +74,99 @@ async function beginDownload(downloads: Downloads, now: number, signal: AbortSig
   throw new Refusal('unavailable', 'another backup is being downloaded: retry when it is finished', { headers });
 }
 
-function settingsView(
-  call: PageCall,
-  config: Config,
-  { facts, hasDownloads }: { readonly facts: StorageFacts; readonly hasDownloads: boolean },
-): View {
+type Shown = { readonly facts: StorageFacts; readonly look: PortalTheme; readonly hasDownloads: boolean };
+
+type Part = Parameters<typeof section>[0] & { readonly id: string };
+
+function settingsView(call: PageCall, config: Config, { facts, look, hasDownloads }: Shown): View {
+  const parts: Part[] = [
+    customersPortal(call, config, look),
+    ...configuration(config),
+    ...(hasDownloads && call.may('administrator') ? [backup(call)] : []),
+    versions(facts),
+  ];
+  const content = html`
+    ${pageHeader({ title: 'Settings' })}
+    ${pageLinks(parts.map(({ id, title }) => ({ id, label: title })))}
+    ${parts.map(section)}
+  `;
+  return { title: 'Settings', content };
+}
+
+/** What can be changed here comes first. */
+function customersPortal(call: PageCall, { portalFrameAncestors }: Config, { name, logo, accent }: PortalTheme): Part {
+  const none = html`<span class="quiet">none</span>`;
+  return {
+    id: 'customers-portal',
+    title: 'Customers’ portal',
+    lead: 'What your customers see around their endpoints and webhooks.',
+    actions: [
+      linkButton({
+        href: '/settings/customers-portal',
+        label: call.may('administrator') ? 'Change the look' : 'See the look',
+        kind: 'primary',
+      }),
+    ],
+    content: definitionList([
+      ['Your name', name ?? none],
+      ['Logo', logo === null ? none : 'set'],
+      [
+        'Accent colour',
+        accent === null ? html`<span class="quiet">the portal’s own</span>` : html`<code>${accent}</code>`,
+      ],
+      [
+        'In frames of',
+        portalFrameAncestors.length === 0
+          ? html`<span class="quiet">no page yet</span>`
+          : html`${portalFrameAncestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}`,
+      ],
+    ]),
+  };
+}
+
+const CONFIGURED = 'Flags of the command or environment variables set these. Restart the server after a change.';
+
+function configuration(config: Config): Part[] {
   const given = settingsGiven(config);
   const changed = SETTING_NAMES.filter((name) => given?.[name] != null);
   const groups = GROUPS.map(({ title, names }) => {
     const rest = names.filter((name) => !changed.includes(name));
-    return rest.length === 0 ? null : html`<h3>${title}</h3>${settingTable(config, title, rest)}`;
+    if (rest.length === 0) return null;
+    return folded({
+      title,
+      note: countOf(rest.length, 'setting'),
+      isOpen: given === null,
+      content: settingTable(config, title, rest),
+    });
   });
-  const content = html`
-    ${pageHeader({
-      title: 'Settings',
-      lead: 'Flags of the command or environment variables set them. Restart the server after a change.',
-    })}
-    ${
-      changed.length === 0
-        ? null
-        : section({ title: 'Changed', isPlain: true, content: settingTable(config, 'Changed settings', changed) })
-    }
-    ${section({ title: given === null ? 'All settings' : 'Defaults', isPlain: true, content: html`${groups}` })}
-    ${hasDownloads ? backup(call) : null}
-    ${section({
-      title: 'Versions and use',
-      content: definitionList([
-        ['Sallyport', VERSION],
-        ['Schema', `version ${facts.schemaVersion}`],
-        ['Node.js', process.version],
-        [facts.product, facts.version],
-        ['Uptime', spanText(process.uptime() * 1000)],
-        ['Memory', sizeText(process.memoryUsage.rss())],
-        ['Database', databaseText(facts)],
-      ]),
-    })}
-  `;
-  return { title: 'Settings', content };
+  const changes: Part = {
+    id: 'changed',
+    title: 'Changed settings',
+    lead: CONFIGURED,
+    isPlain: true,
+    content: settingTable(config, 'Changed settings', changed),
+  };
+  return [
+    ...(changed.length === 0 ? [] : [changes]),
+    {
+      id: 'defaults',
+      title: given === null ? 'All settings' : 'Defaults',
+      lead: changed.length === 0 ? CONFIGURED : 'Settings that nobody has changed.',
+      isPlain: true,
+      content: html`${groups}`,
+    },
+  ];
 }
 
 function settingTable(config: Config, caption: string, names: readonly SettingName[]): Html {
   const given = settingsGiven(config);
   const made = table({
     caption,
-    columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Source' }],
+    columns: [
+      { label: 'Setting', kind: 'main' },
+      { label: 'Value', phone: 'plain' },
+      { label: 'Source', phone: 'end' },
+    ],
     rows: names.map((name) => [
       html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
       shownValue(config, name),
@@ -135,22 +187,36 @@ const GROUPS: readonly { readonly title: string; readonly names: readonly Settin
   { title: 'Data and log', names: ['dataDir', 'masterKeyFile', 'databaseUrl', 'databaseListenUrl', 'logLevel'] },
 ];
 
-function backup(call: PageCall): Html | null {
-  if (!call.may('administrator')) return null;
-  return section({
+function backup({ csrf }: PageCall): Part {
+  return {
+    id: 'backup',
     title: 'Backup',
     lead: html`
       A consistent copy of the database in one file, without the master key that decrypts its secrets. It contains
       personal data: give it only to people whom you trust with all of it. Use <code>sallyport backup</code> for
       scheduled backups.
     `,
-    actions: [
-      actionButton({ action: '/settings/backup', csrf: call.csrf, label: 'Download a backup', icon: 'download' }),
-    ],
+    actions: [actionButton({ action: '/settings/backup', csrf, label: 'Download a backup', icon: 'download' })],
     content: html`
       <p class="hint">Restore it with <code>sallyport restore</code>, which checks the whole file first.</p>
     `,
-  });
+  };
+}
+
+function versions(facts: StorageFacts): Part {
+  return {
+    id: 'versions',
+    title: 'Versions and use',
+    content: definitionList([
+      ['Sallyport', VERSION],
+      ['Schema', `version ${facts.schemaVersion}`],
+      ['Node.js', process.version],
+      [facts.product, facts.version],
+      ['Uptime', spanText(process.uptime() * 1000)],
+      ['Memory', sizeText(process.memoryUsage.rss())],
+      ['Database', databaseText(facts)],
+    ]),
+  };
 }
 
 function shownValue(config: Config, name: SettingName): Html {

@@ -1,5 +1,6 @@
 /** Signing in, with a password or a passkey, and out. */
 import type { NewSession, Visitor } from '../../access/sessions.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Attempt, refuseBlocked } from '../../domain/throttle.ts';
 import { userNameKey } from '../../domain/user-name.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -30,27 +31,32 @@ import { submitButton } from '../parts/header.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../parts/limits.ts';
 import { icon, notice } from '../parts/mark.ts';
 
-/** The form of the operator's users. */
+/** The form of the operator's users. A customer who asks for a page without a session comes here too. */
 export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
-  return signInForms(dependencies, { path: SIGN_IN_PATH, customerIdOf: () => null });
+  return signInForms(dependencies, { path: SIGN_IN_PATH, isForCustomers: false, customerIdOf: () => null });
 }
 
 type SignInForm = {
   readonly path: string;
+  readonly isForCustomers: boolean;
   /** The customer whose users sign in; null: the operator's. */
   customerIdOf(call: OpenCall): string | null;
 };
 
 /** A form at `path`, for users of the operator or of one customer. Passkeys of others are refused like unknown ones. */
-export function signInForms(dependencies: PageDependencies, { path, customerIdOf }: SignInForm): PageRoute<'anyone'>[] {
+export function signInForms(
+  dependencies: PageDependencies,
+  { path, isForCustomers, customerIdOf }: SignInForm,
+): PageRoute<'anyone'>[] {
   const { pages, services, publicUrl } = dependencies;
   const { sessions, passkeys } = services;
-  const isForCustomers = path !== SIGN_IN_PATH;
-  const show = (call: OpenCall, state: FormState): View =>
+  const show = async (call: OpenCall, state: FormState): Promise<View> =>
     signInView(call, state, {
       path: pathOf(call),
+      isForCustomers,
       isSecure: isTrustworthy(call.request, publicUrl()),
       takesPasskeys: passkeys.isPossible(requestOrigin(call.request)),
+      ...(isForCustomers ? { look: call.brand, hasCustomers: true } : await readLook(dependencies)),
     });
   const pathOf = (call: OpenCall): string => {
     const customerId = customerIdOf(call);
@@ -72,7 +78,7 @@ export function signInForms(dependencies: PageDependencies, { path, customerIdOf
       path,
       respond: async (call) => {
         const next = ownPath(call.query.get('next'));
-        return call.session === null ? show(call, newForm({ next })) : redirectTo(next);
+        return call.session === null ? await show(call, newForm({ next })) : redirectTo(next);
       },
     }),
     open({
@@ -211,27 +217,53 @@ export function tooOften(seconds: number): string {
   return `that was tried too often: try again in ${seconds} seconds`;
 }
 
-type Circumstances = {
+type Look = {
+  /** Null unless the operator has a name or a logo. */
+  readonly look: PortalTheme | null;
+  readonly hasCustomers: boolean;
+};
+
+/** The form is shown while the database is away. */
+async function readLook({ store }: PageDependencies): Promise<Look> {
+  const reading = Promise.all([store.settings.portalTheme(), store.customers.search({}, null, 1)]);
+  const [look, customers] = await reading.catch(() => [null, []] as const);
+  const isNamed = look !== null && (look.name !== null || look.logo !== null);
+  return { look: isNamed ? look : null, hasCustomers: customers.length > 0 };
+}
+
+type Circumstances = Look & {
   readonly path: string;
+  readonly isForCustomers: boolean;
   /** Whether the browser keeps the cookie. */
   readonly isSecure: boolean;
   /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
 };
 
-function signInView(call: OpenCall, state: FormState, { path, isSecure, takesPasskeys }: Circumstances): View {
-  const { brand } = call;
+function signInView(call: OpenCall, state: FormState, circumstances: Circumstances): View {
+  const { path, isForCustomers, isSecure, takesPasskeys, look } = circumstances;
   const wasSignedIn = call.cookieOf(SESSION_COOKIE) !== null && state.problems.length === 0;
   const content = html`
     <div class="sign-in">
-      <span class="brand">${brand === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(brand)}</span>
+      <span class="brand">${look === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(look)}</span>
       <h1>Sign in</h1>
       ${wasSignedIn ? notice({ tone: 'info', text: 'Your session has expired. Sign in again to continue.' }) : null}
-      ${isSecure ? passwordForm(call, state, path) : brand === null ? NEEDS_HTTPS : NEEDS_HTTPS_HERE}
+      ${isSecure ? passwordForm(call, state, path) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>
+    ${otherWay(circumstances)}
   `;
-  return { title: 'Sign in', content };
+  return { title: 'Sign in', content, brand: look };
+}
+
+/** Most people of customers have no password: the operator's product opens the portal for them. */
+function otherWay({ isForCustomers, look, hasCustomers }: Circumstances): Html | null {
+  if (!hasCustomers) return null;
+  const operator = look?.name ?? null;
+  const question = isForCustomers
+    ? 'No account of your own here?'
+    : `Are you a customer${operator === null ? '' : ` of ${operator}`}?`;
+  return html`<p class="other-way">${question} <a href="${SESSION_ENDED_PATH}">How to open your portal</a></p>`;
 }
 
 function passwordForm(call: OpenCall, state: FormState, path: string): Html {

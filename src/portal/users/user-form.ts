@@ -5,8 +5,8 @@ import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { permissionChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
+import { ROLES, roleText } from '../parts/role-texts.ts';
 import { type FieldTable, type FormField, oneOf, text } from '../record/field-table.ts';
-import { ROLE_TEXTS } from './user-views.ts';
 
 export function userFields(products: readonly ApiProduct[], isOfCustomer: boolean): FieldTable {
   return {
@@ -23,7 +23,7 @@ export function userFields(products: readonly ApiProduct[], isOfCustomer: boolea
       {
         label: 'Role in the portal',
         title: 'Role',
-        choices: Object.entries(ROLE_TEXTS).map(([value, { label, hint }]) => ({ value, label, hint })),
+        choices: ROLES.map((value) => ({ value, ...roleText(value, isOfCustomer) })),
       },
       { read: (sent, name) => sent.get(name) ?? '' },
     ),

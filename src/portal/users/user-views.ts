@@ -1,7 +1,7 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
 import type { Application } from '../../domain/application.ts';
-import type { Role, User } from '../../domain/user.ts';
+import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
@@ -12,23 +12,12 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
+import { ROLES, roleText } from '../parts/role-texts.ts';
 import { time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ACCOUNT_TEXT, isOfApplications } from './account-of-applications.ts';
 
 const PATH = '/users';
-
-/** What each role may do in the portal. The API uses permissions, not roles. */
-export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonly hint: string }>> = {
-  administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
-  operator: {
-    label: 'Operator',
-    hint: 'Sees everything, and starts, stops and tests webhooks, and sends again.',
-  },
-  viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
-  service: { label: 'Service', hint: 'Cannot sign in. For applications to act as.' },
-};
-const ROLES = Object.keys(ROLE_TEXTS) as Role[];
 
 export function userListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view(PATH, 'both', async (call) => {
@@ -47,7 +36,8 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
       store,
       items.map(({ user }) => user),
     );
-    const roles = ROLES.map((value) => ({ value, label: ROLE_TEXTS[value].label }));
+    const isOfCustomer = store.customerId !== null;
+    const roles = ROLES.map((value) => ({ value, label: roleText(value, isOfCustomer).label }));
     const create = linkButton({
       href: `${PATH}/new${owner.newQuery}`,
       label: 'Add a user',
@@ -77,7 +67,7 @@ function userTable(
   ownerIn: Awaited<ReturnType<typeof ownerNames>>,
   isFiltered: boolean,
 ): Html {
-  const { user: me } = call;
+  const { user: me, session } = call;
   return table({
     caption: 'Users',
     columns: [
@@ -95,9 +85,11 @@ function userTable(
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
         ${isOfApplications(user) ? html`<span class="cell-hint">${ACCOUNT_TEXT}</span>` : null}
       `,
-      ROLE_TEXTS[user.role].label,
+      roleText(user.role, session.customerId !== null).label,
       // What people may do depends on their role.
-      user.role !== 'service' && user.permissions.length === 0 ? '–' : user.permissions.length,
+      user.role !== 'service' && user.permissions.length === 0
+        ? html`<span class="quiet">–</span>`
+        : user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
       html`<span class="badges">${userBadges(user)}</span>`,
     ]),
@@ -163,6 +155,7 @@ function portalAccess(
   mayChange: boolean,
 ): Html {
   const signsIn = role !== 'service';
+  const { label, hint } = roleText(role, call.session.customerId !== null);
   const invite = actionButton({
     action: `/users/${id}/invite`,
     csrf: call.csrf,
@@ -180,7 +173,7 @@ function portalAccess(
     title: 'In this portal',
     actions: mayChange && signsIn ? [sessions > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
-      ['Role', ROLE_TEXTS[role].label, ROLE_TEXTS[role].hint],
+      ['Role', label, hint],
       ...(signsIn
         ? [
             [

@@ -103,7 +103,7 @@ describe('a customer in its own portal', () => {
       for (const withheld of ['orders:manage', 'tokens:introspect', 'customers:manage', 'employees:view'])
         assert.equal(await page.getByLabel(withheld, { exact: true }).count(), 0, withheld);
       const box = page.getByLabel(scope, { exact: true });
-      if (!(await box.isVisible())) await page.getByText('Webhooks and access', { exact: false }).first().click();
+      if (!(await box.isVisible())) await page.locator('summary', { hasText: 'Events and deliveries' }).click();
       await box.check();
       await page.getByRole('button', { name: 'Register the application' }).click();
       await page.getByRole('heading', { name: `${name} is registered` }).waitFor();

@@ -48,7 +48,13 @@ describe('a session that ended', () => {
     const renewed = await request(`${service.url}/session-ended`, sent(cookies));
     assert.deepEqual([renewed.status, renewed.headers.get('location')], [303, RENEW]);
     const after = new Map([...cookies, ...cookiesOf(renewed)]);
-    assert.equal((await request(`${service.url}/session-ended`, sent(after))).status, 200);
+    const again = await request(`${service.url}/session-ended`, sent(after));
+    assert.equal(again.status, 200);
+    assert.ok(again.text.includes(`href="${RENEW}"`), 'the page leads there by a button');
+    // A link that was opened before says the same.
+    const used = await request(url, sent(after));
+    assert.equal(used.status, 404);
+    assert.ok(used.text.includes(`href="${RENEW}"`));
   });
 
   it('leads nowhere without a renewUrl, in a frame, after signing out, or by a cookie of somebody else', async (t) => {

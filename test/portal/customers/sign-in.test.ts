@@ -121,7 +121,7 @@ describe('a portal link', () => {
 
   it('leads to a page that says that the session is over, if it named no way back', async (t) => {
     const portal = await startPortal(t);
-    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal));
+    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal), { expecting: [404] });
     await page.getByRole('button', { name: 'Acme' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
@@ -130,6 +130,34 @@ describe('a portal link', () => {
     await page.goto(`${portal.url}/webhooks`);
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
     assert.doesNotMatch(await page.title(), /Sallyport/);
+    await page.goto(`${portal.url}/nothing-here`);
+    await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+    assert.doesNotMatch(await page.title(), /Sallyport/);
+    await page.getByRole('link', { name: 'To the portal' }).click();
+    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  });
+});
+
+describe('a visitor without a session', () => {
+  it('finds out at the form of the operator how customers get in, in the look of the operator', async (t) => {
+    const portal = await startPortal(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://shop.example' } });
+    const textOf = async (path: string, headers = {}): Promise<string> =>
+      (await request(portal.url + path, { headers })).text;
+    assert.doesNotMatch(await textOf('/sign-in'), /customer/, 'nobody has customers yet');
+    await makeCustomer(portal);
+    assert.match(await textOf('/sign-in'), /Are you a customer\? <a href="\/session-ended">/);
+    const { token } = await newSession(portal.service, 'administrator');
+    const form = { name: 'Corner Shop', logo: '', accent: '#0a6e4f' };
+    assert.equal((await request(`${portal.url}/settings/customers-portal`, { token, form })).status, 303);
+    const signIn = await textOf('/sign-in?next=/webhooks');
+    assert.match(signIn, /<title>Sign in – Corner Shop<\/title>/);
+    assert.match(signIn, /Are you a customer of Corner Shop\?/);
+    assert.doesNotMatch(signIn, /Sallyport/);
+    const wayIn = await textOf('/session-ended');
+    assert.match(wayIn, /<h1>How to open this portal<\/h1>/);
+    assert.match(wayIn, /Go to Corner Shop, and sign in there if it asks\./);
+    const framed = { 'sec-fetch-dest': 'iframe', cookie: '__Host-sallyport-frame=1' };
+    assert.match(await textOf('/session-ended', framed), /Reload the page around this one/);
   });
 });
 

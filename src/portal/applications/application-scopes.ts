@@ -1,0 +1,100 @@
+/** The section *Scopes* of an application: what each allows, and whether the user has its permission. Many are folded in parts. */
+import type { Application } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
+import type { User } from '../../domain/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { PageCall } from '../frame/call.ts';
+import { areasOf, SCOPES_AT_A_GLANCE } from '../parts/catalogue-areas.ts';
+import { opens } from '../parts/catalogue-choices.ts';
+import { linkButton, section } from '../parts/header.ts';
+import { emptyState, folded, table } from '../parts/list.ts';
+import { badge } from '../parts/mark.ts';
+import { countOf } from '../parts/text.ts';
+
+type Held = {
+  readonly scope: string;
+  /** Null for a scope of a product that is gone. */
+  readonly product: ApiProduct | null;
+  /** The permissions that the user lacks. */
+  readonly lacks: readonly string[];
+};
+
+export function scopeSection(
+  call: PageCall,
+  { id, scopes }: Application,
+  user: User | null,
+  products: readonly ApiProduct[],
+): Html {
+  const may = new Set(user?.permissions ?? []);
+  const held = scopes.map((scope): Held => {
+    const product = products.find((one) => one.scopes.some(({ name }) => name === scope)) ?? null;
+    const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
+    const needed = [...new Set(rules.map(({ permission = scope }) => permission))];
+    return { scope, product, lacks: needed.filter((name) => !may.has(name)) };
+  });
+  const hasProducts = call.session.customerId === null;
+  const empty = emptyState({
+    title: 'It has no scopes',
+    text: 'Without a scope the program can do nothing.',
+    action: call.may('administrator') ? linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' }) : null,
+  });
+  return section({
+    title: 'Scopes',
+    lead: 'What the program may do, and whether its user has the permission for it.',
+    isPlain: true,
+    content:
+      scopes.length <= SCOPES_AT_A_GLANCE
+        ? scopeTable('Scopes of the application', held, hasProducts, empty)
+        : folds(held, products, hasProducts),
+  });
+}
+
+/** A part in which a permission is missing is unfolded. */
+function folds(held: readonly Held[], products: readonly ApiProduct[], hasProducts: boolean): Html {
+  const parts = products.flatMap((product) =>
+    areasOf(product).map(({ title, scopes }) => ({
+      title: title ?? product.name,
+      own: scopes.flatMap(({ name }) => held.filter((one) => one.scope === name)),
+    })),
+  );
+  const others = { title: 'Others', own: held.filter(({ product }) => product === null) };
+  const made = [...parts, others].map(({ title, own }) => {
+    if (own.length === 0) return null;
+    const missing = own.filter(({ lacks }) => lacks.length > 0).length;
+    const note = countOf(own.length, 'scope');
+    return folded({
+      title,
+      note: missing === 0 ? note : `${note}, ${missing} without the permission`,
+      isOpen: missing > 0,
+      content: scopeTable(`Scopes of the application: ${title}`, own, hasProducts),
+    });
+  });
+  return html`<div class="folds">${made}</div>`;
+}
+
+function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean, empty = html``): Html {
+  const rows = held.map(({ scope, product, lacks }) => [
+    html`
+      <code>${scope}</code>
+      <span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>
+    `,
+    ...(hasProducts
+      ? [product === null ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`]
+      : []),
+    product === null ? null : opens(product, scope),
+    lacks.length === 0
+      ? badge('positive', 'granted', 'check')
+      : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,
+  ]);
+  return table({
+    caption,
+    columns: [
+      { label: 'Scope', kind: 'main' },
+      ...(hasProducts ? [{ label: 'API product', phone: 'plain' as const }] : []),
+      { label: 'Allows', phone: 'plain' },
+      { label: 'Permission', phone: 'named' },
+    ],
+    rows,
+    empty,
+  });
+}

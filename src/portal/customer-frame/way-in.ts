@@ -1,0 +1,69 @@
+/** What a visitor of the customers' portal without a session can do: a page in the operator's look, also in a frame. */
+import { NO_THEME } from '../../domain/portal-theme.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { OpenCall } from '../frame/call.ts';
+import { FRAME_COOKIE, readCustomerVisit, readRenewal } from '../frame/cookies.ts';
+import { SIGN_IN_PATH } from '../frame/request-context.ts';
+import { brandMark, operatorName } from '../parts/brand.ts';
+import { linkButton } from '../parts/header.ts';
+
+type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'cookieOf'>;
+
+/** `why` is the title, and a sentence before what to do. The script tells the page around a frame, which may get a new link. */
+export function wayInPage(visitor: Visitor, why: { readonly title: string; readonly text: string | null }): Html {
+  const { brand, isFramed } = visitor;
+  return html`
+    <div class="sign-in" data-session-ended>
+      ${isFramed ? null : html`<span class="brand">${brandMark(brand ?? NO_THEME)}</span>`}
+      <h1>${why.title}</h1>
+      ${why.text === null ? null : html`<p>${why.text}</p>`}
+      ${isFramed ? IN_FRAME : wayIn(visitor)}
+    </div>
+  `;
+}
+
+/** The page around it makes a new link when it is loaded. */
+const IN_FRAME = html`
+  <p>
+    <strong>Reload the page around this one</strong>, with F5 or the reload button of your browser. Everything that you
+    saved is kept.
+  </p>
+`;
+
+function wayIn({ brand, cookieOf }: Visitor): Html {
+  const operator = operatorName(brand ?? NO_THEME);
+  const visit = readCustomerVisit(cookieOf);
+  const renewal = readRenewal(cookieOf);
+  const account =
+    visit === null
+      ? html`<p class="quiet">With an account of your own here, sign in at the address that your invitation led to.</p>`
+      : html`
+        <p class="or"><span>or, with an account of your own here</span></p>
+        <div class="buttons form-buttons">
+          ${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}
+        </div>
+      `;
+  if (renewal !== null) {
+    return html`
+      <div class="buttons form-buttons">
+        ${linkButton({ href: renewal.url.href, label: `Open it again from ${operator}`, kind: 'primary' })}
+      </div>
+      ${account}
+    `;
+  }
+  return html`
+    <div class="prose">
+      <ol>
+        <li>Go to ${operator}, and sign in there if it asks.</li>
+        <li>Open its page about webhooks. It opens this portal for you, without another password.</li>
+      </ol>
+    </div>
+    <p class="quiet">Did somebody send you a link? Each link works once, and for a short time: ask for a new one.</p>
+    ${account}
+  `;
+}
+
+/** Why a frame stays empty: the link sets a cookie, which outlives the session. */
+export function keepsCookies({ isFramed, cookieOf }: Visitor): boolean {
+  return !isFramed || cookieOf(FRAME_COOKIE) !== null;
+}
