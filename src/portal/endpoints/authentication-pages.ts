@@ -50,7 +50,7 @@ export function authenticationPages({
           waitsUntil(endpoint.nextAuthenticationAt, call.now) === null
             ? 'The new authentication is sent from now on.'
             : 'The new authentication is scheduled.';
-        return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+        return redirectTo(`/endpoints/${endpoint.id}/settings#credentials`, done);
       },
     }),
   );

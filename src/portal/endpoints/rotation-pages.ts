@@ -57,7 +57,7 @@ export function rotationPages({
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'
         : 'The new API key is scheduled. Give it to the receiver.';
-    return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+    return redirectTo(`/endpoints/${endpoint.id}/settings#credentials`, done);
   };
   return (
     [
