@@ -44,7 +44,7 @@ describe('a new secret', () => {
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     await page.getByText('The new secret signs from now on.').waitFor();
     assert.ok(!(await page.content()).includes('the one after'));
-    await open(`/endpoints/${id}`);
+    await open(`/endpoints/${id}/settings`);
     await page.getByRole('button', { name: 'Verify now: the endpoint Shop' }).click();
     await page.getByText('Shop passed the challenge and is enabled.').waitFor();
   });

@@ -315,7 +315,7 @@ describe('the page of an endpoint', () => {
     const { admin, webhook, sendOne, openAs } = await dock(t);
     const { page } = await openAs('viewer', `/endpoints/${webhook.endpointId}`);
     const unchanged = await notReloaded(page);
-    await page.getByText('No challenge was sent yet.').waitFor();
+    await page.locator('.page-title').getByText('enabled').waitFor();
     await succeeded(admin.post(`endpoints/${webhook.endpointId}/verify`));
     await page.locator('.page-title').getByText('verified').waitFor();
     await sendOne();

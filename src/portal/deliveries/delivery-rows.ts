@@ -106,7 +106,7 @@ function subjectLink(subject: string): Html {
 }
 
 /** The status or the error, what a pending one waits for, and the reason of a failure in a few words. */
-export function responseCell(attempt: LastAttempt, next: Html | null): Html {
+function responseCell(attempt: LastAttempt, next: Html | null): Html {
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
   const reason = errorClass === null ? null : isStatus ? http.STATUS_CODES[responseStatus] : errorMessage;

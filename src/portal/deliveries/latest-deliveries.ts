@@ -8,7 +8,8 @@ import { linkButton, section } from '../parts/header.ts';
 import { emptyState, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
-import { isDue, progressOf, responseCell } from './delivery-rows.ts';
+import { outcomeBadge } from './attempt-details.ts';
+import { isDue, progressOf } from './delivery-rows.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
 /** Rows, attempts that they are found by, and webhooks that they are read of. */
@@ -21,7 +22,7 @@ type Latest = {
   /** Null: not tried yet. */
   readonly attempt: LastAttempt | null;
 };
-/** Newest attempt first. */
+/** Newest attempt first, then those that were not tried. */
 export type LatestDeliveries = readonly Latest[];
 
 /**
@@ -46,11 +47,12 @@ export async function readLatestDeliveries(
   const all = [...found.values()];
   const last = await attempts.lastOf(all);
   const latest = all.map((delivery, at) => ({ delivery, attempt: last[at] ?? null }));
-  return latest.toSorted((one, other) => momentOf(other) - momentOf(one));
+  return latest.toSorted(newestFirst);
 }
 
-function momentOf({ delivery, attempt }: Latest): number {
-  return attempt?.startedAt ?? delivery.createdAt;
+function newestFirst(one: Latest, other: Latest): number {
+  const difference = (other.attempt?.startedAt ?? 0) - (one.attempt?.startedAt ?? 0);
+  return difference === 0 ? other.delivery.createdAt - one.delivery.createdAt : difference;
 }
 
 /** The records of attempts, each once: their webhooks' numbers and their offsets. */
@@ -69,8 +71,15 @@ export function latestVersion(latest: LatestDeliveries, now: number): unknown {
   return [latest, latest.map(({ delivery }) => isDue(delivery, now))];
 }
 
+/** `isPulled`: a reader fetches them, so there are no attempts. */
+type Telling = { readonly now: number; readonly isPulled: boolean };
+
 /** `webhookIds`: those whose deliveries they are. Each row names its webhook if there are several. */
-export function latestSection(latest: LatestDeliveries, webhookIds: readonly string[], now: number): Html {
+export function latestSection(
+  latest: LatestDeliveries,
+  webhookIds: readonly string[],
+  { now, isPulled }: Telling,
+): Html {
   const [first] = webhookIds;
   const isOne = webhookIds.length === 1;
   const ofOne = isOne && first !== undefined ? `?webhook=${first}` : '';
@@ -80,46 +89,60 @@ export function latestSection(latest: LatestDeliveries, webhookIds: readonly str
     isPlain: true,
     actions: isOne
       ? [
-          linkButton({ href: `${DELIVERIES_PATH}/watch${ofOne}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
+          isPulled
+            ? null
+            : linkButton({
+                href: `${DELIVERIES_PATH}/watch${ofOne}`,
+                label: 'Watch live',
+                icon: 'play',
+                kind: 'quiet',
+              }),
           linkButton({ href: `${DELIVERIES_PATH}${ofOne}`, label: 'All deliveries' }),
         ]
       : [],
-    content: table({
-      caption: 'Latest deliveries',
-      columns: [
-        { label: 'Event', kind: 'main' },
-        { label: 'State', phone: 'state' },
-        ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
-        { label: 'Response', phone: 'plain' },
-        { label: 'Took', phone: 'plain' },
-        { label: 'Last attempt', phone: 'end' },
-      ],
-      rows: latest.map((one) => row(one, { isOne, now })),
-      rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),
-      live: ['delivery', 'deliveries'],
-      empty: emptyState({
-        title: 'No deliveries yet',
-        text: 'Each event of the chosen types is listed here, with the response of the receiver.',
-      }),
-    }),
+    content: html`
+      <div class="latest">
+        ${table({
+          caption: 'Latest deliveries',
+          columns: [
+            { label: 'State', phone: 'state' },
+            { label: 'Event', kind: 'main' },
+            ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
+            { label: 'Response', phone: 'plain' },
+            { label: 'Took', phone: 'plain' },
+            { label: 'Last attempt', phone: 'end' },
+          ],
+          rows: latest.map((one) => row(one, { isOne, now })),
+          rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),
+          live: ['delivery', 'deliveries'],
+          empty: NOTHING_YET,
+        })}
+      </div>
+    `,
   });
 }
+
+const NOTHING_YET = emptyState({
+  title: 'No deliveries yet',
+  text: 'Each event of the chosen types will be listed here.',
+});
 
 function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: boolean; readonly now: number }): Html[] {
   const { id, eventType, offset, subject, state, webhookId, webhookName } = delivery;
   const isPending = state === 'pending';
   const progress = progressOf(delivery, now);
   return [
+    stateBadge(state),
     html`
       <a href="${DELIVERIES_PATH}/${id}">${eventType}</a>
+      ${' '}
       <span class="cell-hint">#${offset}${subject === null ? null : html` · ${subject}`}</span>
     `,
-    stateBadge(state),
     ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),
     attempt === null
       ? html`<span class="quiet">${progress}</span>`
-      : responseCell(attempt, isPending ? progress : null),
+      : html`${outcomeBadge(attempt)}${isPending ? html` <span class="cell-hint">${progress}</span>` : null}`,
     isPending ? html`` : progress,
-    attempt === null ? html`<span class="quiet">–</span>` : relativeTime(attempt.startedAt, now),
+    attempt === null ? html`<span class="quiet">not tried</span>` : relativeTime(attempt.startedAt, now),
   ];
 }

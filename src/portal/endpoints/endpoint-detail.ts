@@ -46,11 +46,12 @@ function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
 export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab }: EndpointPage): Html {
   const { id, name, url, enabled } = endpoint;
   const isAdministrator = call.may('administrator');
+  const isFailing = allFailSince(activity.webhooks) !== null;
   return html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-      badges: endpointBadges(endpoint),
+      badges: [...endpointBadges(endpoint), ...(enabled && isFailing ? [stateBadge('failing')] : [])],
       lead: html`
         ${recordFacts(owner, [copyable(url, 'address')])}
         <p>${endpointSentence(endpoint, activity, call.now)}</p>
@@ -152,7 +153,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activit
         const since = state === 'failing' && failingSinceAt !== null ? lengthText(call.now - failingSinceAt) : null;
         return [
           html`<a href="/webhooks/${use.id}">${use.name}</a>`,
-          html`${stateBadge(state)}${since === null ? null : html` <span class="cell-hint">for ${since}</span>`}`,
+          html`${stateBadge(state)}${since === null ? null : html` <span class="quiet">for ${since}</span>`}`,
           call.may('operator') && endpoint.enabled && !isRunnable(use.state) ? startButton(call, use) : null,
         ];
       }),

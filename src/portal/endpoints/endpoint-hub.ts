@@ -41,15 +41,13 @@ export function hubSections(
     ${section({
       title: 'Throughput',
       id: 'throughput',
-      content: html`
-        ${periodTabs(`/endpoints/${endpointId}`, query, series.period)}
-        ${throughputCharts(series, now)}
-      `,
+      actions: [periodTabs(`/endpoints/${endpointId}`, query, series.period)],
+      content: throughputCharts(series, now),
     })}
     ${latestSection(
       deliveries,
       webhooks.map(({ id }) => id),
-      now,
+      { now, isPulled: false },
     )}
   `;
 }

@@ -38,22 +38,26 @@ export function activitySections(
   { id, mode }: Webhook,
   { series, deliveries }: WebhookActivity,
 ): Html {
-  const chart =
-    mode === 'pull'
-      ? html`
-        <div class="columns">
-          <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
-        </div>
-      `
-      : throughputCharts(series, now);
+  const isPulled = mode === 'pull';
   return html`
     ${section({
       title: 'Throughput',
       id: 'throughput',
-      lead: mode === 'pull' ? readSummary(series) : summary(series),
-      content: html`${periodTabs(`/webhooks/${id}`, query, series.period)}${chart}`,
+      lead: isPulled ? readSummary(series) : summary(series),
+      actions: [periodTabs(`/webhooks/${id}`, query, series.period)],
+      content: isPulled ? pulledChart(series, now) : throughputCharts(series, now),
     })}
-    ${latestSection(deliveries, [id], now)}
+    ${latestSection(deliveries, [id], { now, isPulled })}
+  `;
+}
+
+/** The lead above says that nothing was acknowledged. */
+function pulledChart(series: Series, now: number): Html {
+  if (series.total.delivered === 0) return html``;
+  return html`
+    <div class="columns">
+      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+    </div>
   `;
 }
 

@@ -49,7 +49,7 @@ export function webhookHeader(call: PageCall, { listing, owner, figures }: Statu
   const { id, name, endpointId, progress } = webhook;
   const destination =
     endpointId === null
-      ? html`${icon('delivery')}read by a program`
+      ? html`${icon('delivery')}Read by a program`
       : html`${icon('endpoint')}<span class="visually-hidden">Endpoint:</span>
           <a class="plain-link" href="/endpoints/${endpointId}">${endpointName}</a>`;
   const isOff = !isRunnable(progress.state);

@@ -3,6 +3,7 @@
  * failures that follow each other within an hour are one incident.
  */
 
+import { SERVICE } from '../../domain/acting.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import type { PastState, Progress, WebhookState } from '../../domain/webhook.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
@@ -93,7 +94,8 @@ export function historySection(
     const entry = entries.find((one) => one.at === at && one.action === verb);
     if (entry === undefined) return null;
     told.add(entry.id);
-    return byActor(actorOf(entry.actor));
+    // What the service does by itself has a reason, which says so.
+    return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
   };
   const states = incidents.map((incident) =>
     incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past, whoOf(incident.past)),
