@@ -26,8 +26,8 @@ type Latest = {
 export type LatestDeliveries = readonly Latest[];
 
 /**
- * The deliveries that were tried last; if these are few, the newest ones too. While a receiver fails, the newest ones only wait behind those
- * that are tried.
+ * The deliveries that were tried last; if these are few, the newest ones too. While a receiver fails, the newest ones only wait behind
+ * those that are tried.
  */
 export async function readLatestDeliveries(
   { deliveries, attempts }: Pick<Store, 'deliveries' | 'attempts'>,

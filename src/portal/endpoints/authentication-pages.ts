@@ -104,6 +104,6 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, owner: OwnerN
       ${fieldGroup('Authentication', null, fields)}
     `,
     submit: 'Set the new authentication',
-    cancel: `/endpoints/${id}`,
+    cancel: `/endpoints/${id}/settings`,
   });
 }

@@ -20,7 +20,7 @@ import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } from './endpoint-activity.ts';
-import { endpointBadges, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
+import { endpointBadges, endpointWarnings, isOpen, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
@@ -86,6 +86,8 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       },
     },
     change: {
+      // A new address may have to be verified again.
+      tab: (after) => (isOpen(after) ? 'activity' : 'settings'),
       lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
       done: (after, before) =>
         mustBeVerified(after) && !after.verified && (after.url !== before.url || !mustBeVerified(before))

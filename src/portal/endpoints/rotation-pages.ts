@@ -154,7 +154,7 @@ function rotationView(
       ${moreFields('Use an existing one', state, [field], [given ?? null])}
     `,
     submit: `Create the new ${noun}`,
-    cancel: `/endpoints/${id}`,
+    cancel: `/endpoints/${id}/settings`,
   });
 }
 
@@ -221,7 +221,9 @@ function newSecretResult({ now }: PageCall, { endpoint, owner }: Owned, secret: 
   const header = pageHeader({
     title,
     crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
-    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
+    actions: [
+      linkButton({ href: `/endpoints/${id}/settings`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' }),
+    ],
   });
   return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
 }
