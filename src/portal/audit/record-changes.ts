@@ -1,4 +1,4 @@
-/** What was done to one record, for its history: the newest entries of the audit log about it. */
+/** The history of one record: the newest entries of the audit log about it. */
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
@@ -32,7 +32,7 @@ export async function readChanges(
   return { entries, isWhole: entries.length < CHANGES_READ, actorOf: actorsSeen(store, linkOf, brand) };
 }
 
-/** `by Anna`, with a link where there is a page. */
+/** `by Anna`, with a link if the actor has a page. */
 export function byActor({ name, href }: ResourceLink): Html {
   return html`<span class="quiet">by ${href === null ? name : html`<a class="plain-link" href="${href}">${name}</a>`}</span>`;
 }

@@ -22,12 +22,12 @@ type Latest = {
   /** Null: not tried yet. */
   readonly attempt: LastAttempt | null;
 };
-/** Newest attempt first, then those that were not tried. */
+/** Newest attempt first, then deliveries without an attempt. */
 export type LatestDeliveries = readonly Latest[];
 
 /**
- * The deliveries that were tried last; if these are few, the newest ones too. While a receiver fails, the newest ones only wait behind
- * those that are tried.
+ * The deliveries of the last attempts; if these are few, the newest ones too. While a receiver fails, the newest ones only wait behind
+ * older ones.
  */
 export async function readLatestDeliveries(
   { deliveries, attempts }: Pick<Store, 'deliveries' | 'attempts'>,

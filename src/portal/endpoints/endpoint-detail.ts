@@ -1,4 +1,4 @@
-/** The page of an endpoint: its header with the tabs, its state, what is to be done, and the webhooks that send here. */
+/** The page of an endpoint: its header with the tabs, its state, warnings, and the webhooks that send here. */
 import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';

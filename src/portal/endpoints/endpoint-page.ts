@@ -144,7 +144,7 @@ async function readTab(
   return { version, content: endpointActivity(call, page, hub) };
 }
 
-/** The tab “History”: an endpoint has no states but those that people and verifications set. */
+/** The tab “History”. Only people and verifications change the state of an endpoint, so the audit log has all of it. */
 function changesSection({ entries, isWhole, actorOf }: RecordChanges, { id, createdAt }: Endpoint, now: number): Html {
   const begin = { at: createdAt, title: 'Created', icon: 'plus' } as const;
   const isCreationKnown = !isWhole || entries.some(({ action }) => action === 'endpoint.create');

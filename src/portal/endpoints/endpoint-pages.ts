@@ -86,7 +86,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       },
     },
     change: {
-      // A new address may have to be verified again.
+      // Some changes need a new verification.
       tab: (after) => (isOpen(after) ? 'activity' : 'settings'),
       lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
       done: (after, before) =>

@@ -82,7 +82,7 @@ type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, 
   readonly change: Partial<FormTexts> & {
     /** The message after saving; default: that the record is saved. */
     done?(after: Rec, before: Rec): string;
-    /** The tab of its page that shows what was saved; default: the first one. */
+    /** The tab of its page that shows the saved values; default: the first one. */
     tab?(after: Rec): RecordTab;
     /** Why it cannot be changed, shown instead of the form; null if it can. */
     held?(record: Rec): Held | null;

@@ -1,4 +1,4 @@
-/** The page about one record in three tabs: what happens, what is set, and what was changed. Each tab has a path of its own. */
+/** The page about one record in three tabs: its activity, its settings, and its history. Each tab has a path of its own. */
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { readChoice } from '../frame/query.ts';

@@ -94,7 +94,7 @@ export function historySection(
     const entry = entries.find((one) => one.at === at && one.action === verb);
     if (entry === undefined) return null;
     told.add(entry.id);
-    // What the service does by itself has a reason, which says so.
+    // A change by the service has a reason, which says so.
     return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
   };
   const states = incidents.map((incident) =>

@@ -1,4 +1,4 @@
-/** The tab “Settings” of a webhook: what is set, by what it is for. */
+/** The tab “Settings” of a webhook: its settings in groups, its id, and its removal. */
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookOrder } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
