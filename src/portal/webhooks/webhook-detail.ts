@@ -17,7 +17,7 @@ import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.t
 import { failsBriefly } from './webhook-history.ts';
 import { type DeadRecords, stateLine, stateNotice, type WebhookHealth } from './webhook-state.ts';
 
-export type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
+type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 
 /** What each tab of a webhook's page has. */
 export type Status = {
