@@ -37,9 +37,12 @@ const MORE: readonly string[] = [
   '/customers/suggestions?q=a',
   '/endpoints/{unverified}',
   '/endpoints/{oauth}',
+  '/endpoints/{oauth}/settings',
   '/endpoints/{oauth}/edit',
   '/webhooks/{pull}',
+  '/webhooks/{pull}/settings',
   '/webhooks/{encrypted}',
+  '/webhooks/{encrypted}/settings',
   '/webhooks/{encrypted}/edit',
   '/nothing',
 ];

@@ -96,14 +96,14 @@ for (const isScriptless of [false, true]) {
       assert.deepEqual(await arrives({ at, type: 'order.created' }), { orderId: 42 });
       if (!isScriptless) {
         // The page goes on by itself.
-        await page.locator('#attempts').getByText('#0').waitFor();
+        await page.locator('#deliveries').getByText('#0').waitFor();
         await page.locator('#state').getByText('running').waitFor();
         await page.getByText('The last attempt succeeded').waitFor();
         assert.match(await page.locator('.figures').innerText(), /Events in total\s+1/);
       }
 
       await page.getByRole('button', { name: 'Stop the webhook Orders' }).click();
-      await page.getByText('The webhook is stopped. New deliveries wait.').waitFor();
+      await page.getByText('The webhook is stopped. New deliveries stay pending.').waitFor();
       await portal.service.services.publish({ type: 'order.created', data: { orderId: 43 } }, ACTOR);
       await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
       const row = page.getByRole('row').filter({ hasText: 'Orders' });

@@ -13,7 +13,7 @@ describe('a new secret', () => {
     const at = receiver.endpoint('/in');
     const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
     await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
-    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}`);
+    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`);
     await page.getByRole('link', { name: 'New secret' }).click();
     await page.getByLabel('Use it').selectOption('in an hour');
     await page.getByRole('button', { name: 'Create the new secret' }).click();
@@ -44,7 +44,7 @@ describe('a new secret', () => {
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     await page.getByText('The new secret signs from now on.').waitFor();
     assert.ok(!(await page.content()).includes('the one after'));
-    await open(`/endpoints/${id}`);
+    await open(`/endpoints/${id}/settings`);
     await page.getByRole('button', { name: 'Verify now: the endpoint Shop' }).click();
     await page.getByText('Shop passed the challenge and is enabled.').waitFor();
   });
@@ -88,7 +88,7 @@ describe('the OAuth settings of an endpoint', () => {
       const { openAs, receiver, admin } = await startDeliverPortal(t);
       const server = createAuthorizationServer(receiver, '/token', { expires_in: 600, scope: MARKUP });
       const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth: server.oauth });
-      const { page, isAccessible } = await openAs('operator', `/endpoints/${id}`, { isScriptless });
+      const { page, isAccessible } = await openAs('operator', `/endpoints/${id}/settings`, { isScriptless });
       const oauth = page.locator('#oauth');
       await page.getByRole('button', { name: 'Request a token' }).click();
       await oauth.getByText(/The server issued a token after/).waitFor();

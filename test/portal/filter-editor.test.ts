@@ -85,6 +85,7 @@ describe('the editor of a filter', () => {
     await page.getByText('Large orders was created').waitFor();
     const [made] = (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
     assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': { $in: ['DE'] } });
+    await page.getByRole('link', { name: 'Settings', exact: true }).last().click();
     await page.getByText('only if data.total is at least 100 and data.country is one of "DE"').waitFor();
   });
 

@@ -252,7 +252,7 @@ describe('the failures by cause', () => {
 });
 
 describe('the page of a webhook', () => {
-  it('shows attempts, figures, state and history together, and keeps the result of a test', async (t) => {
+  it('shows deliveries, figures and state together, and keeps the result of a test', async (t) => {
     const { admin, at, webhook, sendOne, openAs } = await dock(t);
     const { page } = await openAs('operator', `/webhooks/${webhook.id}`);
     const unchanged = await notReloaded(page);
@@ -262,7 +262,7 @@ describe('the page of a webhook', () => {
     const button = page.getByRole('button', { name: 'Stop the webhook Dock' });
     await button.focus();
     await sendOne();
-    await page.locator('.tail-row').filter({ hasText: '#0' }).getByText('204').waitFor();
+    await page.getByRole('row').filter({ hasText: '#0' }).getByText('204').waitFor();
     await page.locator('#state').getByText('running').waitFor();
     await page.getByText('Deliveries per minute as a table').waitFor();
     assert.equal(await button.evaluate((element) => element === element.ownerDocument.activeElement), true);
@@ -315,7 +315,7 @@ describe('the page of an endpoint', () => {
     const { admin, webhook, sendOne, openAs } = await dock(t);
     const { page } = await openAs('viewer', `/endpoints/${webhook.endpointId}`);
     const unchanged = await notReloaded(page);
-    await page.getByText('No challenge was sent yet.').waitFor();
+    await page.locator('.page-title').getByText('enabled').waitFor();
     await succeeded(admin.post(`endpoints/${webhook.endpointId}/verify`));
     await page.locator('.page-title').getByText('verified').waitFor();
     await sendOne();

@@ -63,7 +63,7 @@ it('a customer sets, sees and rotates an authentication in its portal, and no pa
   const [endpoint] = await service.services.endpoints.list('', 10);
   assert.ok(endpoint !== undefined);
   const path = `/endpoints/${endpoint.id}`;
-  const page = (await send(path)).text;
+  const page = (await send(`${path}/settings`)).text;
   assert.match(page, /A fixed bearer token in Authorization/);
   assert.ok(page.includes(`whpk_${endpoint.publicKey}`) && page.includes('X-Route: [secret]'));
   await send(`${path}/edit`);
@@ -75,6 +75,6 @@ it('a customer sets, sees and rotates an authentication in its portal, and no pa
     [after.authentication?.secret.reveal(), after.nextAuthentication?.secret.reveal()],
     ['hunter2-first', 'hunter2-second'],
   );
-  await send(path);
+  for (const tab of ['', '/settings', '/history']) await send(path + tab);
   for (const text of texts) assert.ok(!text.includes('hunter2'));
 });

@@ -175,7 +175,7 @@ async function secretForms(api: ApiClient, customer: TestCustomer, isOperator: b
       path: '/endpoints/new',
       fields: { name: unique('new'), url: 'https://shop.example/' },
       secret: /<code>[0-9a-f]{32}</,
-      renewal: `/endpoints/${UUID}#credentials`,
+      renewal: `/endpoints/${UUID}/settings#credentials`,
     },
     {
       path: `/endpoints/${endpointId}/rotate-secret`,

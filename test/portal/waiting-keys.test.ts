@@ -32,8 +32,8 @@ it('a key that holds others back is shown, given up, and its records are sent ag
   const { page, isAccessible } = await d.openAs('operator', `/webhooks/${dock.webhook.id}`);
   await isAccessible();
   const row = page.getByRole('table', { name: 'Waiting keys' }).getByRole('row').filter({ hasText: 'order-17' });
-  await row.getByRole('button', { name: 'Give up the waiting deliveries of the key order-17' }).click();
-  await page.getByText('The waiting deliveries of the key order-17 are given up.').waitFor();
+  await row.getByRole('button', { name: 'Give up the pending deliveries of the key order-17' }).click();
+  await page.getByText('The pending deliveries of the key order-17 are given up.').waitFor();
   assert.deepEqual((await waiting()).items, []);
   assert.equal(await page.locator('#waiting-keys').count(), 0);
   const states = (await deliveriesOf(admin, dock.webhook)).map(({ state }) => state);

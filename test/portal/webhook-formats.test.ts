@@ -60,6 +60,7 @@ describe('the form of a webhook', () => {
     await page.getByText('Orders was created').waitFor();
     const { format, maxBatchRecords, heartbeatSeconds } = await onlyWebhook(admin);
     assert.deepEqual([format, maxBatchRecords, heartbeatSeconds], ['standard', 1, 0]);
+    await page.getByRole('link', { name: 'Settings', exact: true }).last().click();
     await page.getByText('Standard Webhooks', { exact: true }).first().waitFor();
   });
 });

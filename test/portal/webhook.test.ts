@@ -88,19 +88,22 @@ describe('a webhook', () => {
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(
       figures,
-      /Succeeded, 24 h 0 % 2 attempts, 2 failed Waiting 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* in total 3/,
+      /Succeeded, 24 h 0 % 2 attempts, 2 failed Pending 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* in total 3/,
     );
     await page.getByRole('heading', { name: '2 deliveries are dead' }).waitFor();
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.waitForURL(`**/webhooks/${webhook.id}/history`);
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
     assert.match(
       story,
-      /^stopped .* An administrator stopped it\. failing .* The receiver answered 500\. started .* Created /,
+      /^stopped .* by .* failing .* The receiver answered 500\. started .* by .* Created the webhook .* by /,
     );
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
     await open(`/webhooks/${webhook.id}`);
-    await page.getByText(/Deliveries have failed since .* the webhook stops in 1 day/).waitFor();
+    await page.getByText(/^The receiver answered 500\. Deliveries have failed since/).waitFor();
+    await page.getByText(/the webhook stops in 1 day/).waitFor();
   });
 
   it('is changed, with each problem beside its field', async (t) => {
@@ -152,9 +155,10 @@ describe('a webhook', () => {
     await publish(later, 'order.created', { n: 1 });
     await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
     const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
-    await page.getByText('It was stopped automatically.').waitFor();
+    await page.getByText(/^It was stopped automatically /).waitFor();
     await page.getByText('Give it an unexpired key, then start the webhook again.').first().waitFor();
-    await page.getByRole('link', { name: 'hr' }).click();
+    await page.getByRole('link', { name: 'Settings', exact: true }).last().click();
+    await page.getByRole('link', { name: 'hr', exact: true }).click();
     await page.waitForURL(new RegExp(key.id));
     assert.equal(at.deliveries.length, 0, 'nothing was sent with the expired key');
   });
@@ -164,8 +168,8 @@ describe('a webhook', () => {
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
     const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
-    await page.getByText('2 waiting deliveries, which will not be sent').waitFor();
-    await page.getByText('Its endpoint, its key, the event types').waitFor();
+    await page.getByText('2 pending deliveries, which will not be sent').waitFor();
+    await page.getByText('Its endpoint, its PGP key, the event types').waitFor();
     await page.getByRole('button', { name: 'Delete the webhook' }).click();
     await page.getByText('The webhook Orders is deleted.').waitFor();
     assert.equal((await deliver.admin.get(`webhooks/${webhook.id}`)).status, 404);
@@ -179,10 +183,13 @@ describe('a webhook', () => {
       ['viewer', []],
       ['operator', ['Send a test event through Orders', 'Start the webhook Orders']],
     ] as const) {
-      const { page } = await deliver.openAs(role, `/webhooks/${webhook.id}`);
-      const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));
-      assert.deepEqual(buttons, offered);
-      assert.equal(await page.locator('main a[href$="/edit"], main a[href$="/delete"]').count(), 0);
+      const { page, open } = await deliver.openAs(role, `/webhooks/${webhook.id}`);
+      for (const tab of ['', '/settings', '/history']) {
+        await open(`/webhooks/${webhook.id}${tab}`);
+        const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));
+        assert.deepEqual(buttons, offered);
+        assert.equal(await page.locator('main a[href$="/edit"], main a[href$="/delete"]').count(), 0);
+      }
     }
   });
 });

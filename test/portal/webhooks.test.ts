@@ -208,6 +208,7 @@ describe('creating a webhook', () => {
     await page.locator('#field-filter-problem').getByText('$above is not an operator').waitFor();
     await page.locator('#field-filter').fill('{"data.total": {"$gte": 100}, "data.country": "DE"}');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByRole('link', { name: 'Settings', exact: true }).last().click();
     await page.getByText('only if data.total is at least 100 and data.country is "DE"').waitFor();
     const [made] = await allWebhooks(admin);
     assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': 'DE' });

@@ -132,6 +132,14 @@
     document.dispatchEvent(new Event('theme'));
   });
 
+  // What the address names may be on another tab: the link to that tab then has its id (`parts/header.ts`).
+  const goToTab = () => {
+    const link = document.getElementById(location.hash.slice(1))?.closest('.tabs a');
+    if (link) location.replace(`${link.href}${location.hash}`);
+  };
+  goToTab();
+  addEventListener('hashchange', goToTab);
+
   // Panels become tabs.
   htmx.onLoad((root) => {
     for (const group of root.querySelectorAll('[data-panels]:not(.is-tabbed)')) {

@@ -50,7 +50,7 @@ export function authenticationPages({
           waitsUntil(endpoint.nextAuthenticationAt, call.now) === null
             ? 'The new authentication is sent from now on.'
             : 'The new authentication is scheduled.';
-        return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+        return redirectTo(`/endpoints/${endpoint.id}/settings#credentials`, done);
       },
     }),
   );
@@ -104,6 +104,6 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, owner: OwnerN
       ${fieldGroup('Authentication', null, fields)}
     `,
     submit: 'Set the new authentication',
-    cancel: `/endpoints/${id}`,
+    cancel: `/endpoints/${id}/settings`,
   });
 }

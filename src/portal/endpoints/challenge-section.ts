@@ -9,11 +9,12 @@ import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_ORIGIN } from '../../wire/handshake.ts';
 import { pathAndQuery } from '../../wire/signature.ts';
 import type { PageCall } from '../frame/call.ts';
-import { actionButton, section } from '../parts/header.ts';
+import { actionButton, type ButtonKind, section } from '../parts/header.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { sentence, time } from '../parts/text.ts';
 
-export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
+/** `button`: null if the header of the page has it. */
+export function challengeSection(endpoint: Endpoint, button: Html | null): Html {
   const { lastVerification } = endpoint;
   return section({
     id: 'challenge',
@@ -23,9 +24,7 @@ export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
         ? HANDSHAKE_LEAD
         : 'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of the ' +
           'address has the secret.',
-    actions: [
-      call.may('operator') ? verifyButton(call, endpoint, mustBeVerified(endpoint) && !endpoint.verified) : null,
-    ],
+    actions: [button],
     content:
       lastVerification === null
         ? html`
@@ -64,7 +63,11 @@ export function isUnprepared({
   return lastVerification.at - createdAt < CREATION_MS;
 }
 
-export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrimary: boolean): Html {
+export function verifyButton(
+  { csrf }: Pick<PageCall, 'csrf'>,
+  { id, name }: Pick<Endpoint, 'id' | 'name'>,
+  kind: ButtonKind,
+): Html {
   return actionButton({
     action: `/endpoints/${id}/verify`,
     csrf,
@@ -72,7 +75,7 @@ export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrima
     label: 'Verify now',
     longLabel: `Verify now: the endpoint ${name}`,
     icon: 'check',
-    kind: isPrimary ? 'primary' : 'plain',
+    kind,
   });
 }
 

@@ -1,4 +1,5 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { adviceForMessage, statusInMessage } from '../../domain/outcome.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -8,8 +9,8 @@ import type { EndpointWebhook } from '../../store/port/directory.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { section } from '../parts/header.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
+import { notice } from '../parts/mark.ts';
 import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
 import { failsBriefly } from '../webhooks/webhook-history.ts';
 
@@ -86,40 +87,50 @@ export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 
   return Math.max(...running.map(({ failingSinceAt }) => failingSinceAt ?? 0));
 }
 
-/** The figures on the page of an endpoint of this customer; null if no webhook sends there. */
-export function activitySection(customerId: string | null, activity: EndpointActivity, now: number): Html | null {
+/** The figures on the page of an endpoint; null if no webhook sends there. */
+export function activityFigures(activity: EndpointActivity, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
   if (webhooks.length === 0) return null;
   const rate = successRate(day);
-  const isLast = failure !== null && failure.at >= (deliveredAt ?? 0);
-  return section({
-    title: 'Deliveries',
-    lead: 'From all webhooks that send here.',
-    content: figures([
-      {
-        label: 'Succeeded, 24 h',
-        value: rate === null ? 'none' : shareText(rate),
-        tone: figureTone(rate),
-        hint: rate === null ? 'no event was sent' : attemptsText(day),
-      },
-      {
-        label: 'Last success',
-        value: lastDelivery(activity, now),
-        hint: deliveredAt === null ? undefined : 'accepted by the receiver',
-      },
-      {
-        label: 'Last error',
-        value: failure === null ? 'none' : relativeTime(failure.at, now),
-        tone: isLast ? 'negative' : 'neutral',
-        hint:
-          failure === null
-            ? 'in the recent attempts'
-            : html`
-              ${sentence(failure.errorMessage ?? failure.errorClass)}
-              ${' '}
-              ${isLast ? adviceForMessage(customerId, failure.errorClass, failure.errorMessage) : null}
-            `,
-      },
-    ]),
+  const made = figures([
+    {
+      label: 'Succeeded, 24 h',
+      value: rate === null ? '–' : shareText(rate),
+      tone: figureTone(rate),
+      hint: rate === null ? 'No event was sent' : attemptsText(day),
+    },
+    {
+      label: 'Last success',
+      value: lastDelivery(activity, now),
+      hint: deliveredAt === null ? undefined : 'accepted by the receiver',
+    },
+    {
+      label: 'Last error',
+      value: failure === null ? html`<span class="quiet">none</span>` : relativeTime(failure.at, now),
+      tone: isFailedLast(activity) ? 'negative' : 'neutral',
+      hint: failure === null ? 'in the recent attempts' : sentence(failure.errorMessage ?? failure.errorClass),
+    },
+  ]);
+  return html`<div id="figures">${made}</div>`;
+}
+
+/** Whether an attempt failed after the last success. */
+function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
+  return failure !== null && failure.at >= (deliveredAt ?? 0);
+}
+
+/** What to do about the last error, if nothing succeeded since. */
+export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActivity): Html | null {
+  const { failure, webhooks } = activity;
+  const [first] = webhooks;
+  if (failure === null || first === undefined || !isFailedLast(activity)) return null;
+  const { errorClass, errorMessage } = failure;
+  // The line below the name has the cause if everything fails.
+  const cause = allFailSince(webhooks) === null ? html`${sentence(errorMessage ?? errorClass)} ` : null;
+  const failures =
+    webhooks.length === 1 ? html` <a href="/deliveries/failures?webhook=${first.id}">Failures by cause</a>` : null;
+  return notice({
+    tone: 'caution',
+    text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)}${failures}</p>`,
   });
 }

@@ -1,74 +1,92 @@
-/** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
-import type { OauthTest } from '../../delivery/oauth.ts';
-import {
-  type Authentication,
-  currentApiKey,
-  currentAuthentication,
-  type Endpoint,
-  mustBeVerified,
-  publicKeys,
-  type RequestHeader,
-  signingSecretCreatedAt,
-} from '../../domain/endpoint.ts';
-import { authenticationHeader } from '../../domain/endpoint-headers.ts';
+/** The page of an endpoint: its header with the tabs, its state, warnings, and the webhooks that send here. */
+import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/port/directory.ts';
-import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
-import type { PageCall, View } from '../frame/call.ts';
-import { operatorName } from '../parts/brand.ts';
-import { copyable, type Definition, definitionList } from '../parts/details.ts';
-import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import type { PageCall } from '../frame/call.ts';
+import { copyable } from '../parts/details.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { failingFacts } from '../parts/health.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
-import { countOf, lengthText, relativeTime, time } from '../parts/text.ts';
-import { authenticationText } from './authentication-fields.ts';
-import { challengeSection, isUnprepared } from './challenge-section.ts';
-import { activitySection, allFailSince, type EndpointActivity } from './endpoint-activity.ts';
+import { countOf, lengthText, relativeTime, sentence, time } from '../parts/text.ts';
+import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
+import { challengeSection, isUnprepared, verifyButton } from './challenge-section.ts';
+import { activityFigures, allFailSince, type EndpointActivity, lastErrorNotice } from './endpoint-activity.ts';
 import { type EndpointHub, hubSections } from './endpoint-hub.ts';
-import { oauthSection } from './oauth-section.ts';
 
-/** `uses` and `hub` are null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
-export function endpointView(
-  call: PageCall,
-  endpoint: Endpoint,
-  uses: Uses | null,
-  activity: EndpointActivity,
-  tested: OauthTest | null,
-  hub: EndpointHub | null,
-): View {
-  const { id, name, url } = endpoint;
-  const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
-  // Nothing is sent before ownership is verified, so that comes first.
-  const isOpen = mustBeVerified(endpoint) && !endpoint.verified;
-  const content = html`
+export type EndpointPage = {
+  readonly endpoint: Endpoint;
+  readonly owner: OwnerName | null;
+  /** Null if no webhook sends here. */
+  readonly uses: Uses | null;
+  readonly activity: EndpointActivity;
+  readonly tab: RecordTab;
+};
+
+/** Nothing is sent before ownership is verified, so that comes first. */
+export function isOpen(endpoint: Endpoint): boolean {
+  return mustBeVerified(endpoint) && !endpoint.verified;
+}
+
+/** Ids of what only one tab has. */
+function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
+  const isAhead = isOpen(endpoint);
+  const verified = isAhead ? [] : ['challenge', 'verify-button'];
+  return {
+    activity: ['figures', 'webhooks', 'throughput', 'attempts', 'deliveries', ...(isAhead ? ['challenge'] : [])],
+    settings: ['credentials', 'requests', 'oauth', 'identification', 'delete', ...verified],
+    history: ['history'],
+  };
+}
+
+/** The name, whose it is, the address, the state in a line, what one does first, and the tabs. */
+export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab }: EndpointPage): Html {
+  const { id, name, url, enabled } = endpoint;
+  const isAdministrator = call.may('administrator');
+  const isFailing = allFailSince(activity.webhooks) !== null;
+  return html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-      badges: endpointBadges(endpoint),
-      lead: html`<p>${copyable(url, 'address')}</p><p>${endpointSentence(endpoint, activity, call.now)}</p>`,
+      badges: [...endpointBadges(endpoint), ...(enabled && isFailing ? [stateBadge('failing')] : [])],
+      lead: html`
+        ${recordFacts(owner, [copyable(url, 'address')])}
+        <p>${endpointSentence(endpoint, activity, call.now)}</p>
+      `,
       actions: [
-        call.may('administrator') ? switchButton(call, endpoint) : null,
-        call.may('administrator') ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        isAdministrator ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        isAdministrator && enabled ? switchButton(call, endpoint) : null,
         linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
+        isAdministrator && !enabled ? switchButton(call, endpoint) : null,
+        call.may('operator') && isOpen(endpoint) ? verifyButton(call, endpoint, 'primary') : null,
       ],
     })}
-    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
-    ${isOpen ? challengeSection(call, endpoint) : null}
-    ${activitySection(endpoint.customerId, activity, call.now)}
-    ${webhooks(call, endpoint, uses)}
-    ${hub === null || (isOpen && hub.attempts.length === 0) ? null : hubSections(call, id, activity.webhooks, hub)}
-    ${isOpen ? null : challengeSection(call, endpoint)}
-    ${credentials(call, endpoint)}
-    ${tokenRegion(call, endpoint, tested)}
-    ${call.may('administrator') ? removal(endpoint) : null}
+    ${recordTabs(`The endpoint ${name}`, `/endpoints/${id}`, tab, anchorsOf(endpoint))}
   `;
-  return { title: name, content, hasCharts: true };
 }
 
-/** Pending rotations show with the credentials. */
+/** The tab “Activity”. `hub` is null if no webhook sends here. */
+export function endpointActivity(
+  call: PageCall,
+  { endpoint, uses, activity }: EndpointPage,
+  hub: EndpointHub | null,
+): Html {
+  const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
+  const isUnused = hub === null || (isOpen(endpoint) && hub.deliveries.length === 0);
+  return html`
+    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge' && about !== 'webhook'))}
+    ${isOpen(endpoint) ? challengeSection(endpoint, null) : null}
+    ${lastErrorNotice(endpoint, activity)}
+    ${activityFigures(activity, call.now)}
+    ${webhooks(call, endpoint, uses, activity)}
+    ${isUnused ? null : hubSections(call, endpoint.id, activity.webhooks, hub)}
+  `;
+}
+
+/** Rotations show with the credentials. */
 function warningNotice(all: readonly Warning[]): Html | null {
   const warnings = all.filter(({ tone }) => tone !== 'info');
   if (warnings.length === 0) return null;
@@ -94,99 +112,8 @@ function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
     label,
     longLabel: `${label} the endpoint ${name}`,
     icon: enabled ? 'stop' : 'play',
+    kind: enabled ? 'plain' : 'primary',
   });
-}
-
-function credentials(call: PageCall, endpoint: Endpoint): Html {
-  const { now } = call;
-  const { id, contentEncoding, clientCertificate, clientCertificateExpiresAt, createdAt, updatedAt } = endpoint;
-  const rotates = (action: string, label: string): Html | null =>
-    call.may('administrator') ? linkButton({ href: `/endpoints/${id}/${action}`, label, icon: 'replay' }) : null;
-  const authentication = currentAuthentication(endpoint, now);
-  const authenticationWaits = waitsUntil(endpoint.nextAuthenticationAt, now);
-  return section({
-    id: 'credentials',
-    title: 'Credentials',
-    lead: `With these the receiver checks that a request comes from ${call.brand === null ? 'you' : operatorName(call.brand)}.`,
-    actions: [
-      rotates('rotate-secret', 'New secret'),
-      rotates('rotate-api-key', 'New API key'),
-      authentication === null ? null : rotates('rotate-authentication', 'New authentication'),
-    ],
-    content: definitionList([
-      ...secretRows(endpoint, authentication, now),
-      ...apiKeyRows(endpoint, now),
-      ...publicKeys(endpoint, now).map(
-        (key, at) =>
-          [
-            at === 0 ? 'Public key' : 'Other public key',
-            copyable(PUBLIC_KEY_PREFIX + key, 'public key'),
-            'Verifies v1a signatures of Standard Webhooks.',
-          ] as const,
-      ),
-      ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
-      ...(authenticationWaits === null
-        ? []
-        : [['Next authentication', html`sent from ${time(authenticationWaits)} on`] as const]),
-      ...(endpoint.requestHeaders === null ? [] : [['Headers', headerList(endpoint.requestHeaders)] as const]),
-      [
-        'Client certificate',
-        clientCertificate === null || clientCertificateExpiresAt === null
-          ? 'none'
-          : html`expires ${time(clientCertificateExpiresAt)} (${relativeTime(clientCertificateExpiresAt, now)})`,
-      ],
-      ['Compression', contentEncoding ?? 'none'],
-      ['Endpoint id', copyable(id)],
-      ['Created', time(createdAt)],
-      ['Changed', time(updatedAt)],
-    ]),
-  });
-}
-
-function secretRows(endpoint: Endpoint, authentication: Authentication | null, now: number): readonly Definition[] {
-  const nextAt = waitsUntil(endpoint.nextSecretAt, now);
-  const current: Definition = [
-    'Secret',
-    html`
-      created ${relativeTime(signingSecretCreatedAt(endpoint, now), now)}${' '}
-      <span class="quiet">(stored encrypted, never shown again)</span>
-    `,
-    signatureUse(endpoint, authentication),
-  ];
-  if (nextAt === null) return [current];
-  return [current, ['Next secret', html`signs from ${time(nextAt)} on (${relativeTime(nextAt, now)})`, ACCEPT_BOTH]];
-}
-
-function apiKeyRows(endpoint: Endpoint, now: number): readonly Definition[] {
-  const { nextApiKey } = endpoint;
-  const nextAt = waitsUntil(endpoint.nextApiKeyAt, now);
-  const current: Definition = [
-    'API key',
-    copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
-    endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
-  ];
-  if (nextAt === null || nextApiKey === null) return [current];
-  const next = html`
-    ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(nextAt)} on
-    (${relativeTime(nextAt, now)})
-  `;
-  return [current, ['Next API key', next, ACCEPT_BOTH]];
-}
-
-const ACCEPT_BOTH = 'Until then the receiver should accept both.';
-
-function signatureUse({ oauthTokenUrl }: Endpoint, authentication: Authentication | null): string {
-  const replaces = authentication !== null && authenticationHeader(authentication) === 'authorization';
-  return oauthTokenUrl === null && !replaces
-    ? 'Signs every request.'
-    : 'Used for challenges and for signatures of webhooks: Authorization does not have it.';
-}
-
-function headerList(headers: readonly RequestHeader[]): Html {
-  const lines = headers.map(
-    ({ name, value, secret }) => html`<li><code>${name}: ${secret ? '[secret]' : value.reveal()}</code></li>`,
-  );
-  return html`<ul class="uses">${lines}</ul>`;
 }
 
 /** The form of a webhook that sends here: of the same customer. */
@@ -194,8 +121,9 @@ export function newWebhookOf({ id, customerId }: Endpoint): string {
   return withQuery('/webhooks/new', new URLSearchParams(), { endpoint: id, customer: customerId });
 }
 
-function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
+function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activity: EndpointActivity): Html {
   const { id } = endpoint;
+  const known = new Map(activity.webhooks.map((webhook) => [webhook.id, webhook]));
   const create = call.may('administrator')
     ? linkButton({
         href: newWebhookOf(endpoint),
@@ -210,6 +138,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
       : null;
   return section({
     title: 'Webhooks that send here',
+    id: 'webhooks',
     actions: uses === null ? [] : [all, create],
     isPlain: true,
     content: table({
@@ -219,11 +148,15 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null): Html {
         { label: 'State', phone: 'state' },
         { label: 'Actions', kind: 'actions' },
       ],
-      rows: (uses ?? NO_USES).first.map((use) => [
-        html`<a href="/webhooks/${use.id}">${use.name}</a>`,
-        stateBadge(use.state),
-        call.may('operator') && endpoint.enabled && !isRunnable(use.state) ? startButton(call, use) : null,
-      ]),
+      rows: (uses ?? NO_USES).first.map((use) => {
+        const { state, failingSinceAt } = known.get(use.id) ?? { ...use, failingSinceAt: null };
+        const since = state === 'failing' && failingSinceAt !== null ? lengthText(call.now - failingSinceAt) : null;
+        return [
+          html`<a href="/webhooks/${use.id}">${use.name}</a>`,
+          html`${stateBadge(state)}${since === null ? null : html` <span class="quiet">for ${since}</span>`}`,
+          call.may('operator') && endpoint.enabled && !isRunnable(use.state) ? startButton(call, use) : null,
+        ];
+      }),
       empty: emptyState({
         title: 'Nothing is sent here yet',
         text: html`<p>A webhook says which events go to this endpoint.</p>`,
@@ -243,27 +176,13 @@ function startButton({ csrf }: PageCall, { id, name }: Use): Html {
   });
 }
 
-function removal({ id }: Endpoint): Html {
-  return section({
-    title: 'Delete',
-    lead: 'Deletes its API key and its secret too. You can delete this endpoint only when no webhook sends to it.',
-    content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
-  });
-}
-
-/** A live update leaves the result of a test as it is. */
-function tokenRegion(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html | null {
-  const shown = oauthSection(call, endpoint, tested);
-  return shown === null ? null : html`<div id="oauth-region" data-hx-morph-skip>${shown}</div>`;
-}
-
 export function endpointBadges(endpoint: Endpoint): Html[] {
   const { enabled, verified } = endpoint;
   const challenge = verified ? [stateBadge('verified')] : mustBeVerified(endpoint) ? [stateBadge('unverified')] : [];
   return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
 }
 
-type Activity = Pick<EndpointActivity, 'deliveredAt'> & {
+type Activity = Pick<EndpointActivity, 'deliveredAt' | 'failure'> & {
   readonly webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[];
 };
 
@@ -279,9 +198,12 @@ export function endpointSentence(endpoint: Endpoint, activity: Activity, now: nu
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
-function activeSentence({ webhooks, deliveredAt }: Activity, now: number): Html | string {
+function activeSentence({ webhooks, deliveredAt, failure }: Activity, now: number): Html | string {
   const since = allFailSince(webhooks);
-  if (since !== null) return html`It is enabled. ${failingFacts(since, deliveredAt, now)}`;
+  if (since !== null) {
+    const cause = failure === null ? 'It is enabled.' : sentence(failure.errorMessage ?? failure.errorClass);
+    return html`${cause} ${failingFacts(since, deliveredAt, now)}`;
+  }
   if (webhooks.some(({ state }) => isRunnable(state))) {
     const failing = webhooks.filter(({ state }) => state === 'failing').length;
     return failing === 0

@@ -1,33 +1,28 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
-import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
 import { encryptionNeed, STATUS_CATEGORY, typesFor } from '../../domain/event.ts';
-import { isRunnable } from '../../domain/webhook-states.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
-import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
-import { liveContent } from '../frame/live-content.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
+import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { sentence } from '../parts/text.ts';
-import { OPERATOR, ownerFilter, ownerNames, readOwner, withOwner } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
-import { withoutCode } from './challenge-section.ts';
 import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } from './endpoint-activity.ts';
-import { endpointBadges, endpointView, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
+import { endpointBadges, endpointWarnings, isOpen, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
-import { readHub } from './endpoint-hub.ts';
-import { oauthSection } from './oauth-section.ts';
+import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
@@ -91,6 +86,8 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       },
     },
     change: {
+      // Some changes need a new verification.
+      tab: (after) => (isOpen(after) ? 'activity' : 'settings'),
       lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
       done: (after, before) =>
         mustBeVerified(after) && !after.verified && (after.url !== before.url || !mustBeVerified(before))
@@ -121,86 +118,6 @@ async function webhookOf(
   }
 }
 
-/** One endpoint, live. */
-function endpointPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, services, store, clock, feed } = dependencies;
-  const { endpoints } = services;
-  return [
-    pages.view('/endpoints/{id}', 'both', async (call) => {
-      const endpoint = await endpoints.get(pathId(call));
-      const { content, ...view } = await viewOf(dependencies, call, endpoint, null);
-      const live = attributes({
-        'data-hx-sse:connect': withQuery(`/endpoints/${endpoint.id}/live`, call.query, {}),
-        'data-hx-swap': 'innerMorph',
-      });
-      return withOwner(store, endpoint, {
-        ...view,
-        content: html`<div id="endpoint" class="page-part"${live}>${content}</div>`,
-      });
-    }),
-    pages.stream('/endpoints/{id}/live', 'both', async (call) => {
-      const { id } = await endpoints.get(pathId(call));
-      return liveContent(feed, null, call.signal, async () => {
-        const now = clock();
-        const endpoint = await endpoints.get(id);
-        const [uses, activityOf] = await Promise.all([
-          usesOf(dependencies, id),
-          readEndpointActivity(dependencies, [id]),
-        ]);
-        const activity = activityOf(id);
-        const hub = await readHub(dependencies, call.query, activity.webhooks);
-        const version = JSON.stringify([viewEndpoint(endpoint, now), endpoint.lastVerification, uses, activity, hub]);
-        return { version, content: () => endpointView({ ...call, now }, endpoint, uses, activity, null, hub).content };
-      });
-    }),
-  ];
-}
-
-function endpointActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, services, testOauth } = dependencies;
-  const { endpoints } = services;
-  const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/endpoints/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const path = `/endpoints/${pathId(call)}`;
-        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
-        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
-      },
-    });
-  return [
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/endpoints/{id}/verify',
-      role: 'operator',
-      respond: async (call) => {
-        const endpoint = await endpoints.verify(pathId(call), call.acting);
-        const uses = await usesOf(dependencies, endpoint.id);
-        const waits = endpoint.enabled && (uses ?? NO_USES).first.some(({ state }) => !isRunnable(state));
-        return { ...redirectTo(`/endpoints/${endpoint.id}#challenge`), flash: verdictOf(endpoint, waits) };
-      },
-    }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/endpoints/{id}/test-oauth',
-      role: 'operator',
-      respond: async (call) => {
-        const result = await testOauth(pathId(call));
-        const endpoint = await endpoints.get(pathId(call));
-        const view = await viewOf(dependencies, call, endpoint, result);
-        return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
-      },
-    }),
-    enabling('enable'),
-    enabling('disable'),
-  ];
-}
-
 function endpointRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return removalPages(dependencies.pages, entityOf(dependencies), {
     text: () =>
@@ -211,32 +128,6 @@ function endpointRemoval(dependencies: SharedPageDependencies): PageRoute<'both'
       remedy: 'Delete these webhooks first, or change their endpoint.',
     },
   });
-}
-
-async function usesOf({ store }: SharedPageDependencies, id: string): Promise<Uses | null> {
-  return (await store.uses.ofEndpoints([id])).get(id) ?? null;
-}
-
-async function viewOf(
-  dependencies: SharedPageDependencies,
-  call: PageCall,
-  endpoint: Endpoint,
-  tested: OauthTest | null,
-): Promise<View> {
-  const { id } = endpoint;
-  const [uses, activityOf] = await Promise.all([usesOf(dependencies, id), readEndpointActivity(dependencies, [id])]);
-  const activity = activityOf(id);
-  const hub = await readHub(dependencies, call.query, activity.webhooks);
-  return endpointView(call, endpoint, uses, activity, tested, hub);
-}
-
-/** `waits`: a webhook that sends here is to be started. */
-function verdictOf({ name, lastVerification, enabled }: Endpoint, waits: boolean) {
-  const error = lastVerification?.error ?? null;
-  if (error !== null)
-    return { tone: 'negative', text: `${name} failed the challenge. ${sentence(withoutCode(error))}` } as const;
-  const next = waits ? ' Start its webhook below.' : '';
-  return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.${next}` } as const;
 }
 
 const PATH = '/endpoints';

@@ -99,7 +99,7 @@ export function createdResult(
       apiKey:
         showing === 'first'
           ? apiKeyOf(call, endpoint)
-          : html`<a href="/endpoints/${id}#credentials">on the page of the endpoint</a>`,
+          : html`<a href="/endpoints/${id}/settings#credentials">on the page of the endpoint</a>`,
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
       egressAddresses,
     });
@@ -185,7 +185,7 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
   return section({
     title: '2. Verify ownership',
     lead: 'A challenge is sent, and the receiver signs it with the secret. The code below answers challenges.',
-    actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen) : null],
+    actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen ? 'primary' : 'plain') : null],
     content: state,
   });
 }

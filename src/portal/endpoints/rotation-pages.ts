@@ -57,7 +57,7 @@ export function rotationPages({
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'
         : 'The new API key is scheduled. Give it to the receiver.';
-    return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+    return redirectTo(`/endpoints/${endpoint.id}/settings#credentials`, done);
   };
   return (
     [
@@ -154,7 +154,7 @@ function rotationView(
       ${moreFields('Use an existing one', state, [field], [given ?? null])}
     `,
     submit: `Create the new ${noun}`,
-    cancel: `/endpoints/${id}`,
+    cancel: `/endpoints/${id}/settings`,
   });
 }
 
@@ -221,7 +221,9 @@ function newSecretResult({ now }: PageCall, { endpoint, owner }: Owned, secret: 
   const header = pageHeader({
     title,
     crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
-    actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' })],
+    actions: [
+      linkButton({ href: `/endpoints/${id}/settings`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' }),
+    ],
   });
   return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
 }

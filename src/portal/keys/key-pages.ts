@@ -286,7 +286,7 @@ export function expiryTone(expiresAt: number, now: number): 'negative' | 'cautio
 function expiryTimeline(expiries: readonly Expiry[], now: number): Html {
   const rows = expiries.map((expiry) => {
     const { kind, id, name, expiresAt } = expiry;
-    const href = kind === 'key' ? `/keys/${id}` : `/endpoints/${id}#credentials`;
+    const href = kind === 'key' ? `/keys/${id}` : `/endpoints/${id}/settings#credentials`;
     const what = kind === 'key' ? 'key' : 'client certificate of';
     return html`
       <li class="expiry expiry-${expiryTone(expiresAt, now)}">

@@ -58,15 +58,20 @@ export function section({ title, lead, actions = [], content, id, isPlain = fals
   `;
 }
 
+type Tab = {
+  readonly href: string;
+  readonly label: string;
+  readonly isCurrent: boolean;
+  /** Ids of what only this page has. A link to one of them from elsewhere arrives at the tab; the script goes on to its page. */
+  readonly anchors?: readonly string[] | undefined;
+};
+
 /** Links between related pages, the current one marked. */
-export function tabs(
-  label: string,
-  items: readonly { readonly href: string; readonly label: string; readonly isCurrent: boolean }[],
-): Html {
-  const links = items.map(
-    (item) =>
-      html`<li><a href="${item.href}"${item.isCurrent ? html` aria-current="page"` : null}>${item.label}</a></li>`,
-  );
+export function tabs(label: string, items: readonly Tab[]): Html {
+  const links = items.map(({ href, label: name, isCurrent, anchors = [] }) => {
+    const ids = isCurrent ? [] : anchors.map((id) => html`<span id="${id}"></span>`);
+    return html`<li><a href="${href}"${isCurrent ? html` aria-current="page"` : null}>${ids}${name}</a></li>`;
+  });
   return html`<nav class="tabs" aria-label="${label}"><ul>${links}</ul></nav>`;
 }
 

@@ -11,7 +11,7 @@ export const SMALL_FORM_BYTES: number = 32 * 1024;
 export const CHOICES_MAX = 1000;
 export const EXPIRIES_SHOWN = 30;
 export const STATES_READ = 500;
-export const STATES_SHOWN = 20;
+export const STATES_SHOWN = 50;
 
 /** The longest sample of an event type, and how many events of one type its volume counts. */
 export const SAMPLE_BYTES: number = 16 * 1024;

@@ -35,6 +35,7 @@ import {
   withoutNames,
 } from './owner-choice.ts';
 import { recordForm } from './record-form.ts';
+import { type RecordTab, tabPath } from './record-tabs.ts';
 
 /** An entity of the portal. `Choices`: the options in its forms, for example the endpoints of a new webhook. */
 type Entity<Rec, Body, Input, For extends ServedTo> = {
@@ -81,6 +82,8 @@ type EntityForms<Rec, Body, Input, Choices, For extends ServedTo> = Entity<Rec, 
   readonly change: Partial<FormTexts> & {
     /** The message after saving; default: that the record is saved. */
     done?(after: Rec, before: Rec): string;
+    /** The tab of its page that shows the saved values; default: the first one. */
+    tab?(after: Rec): RecordTab;
     /** Why it cannot be changed, shown instead of the form; null if it can. */
     held?(record: Rec): Held | null;
   };
@@ -212,7 +215,8 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         respond: async (call, before) => {
           const patch = await adjust(readPatch(await tableOfRecord(before), call.form), before, call);
           const after = await administration.patch(before.id, reader.patch(patch), call.acting);
-          return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
+          const page = tabPath(`${list.href}/${after.id}`, change.tab?.(after) ?? 'activity');
+          return redirectTo(page, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
         },
       }),
     ),

@@ -28,7 +28,7 @@ export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, k
       caption: 'Waiting keys',
       columns: [
         { label: 'Key', kind: 'main' },
-        { label: 'Deliveries that wait' },
+        { label: 'Pending deliveries' },
         { label: 'Failed attempts of the first' },
         { label: 'Last error' },
         { label: 'Next attempt' },
@@ -55,7 +55,7 @@ function giveUpButton(csrf: Html, webhookId: string, orderingKey: string): Html 
     csrf,
     fields: { orderingKey },
     label: 'Give up',
-    longLabel: `Give up the waiting deliveries of the key ${orderingKey}`,
+    longLabel: `Give up the pending deliveries of the key ${orderingKey}`,
   });
 }
 

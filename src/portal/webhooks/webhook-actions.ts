@@ -16,7 +16,8 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       path: `/webhooks/{id}/${verb}`,
       role: 'operator',
       respond: async (call) => {
-        const done = verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries wait.';
+        const done =
+          verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries stay pending.';
         // A delivery that waits for its webhook and the problems of a customer have the button, too.
         const back = call.form.get('back');
         const next = back === null ? `/webhooks/${pathId(call)}` : ownPath(back);
@@ -33,7 +34,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
-        const done = `The waiting deliveries of the key ${input.orderingKey} are given up.`;
+        const done = `The pending deliveries of the key ${input.orderingKey} are given up.`;
         return attempted(`/webhooks/${pathId(call)}`, done, () =>
           webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
         );

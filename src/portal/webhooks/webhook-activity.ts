@@ -1,4 +1,4 @@
-/** The activity of a webhook on its page: charts of its deliveries, its last attempts, and the result of a test event. */
+/** The activity of a webhook on its page: charts, its latest deliveries, and the result of a test event. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
@@ -6,94 +6,58 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import { attemptDetails, tookText } from '../deliveries/attempt-details.ts';
-import { type CarriedBy, readCarried } from '../deliveries/carried.ts';
-import { attemptList } from '../deliveries/live-pages.ts';
+import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../parts/chart.ts';
-import { linkButton, section } from '../parts/header.ts';
-import { TAIL_BEGINS_WITH } from '../parts/limits.ts';
+import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, countText, percentilesText, sentence, shareText, time } from '../parts/text.ts';
 
-type Activity = {
+export type WebhookActivity = {
   readonly series: Series;
-  readonly attempts: readonly AttemptRecord[];
-  readonly carried: CarriedBy;
+  readonly deliveries: LatestDeliveries;
 };
 
 export async function readWebhookActivity(
   { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
   query: URLSearchParams,
   { progress: { webhookNumber } }: Webhook,
-): Promise<Activity> {
-  const [series, attempts] = await Promise.all([
+): Promise<WebhookActivity> {
+  const [series, deliveries] = await Promise.all([
     figures.series(readPeriod(query), webhookNumber),
-    store.attempts.latestOf(webhookNumber, TAIL_BEGINS_WITH),
+    readLatestDeliveries(store, [webhookNumber]),
   ]);
-  return { series, attempts, carried: await readCarried(store, attempts) };
+  return { series, deliveries };
 }
 
 /** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export function activitySections(
   { query, now }: PageCall,
-  { id, name, customerId, mode, progress }: Webhook,
-  { series, attempts, carried }: Activity,
+  { id, mode }: Webhook,
+  { series, deliveries }: WebhookActivity,
 ): Html {
-  const throughput = section({
-    title: 'Throughput',
-    id: 'throughput',
-    lead: mode === 'pull' ? readSummary(series) : summary(series),
-    content: html`
-      ${periodTabs(`/webhooks/${id}`, query, series.period)}
-      ${
-        mode === 'pull'
-          ? html`
-            <div class="columns">
-              <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
-            </div>
-          `
-          : throughputCharts(series, now)
-      }
-    `,
-  });
-  if (mode === 'pull') return throughput;
-  const last = section({
-    title: 'Attempts',
-    id: 'attempts',
-    ...(attempts.length > 0 && { lead: `${lastAttempts(attempts.length)} New ones appear at the top.` }),
-    actions: [
-      linkButton({ href: `/deliveries/watch?webhook=${id}`, label: 'Watch live', icon: 'play', kind: 'quiet' }),
-    ],
-    content: html`
-      ${progress.state === 'failing' ? null : lastFailure({ id, customerId }, attempts)}
-      ${attemptList(attempts, { webhookOf: () => ({ id, name }), carried, isOfAll: false })}
-    `,
-  });
-  return html`${throughput}${last}`;
-}
-
-function lastAttempts(count: number): string {
-  return count === 1 ? 'The last attempt.' : `The last ${count} attempts.`;
-}
-
-/** The advice if the last attempt failed. A test event has its own. While the webhook fails, its state has the same advice. */
-function lastFailure(
-  { id, customerId }: Pick<Webhook, 'id' | 'customerId'>,
-  attempts: readonly AttemptRecord[],
-): Html | null {
-  const attempt = attempts.find(({ kind }) => kind !== 'test');
-  if (attempt === undefined || attempt.errorClass === null) return null;
-  const { errorClass, errorMessage, responseStatus } = attempt;
+  const isPulled = mode === 'pull';
   return html`
-    <p>
-      <strong>${sentence(errorMessage ?? errorClass)}</strong>
-      ${' '}
-      ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}
-      ${' '}
-      <a href="/deliveries/failures?webhook=${id}">Failures by cause</a>
-    </p>
+    ${section({
+      title: 'Throughput',
+      id: 'throughput',
+      lead: isPulled ? readSummary(series) : summary(series),
+      actions: [periodTabs(`/webhooks/${id}`, query, series.period)],
+      content: isPulled ? pulledChart(series, now) : throughputCharts(series, now),
+    })}
+    ${latestSection(deliveries, [id], { now, isPulled })}
+  `;
+}
+
+/** The lead above says that nothing was acknowledged. */
+function pulledChart(series: Series, now: number): Html {
+  if (series.total.delivered === 0) return html``;
+  return html`
+    <div class="columns">
+      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+    </div>
   `;
 }
 

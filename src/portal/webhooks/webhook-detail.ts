@@ -1,83 +1,77 @@
-/** `/webhooks/{id}`: the state of a webhook, its figures, its history and its actions. */
+/** The page of a webhook: its header with the tabs, the figures, and dead deliveries. */
 import { attemptMs } from '../../delivery/claim.ts';
-import { filterText } from '../../domain/filter-text.ts';
-import type { PgpKey, Webhook, WebhookOrder, WebhookState } from '../../domain/webhook.ts';
-import { FAILING_LIMIT_MS, isRunnable, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { type Day, successRate } from '../../observe/figures.ts';
+import { successRate } from '../../observe/figures.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
-import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
-import { copyable, definitionList, figures } from '../parts/details.ts';
-import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
-import { attemptsText, failingFacts, figureTone } from '../parts/health.ts';
+import { figures } from '../parts/details.ts';
+import { actionButton, type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { attemptsText, figureTone } from '../parts/health.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
-import { notice, stateBadge, tags } from '../parts/mark.ts';
-import {
-  capital,
-  countOf,
-  countText,
-  reasonSentence,
-  relativeTime,
-  shareText,
-  shortTime,
-  spanText,
-  time,
-} from '../parts/text.ts';
-import { formatText, retriesText } from './format-fields.ts';
-import { signatureName } from './signature-fields.ts';
+import { icon, notice, stateBadge } from '../parts/mark.ts';
+import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
+import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import { failsBriefly } from './webhook-history.ts';
+import { type DeadRecords, stateLine, stateNotice, type WebhookHealth } from './webhook-state.ts';
 
-export function webhookHeader(call: PageCall, { listing: { webhook }, figures }: Status): Html {
-  const { id, name } = webhook;
-  return pageHeader({
-    title: name,
-    crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
-    badges: [shownState(call, webhook, figures)],
-    lead: stateLead(call, webhook, figures),
-    actions: [
-      call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-      call.may('operator') && webhook.mode === 'push' ? testButton(call, webhook) : null,
-      call.may('operator') ? startOrStop(call, webhook) : null,
-    ],
-  });
-}
+type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 
-function shownState({ now }: PageCall, { progress }: Webhook, { day }: WebhookFigures): Html {
-  const shown = failsBriefly(progress, day, now) ? 'running' : progress.state;
-  return html`<span id="state">${stateBadge(shown)}</span>`;
-}
-
-function stateLead({ now }: PageCall, webhook: Webhook, { day }: WebhookFigures): Html {
-  const { progress } = webhook;
-  const text = failsBriefly(progress, day, now)
-    ? 'The last attempt failed and will be retried. Most recent attempts succeeded.'
-    : // The notice below says since when it fails.
-      progress.state === 'failing'
-      ? stateSentence(webhook)
-      : html`${stateSentence(webhook)} In this state since ${time(progress.stateAt)}.`;
-  return html`<p>${text}</p>`;
-}
-
-/** Counted up to a bound. `isWhole` tells that there are no more. */
-export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
-export type WebhookFigures = {
-  readonly dead: DeadRecords;
-  readonly oldestAt: number | null;
-  readonly day: Day | undefined;
-  /** When its failures began, as its history says. */
-  readonly failsSince: number | null;
-  /** Its last successful attempt, if it is among the recent ones. */
-  readonly deliveredAt: number | null;
-};
-
+/** What each tab of a webhook's page has. */
 export type Status = {
   readonly listing: WebhookListing;
+  readonly owner: OwnerName | null;
   readonly figures: WebhookFigures;
   readonly hasPage: (path: string) => boolean;
 };
 
-/** The state and the figures. */
+/** Ids of what only one tab has. The address of a reader is with the activity until it has read something. */
+function anchorsOf(webhook: Webhook): Parameters<typeof recordTabs>[3] {
+  const reader = hasReaderBegun(webhook)
+    ? { settings: ['reader'], activity: [] }
+    : { settings: [], activity: ['reader'] };
+  return {
+    activity: ['status', 'throughput', 'attempts', 'deliveries', 'waiting-keys', 'samples', ...reader.activity],
+    settings: ['settings', 'events', 'requests', 'delivery', 'identification', 'delete', ...reader.settings],
+    history: ['history'],
+  };
+}
+
+export function hasReaderBegun({ progress }: Webhook): boolean {
+  return progress.cursorOffset > 0;
+}
+
+/** The name, whose it is, the state in a line, what one does first, and the tabs. */
+export function webhookHeader(call: PageCall, { listing, owner, figures }: Status, tab: RecordTab): Html {
+  const { webhook, endpointName } = listing;
+  const { id, name, endpointId, progress } = webhook;
+  const destination =
+    endpointId === null
+      ? html`${icon('delivery')}Read by a program`
+      : html`${icon('endpoint')}<span class="visually-hidden">Endpoint:</span>
+          <a class="plain-link" href="/endpoints/${endpointId}">${endpointName}</a>`;
+  const isOff = !isRunnable(progress.state);
+  const shown = failsBriefly(progress, figures.day, call.now) ? 'running' : progress.state;
+  return html`
+    ${pageHeader({
+      title: name,
+      crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
+      badges: [html`<span id="state">${stateBadge(shown)}</span>`],
+      lead: html`${recordFacts(owner, [destination])}<p>${stateLine(webhook, figures, call.now)}</p>`,
+      actions: [
+        call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        call.may('operator') && !isOff ? startOrStop(call, webhook) : null,
+        call.may('operator') && webhook.mode === 'push' ? testButton(call, webhook, isOff ? 'plain' : 'primary') : null,
+        call.may('operator') && isOff ? startOrStop(call, webhook) : null,
+      ],
+    })}
+    ${recordTabs(`The webhook ${name}`, `/webhooks/${id}`, tab, anchorsOf(webhook))}
+  `;
+}
+
+/** What to do about the state, the figures, and dead deliveries. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
   const { endpointId, progress } = webhook;
@@ -96,7 +90,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
         });
   return html`
     <div id="status" class="status">
-      ${failsBriefly(progress, counted.day, call.now) ? null : stateNotice(webhook, counted, call.now)}
+      ${stateNotice(webhook, counted, call.now)}
       ${cannotStart}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
       ${deadSection(call, webhook, counted.dead, hasPage)}
@@ -105,7 +99,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
 }
 
 /** The script inserts the result into the page. Without it, the page reloads with the result. */
-function testButton({ csrf }: PageCall, webhook: Webhook): Html {
+function testButton({ csrf }: PageCall, webhook: Webhook, kind: ButtonKind): Html {
   const { id, name } = webhook;
   const action = `/webhooks/${id}/test`;
   const swap = attributes({
@@ -122,7 +116,7 @@ function testButton({ csrf }: PageCall, webhook: Webhook): Html {
         id: 'test-button',
         label: 'Send a test event',
         longLabel: `Send a test event through ${name}`,
-        kind: 'plain',
+        kind,
         icon: 'send',
       })}
     </form>
@@ -163,9 +157,9 @@ function webhookFigures(
       hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
     },
     {
-      label: 'Waiting',
+      label: 'Pending',
       value: countText(pendingRecords),
-      hint: oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(oldestAt, now)}`,
+      hint: oldestAt === null ? 'No delivery is pending' : html`oldest ${relativeTime(oldestAt, now)}`,
       ...link('pending'),
     },
     {
@@ -184,14 +178,14 @@ function webhookFigures(
 function readerFigures(
   { progress }: Webhook,
   { now, pendingRecords, oldestAt }: { now: number; pendingRecords: number; oldestAt: number | null },
-  unreadLink: { href?: string },
+  pendingLink: { href?: string },
 ): Html {
   return figures([
     {
-      label: 'Unread',
+      label: 'Pending',
       value: countText(pendingRecords),
       hint: oldestAt === null ? 'Everything is acknowledged' : html`oldest ${relativeTime(oldestAt, now)}`,
-      ...unreadLink,
+      ...pendingLink,
     },
     {
       label: 'Acknowledged through',
@@ -201,7 +195,7 @@ function readerFigures(
     {
       label: 'Lag',
       value: oldestAt === null ? '–' : spanText(now - oldestAt),
-      hint: 'age of the oldest unread record',
+      hint: 'age of the oldest pending record',
     },
     { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
     { label: 'Last acknowledgement', value: relativeTime(progress.sentAt, now), hint: 'by its reader' },
@@ -240,145 +234,3 @@ function deadSection(
     `,
   });
 }
-
-export function settingsSection({ webhook, endpointName }: WebhookListing, key: PgpKey | null): Html {
-  const { id, endpointId, eventTypes, progress } = webhook;
-  return section({
-    title: 'Settings',
-    content: definitionList([
-      endpointId === null
-        ? ['Mode', 'pull: a reader fetches the events']
-        : ['Endpoint', html`<a href="/endpoints/${endpointId}">${endpointName}</a>`],
-      ['Events', tags(eventTypes)],
-      ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
-      ['Format', formatText(webhook)],
-      [
-        'Encrypted for',
-        key === null ? 'not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
-      ],
-      ...(endpointId === null ? [] : sendingSettings(webhook)),
-      ['Webhook id', copyable(id), 'subscriptionId in every body.'],
-      [
-        'Session',
-        progress.sessionId === null ? null : copyable(progress.sessionId, 'session id'),
-        'New at each start, and every 24 hours.',
-      ],
-      ['Created', time(webhook.createdAt)],
-      ['Changed', time(webhook.updatedAt)],
-    ]),
-  });
-}
-
-/** The settings that only mode `push` has. */
-function sendingSettings(webhook: Webhook): Parameters<typeof definitionList>[0] {
-  const { customHeaders } = webhook;
-  const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
-  return [
-    ['Order', orderText(webhook.ordered)],
-    ['Batches', `up to ${webhook.maxBatchRecords} ${webhook.maxBatchRecords === 1 ? 'event' : 'events'}`],
-    [
-      'Rate',
-      webhook.maxRecordsPerSecond === null ? 'not limited' : `up to ${webhook.maxRecordsPerSecond} events a second`,
-    ],
-    ['Retries', retriesText(webhook)],
-    ['Time-out', spanText(webhook.timeoutSeconds * 1000)],
-    [
-      'Heartbeat',
-      webhook.heartbeatSeconds === 0
-        ? 'none'
-        : `after ${spanText(webhook.heartbeatSeconds * 1000)} without another request`,
-    ],
-    ['Standard Webhooks', webhook.standardWebhooks ? 'signed as well' : 'no'],
-    [
-      'Signature of another product',
-      webhook.signature === null
-        ? 'none'
-        : html`${signatureName(webhook)}, <a href="/webhooks/${webhook.id}/signature">preview</a>`,
-    ],
-    ['Custom headers', headers.length === 0 ? 'none' : html`<ul>${headers}</ul>`],
-  ];
-}
-
-function orderText(ordered: WebhookOrder): string {
-  if (ordered === 'key') return 'events of one ordering key one after another';
-  return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
-}
-
-export function removalSection({ id, mode }: Webhook): Html {
-  return section({
-    title: 'Delete',
-    lead:
-      mode === 'pull'
-        ? 'Deletes its log too: unread records cannot be read any more.'
-        : 'Deletes its log too: waiting deliveries are not sent, and dead ones cannot be sent again.',
-    content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
-  });
-}
-
-/** The problem of a webhook, with advice; null if there is none. */
-export function stateNotice(
-  webhook: Webhook,
-  { failsSince, deliveredAt, dead }: Pick<WebhookFigures, 'failsSince' | 'deliveredAt' | 'dead'>,
-  now: number,
-): Html | null {
-  const { state, stateReason, stateDescription } = viewWebhook(webhook);
-  const { failingSinceAt } = webhook.progress;
-  if (state === 'failing') {
-    const givenUpAt = failingSinceAt === null ? null : failingSinceAt + FAILING_LIMIT_MS;
-    return notice({
-      tone: 'caution',
-      title: reasonSentence(stateReason),
-      text: html`
-        <p>${stateDescription ?? ''}</p>
-        ${
-          givenUpAt === null
-            ? null
-            : html`
-              <p>
-                ${failingFacts(failsSince ?? failingSinceAt ?? now, deliveredAt, now)} Waiting deliveries are retried. Without
-                a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).
-              </p>
-            `
-        }
-      `,
-    });
-  }
-  if (state === 'failed') {
-    return notice({
-      tone: 'negative',
-      title: 'It was stopped because deliveries failed.',
-      text: html`
-        <p>${stateReason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '')}</p>
-        <p><a href="/deliveries/failures?webhook=${webhook.id}">See the failures</a></p>
-      `,
-    });
-  }
-  if (state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator') {
-    return notice({ tone: 'caution', title: 'It was stopped automatically.', text: stateDescription ?? '' });
-  }
-  return null;
-}
-
-export function stateSentence({ mode, progress }: Webhook): string {
-  if (mode === 'pull') return READER_SENTENCES[progress.state];
-  if (progress.state === 'stopped' && progress.stateReason === null) {
-    return 'It has not been started yet. New deliveries wait.';
-  }
-  return SENTENCES[progress.state];
-}
-
-const SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'It is started, and nothing was sent yet. It shows “running” after the first delivery or heartbeat.',
-  running: 'The last attempt succeeded.',
-  failing: 'The last attempt failed and will be retried.',
-  failed: 'Nothing is sent. Waiting and new deliveries are kept.',
-  stopped: 'Nothing is sent. Waiting and new deliveries are kept.',
-};
-
-const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'Its reader has acknowledged nothing since the start.',
-  running: 'Its reader acknowledges what it has processed.',
-  failing: 'Its reader acknowledges what it has processed.',
-  failed: 'Nothing can be read. Waiting and new records are kept.',
-  stopped: 'Nothing can be read. Waiting and new records are kept.',
-};

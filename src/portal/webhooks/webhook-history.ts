@@ -3,11 +3,13 @@
  * failures that follow each other within an hour are one incident.
  */
 
+import { SERVICE } from '../../domain/acting.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
 import type { PastState, Progress, WebhookState } from '../../domain/webhook.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
+import { byActor, changeMoment, type RecordChanges } from '../audit/record-changes.ts';
 import { type Moment, timeline } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { stateBadge, type Tone } from '../parts/mark.ts';
@@ -70,27 +72,59 @@ export function failsBriefly(
   return rate !== null && rate >= MOSTLY;
 }
 
-/** `at` is when the webhook was created. */
+export type WebhookHistory = {
+  /** Newest first. */
+  readonly incidents: readonly Incident[];
+  /** There are no older ones. */
+  readonly isWhole: boolean;
+  readonly changes: RecordChanges;
+  readonly createdAt: number;
+};
+
+/** Starts, stops and failures with the changes between them, newest first, as far back as both are known. */
 export function historySection(
-  incidents: readonly Incident[],
-  isWhole: boolean,
-  createdAt: number,
+  { incidents, isWhole, changes, createdAt }: WebhookHistory,
   auditLink: Html,
   now: number,
 ): Html {
-  const moments = incidents.map((incident) =>
-    incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past),
+  const { entries, actorOf } = changes;
+  const told = new Set<string>();
+  const whoOf = ({ at, state }: PastState): Html | null => {
+    const verb = state === 'started' ? 'webhook.start' : 'webhook.stop';
+    const entry = entries.find((one) => one.at === at && one.action === verb);
+    if (entry === undefined) return null;
+    told.add(entry.id);
+    // A change by the service has a reason, which says so.
+    return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
+  };
+  const states = incidents.map((incident) =>
+    incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past, whoOf(incident.past)),
   );
-  const begin = { at: createdAt, title: 'Created', tone: 'neutral' as const };
+  const others = entries.filter(({ id }) => !told.has(id)).map((entry) => changeMoment(entry, actorOf));
+  const isCreationKnown = entries.some(({ action }) => action === 'webhook.create');
+  const begin: Moment = { at: createdAt, title: 'Created', tone: 'neutral', icon: 'plus' };
+  const known = [isWhole ? 0 : (states.at(-1)?.at ?? 0), changes.isWhole ? 0 : (entries.at(-1)?.at ?? 0)];
+  const from = Math.max(...known);
+  const moments = [...states, ...others, ...(isCreationKnown ? [] : [begin])]
+    .filter(({ at }) => (at ?? 0) >= from)
+    .toSorted((one, other) => (other.at ?? 0) - (one.at ?? 0));
   return section({
     title: 'History',
+    id: 'history',
+    lead: 'Starts, stops, failures and changes, newest first.',
     actions: [auditLink],
-    content: timeline(isWhole ? [...moments, begin] : moments, now),
+    content: html`
+      ${timeline(moments, now)}
+      ${from === 0 ? null : html`<p class="quiet">Older changes are in the audit log.</p>`}
+    `,
   });
 }
 
-function stateMoment({ state, at, reason }: PastState): Moment {
-  return { at, title: stateBadge(state), tone: TONES[state], text: reason === null ? null : reasonText(reason) };
+function stateMoment({ state, at, reason }: PastState, who: Html | null): Moment {
+  const why = reason === null ? null : reasonText(reason);
+  const isSaid = who !== null && reason === 'stopped_by_administrator';
+  const text = who === null ? why : html`${isSaid || why === null ? null : html`${why} `}${who}`;
+  return { at, title: stateBadge(state), tone: TONES[state], text };
 }
 
 function failuresMoment({ times, from, until, reason }: Extract<Incident, { kind: 'failures' }>): Moment {

@@ -1,48 +1,56 @@
-/** `/webhooks/{id}`: one webhook with its state, activity and settings, live. */
+/** `/webhooks/{id}`: one webhook, live, in three tabs: its state with its activity, its settings, and its history. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
+import { readChanges } from '../audit/record-changes.ts';
+import { latestVersion } from '../deliveries/latest-deliveries.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton } from '../parts/header.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
-import { withQuery } from '../parts/list.ts';
-import { withOwner } from '../record/owner.ts';
+import { ownedName, readOwner } from '../record/owner.ts';
+import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
 import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
-import { removalSection, settingsSection, statusRegion, type WebhookFigures, webhookHeader } from './webhook-detail.ts';
+import { hasReaderBegun, type Status, statusRegion, webhookHeader } from './webhook-detail.ts';
 import { failsSince, historySection, incidentsOf } from './webhook-history.ts';
 import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
+import { settingsSections } from './webhook-settings.ts';
 
 export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, store, clock, feed } = dependencies;
+  const { pages, clock, feed } = dependencies;
   const found = (call: PageCall): Promise<WebhookListing> => listingOf(dependencies, call);
-  return [
-    pages.view('/webhooks/{id}', 'both', async (call) => {
+  const tabPage = (tab: RecordTab): PageRoute<'both'> =>
+    pages.view(tabPath('/webhooks/{id}', tab), 'both', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(dependencies, call, listing);
       const { id, name, customerId } = listing.webhook;
       const url = attempt === null ? '' : await endpointUrlOf(dependencies, listing.webhook);
       const test = attempt === null ? null : testSection(attempt, url, customerId);
-      const { content } = await readPage(dependencies, call, listing, test);
-      const stream = withQuery(`/webhooks/${id}/live`, call.query, {});
-      const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
-      return withOwner(store, listing.webhook, {
-        title: name,
-        content: html`<div id="webhook" class="page-part"${live}>${content()}</div>`,
-        hasCharts: true,
+      const page = await readPage(dependencies, call, listing, { tab, test });
+      const live = attributes({
+        'data-hx-sse:connect': streamOfTab(`/webhooks/${id}`, tab, call.query),
+        'data-hx-swap': 'innerMorph',
       });
-    }),
+      return {
+        title: ownedName(name, page.status.owner),
+        content: html`<div id="webhook" class="page-part"${live}>${page.content()}</div>`,
+        hasCharts: tab === 'activity',
+      };
+    });
+  return [
+    ...RECORD_TABS.map(tabPage),
     pages.stream('/webhooks/{id}/live', 'both', async (call) => {
       const { id } = (await found(call)).webhook;
+      const tab = tabOfStream(call.query);
       return liveContent(feed, id, call.signal, async () =>
-        readPage(dependencies, { ...call, now: clock() }, await found(call), null),
+        readPage(dependencies, { ...call, now: clock() }, await found(call), { tab, test: null }),
       );
     }),
   ];
@@ -60,61 +68,97 @@ async function testOf(
   return attempt?.kind === 'test' && attempt.webhookNumber === webhook.progress.webhookNumber ? attempt : null;
 }
 
-async function figuresOf(
-  dependencies: SharedPageDependencies,
-  listing: WebhookListing,
-): Promise<Omit<WebhookFigures, 'failsSince'>> {
-  const { webhookNumber } = listing.webhook.progress;
-  const [dead, oldestAt, days, outcomes] = await Promise.all([
+/** What the header tells, which every tab has. */
+async function readStatus(dependencies: SharedPageDependencies, listing: WebhookListing) {
+  const { store, hasPage } = dependencies;
+  const { webhook } = listing;
+  const { webhookNumber } = webhook.progress;
+  const [dead, oldestAt, days, outcomes, history, owner] = await Promise.all([
     deadRecordsOf(dependencies, listing),
-    dependencies.store.directory.oldestWaitingAt(webhookNumber),
+    store.directory.oldestWaitingAt(webhookNumber),
     dependencies.figures.days([webhookNumber]),
-    dependencies.store.attempts.lastOutcomes([webhookNumber]),
+    store.attempts.lastOutcomes([webhookNumber]),
+    store.stateHistory.ofWebhook(webhook.id, STATES_READ),
+    readOwner(store, webhook),
   ]);
-  const deliveredAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
-  return { dead, oldestAt, day: days.get(webhookNumber), deliveredAt };
+  const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
+  const day = days.get(webhookNumber);
+  const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince: failsSince(history) };
+  return { status: { listing, owner, figures, hasPage }, history };
 }
 
-/** The page of a webhook, which is live. `test` is the result of a test event just sent. */
+/** `test` is the result of a test event just sent. */
+type Shown = { readonly tab: RecordTab; readonly test: Html | null };
+
+/** A tab of the page, which is live. */
 async function readPage(
   dependencies: SharedPageDependencies,
   call: PageCall,
   listing: WebhookListing,
-  test: Html | null,
-): Promise<LiveReading> {
-  const { store, hasPage, publicUrl } = dependencies;
-  const { webhook } = listing;
-  const { id, customerId, createdAt, encryptionKeyName } = webhook;
-  const [figures, activity, history, key, eventTypes, waitingKeys] = await Promise.all([
-    figuresOf(dependencies, listing),
+  { tab, test }: Shown,
+): Promise<LiveReading & { readonly status: Status }> {
+  const { status, history } = await readStatus(dependencies, listing);
+  const read = { activity: readActivity, settings: readSettings, history: readHistory }[tab];
+  const part = await read({ dependencies, call, status, history });
+  const version = JSON.stringify([listing, status.figures, status.owner, part.version]);
+  const content = (): Html => html`${webhookHeader(call, status, tab)}${testRegion(test)}${part.content()}`;
+  return { status, version, content };
+}
+
+type Reading = Awaited<ReturnType<typeof readStatus>> & {
+  readonly dependencies: SharedPageDependencies;
+  readonly call: PageCall;
+};
+
+async function readActivity({ dependencies, call, status }: Reading): Promise<LiveReading> {
+  const { store, services, publicUrl } = dependencies;
+  const { webhook } = status.listing;
+  const { id, ordered, mode } = webhook;
+  const [activity, eventTypes, waitingKeys] = await Promise.all([
     readWebhookActivity(dependencies, call.query, webhook),
-    store.stateHistory.ofWebhook(id, STATES_READ),
-    encryptionKeyName === null ? null : store.keys.getByName(customerId, encryptionKeyName),
     shownTypes(store),
-    webhook.ordered === 'key' ? dependencies.services.webhooks.keyOrder.waitingKeys(id, FIRST_KEYS) : null,
+    ordered === 'key' ? services.webhooks.keyOrder.waitingKeys(id, FIRST_KEYS) : null,
   ]);
-  const samples =
-    call.may('operator') && webhook.mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;
-  const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
-  const incidents = incidentsOf(history);
-  const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
-  const status = { listing, figures: { ...figures, failsSince: failsSince(history) }, hasPage };
-  const attempts = activity.attempts.map((attempt) => attempt.id);
-  const version = JSON.stringify([listing, figures, activity.series, attempts, history, key?.id, waitingKeys]);
-  const content = (): Html =>
-    html`
-      ${webhookHeader(call, status)}
-      ${testRegion(test)}
+  const samples = call.may('operator') && mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;
+  const isUnread = mode === 'pull' && !hasReaderBegun(webhook);
+  const { series, deliveries } = activity;
+  return {
+    version: JSON.stringify([series, latestVersion(deliveries, call.now), waitingKeys]),
+    content: () => html`
       ${statusRegion(call, status)}
       ${waitingKeysSection(call, id, waitingKeys)}
-      ${webhook.mode === 'pull' ? readerSection(webhook, addressFor(call.request, publicUrl())) : null}
+      ${isUnread ? readerSection(webhook, addressFor(call.request, publicUrl())) : null}
       ${activitySections(call, webhook, activity)}
       ${samples}
-      <div class="columns">
-        ${settingsSection(listing, key)}
-        ${historySection(incidents.slice(0, STATES_SHOWN), isWhole, createdAt, audit, call.now)}
-      </div>
-      ${call.may('administrator') ? removalSection(webhook) : null}
-    `;
-  return { version, content };
+    `,
+  };
+}
+
+async function readSettings({ dependencies, call, status }: Reading): Promise<LiveReading> {
+  const { store, publicUrl } = dependencies;
+  const { listing } = status;
+  const { webhook } = listing;
+  const { customerId, encryptionKeyName } = webhook;
+  const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
+  const isRead = webhook.mode === 'pull' && hasReaderBegun(webhook);
+  return {
+    version: JSON.stringify([key?.id]),
+    content: () => html`
+      ${isRead ? readerSection(webhook, addressFor(call.request, publicUrl())) : null}
+      ${settingsSections(call, listing, key)}
+    `,
+  };
+}
+
+async function readHistory({ dependencies, call, status, history }: Reading): Promise<LiveReading> {
+  const { id, createdAt } = status.listing.webhook;
+  const changes = await readChanges(dependencies, call.brand, `webhook:${id}`);
+  const incidents = incidentsOf(history);
+  const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
+  const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log' });
+  return {
+    version: JSON.stringify([history, changes.entries]),
+    content: () =>
+      historySection({ incidents: incidents.slice(0, STATES_SHOWN), isWhole, changes, createdAt }, audit, call.now),
+  };
 }

@@ -4,9 +4,10 @@ import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { countOf } from '../parts/text.ts';
 import { removalPages } from '../record/record-pages.ts';
-import { type DeadRecords, deadCount } from './webhook-detail.ts';
+import { deadCount } from './webhook-detail.ts';
 import { webhookEntity } from './webhook-form.ts';
 import { deadRecordsOf, listingOf } from './webhook-reading.ts';
+import type { DeadRecords } from './webhook-state.ts';
 
 export function webhookRemovalPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return removalPages(dependencies.pages, webhookEntity(dependencies), {
@@ -19,16 +20,16 @@ export function webhookRemovalPages(dependencies: SharedPageDependencies): PageR
 
 /** What is deleted with the webhook. */
 function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
-  const waiting = countOf(pendingRecords, 'waiting delivery', undefined, 'waiting deliveries');
+  const pending = countOf(pendingRecords, 'pending delivery', undefined, 'pending deliveries');
   if (webhook.mode === 'pull')
     return html`
       <div class="prose">
         <p>
           This cannot be undone. The log of the webhook is deleted, with
-          ${countOf(pendingRecords, 'unread record', 'no unread records')}.
+          ${countOf(pendingRecords, 'pending record', 'no pending records')}.
         </p>
         <p>
-          Its key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and
+          Its PGP key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and
           let nobody read it, stop the webhook instead.
         </p>
       </div>
@@ -37,12 +38,12 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
     <div class="prose">
       <p>This cannot be undone. The log of the webhook is deleted:</p>
       <ul>
-        ${pendingRecords === 0 ? null : html`<li>${waiting}, which will not be sent,</li>`}
+        ${pendingRecords === 0 ? null : html`<li>${pending}, which will not be sent,</li>`}
         ${dead.records === 0 ? null : html`<li>${deadCount(dead, 'dead ')}, which cannot be sent again,</li>`}
         <li>the list of its deliveries with all attempts.</li>
       </ul>
       <p>
-        Its endpoint, its key, the event types, the same events at other webhooks, and the audit log stay. To keep
+        Its endpoint, its PGP key, the event types, the same events at other webhooks, and the audit log stay. To keep
         everything and send nothing, stop the webhook instead.
       </p>
     </div>

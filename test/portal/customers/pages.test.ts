@@ -94,7 +94,7 @@ describe('the pages of customers', () => {
     await endpoint.filter({ hasText: 'Acme shop' }).waitFor();
     await page.getByLabel('order.*').check();
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.locator('.owner-line').getByRole('link', { name: 'Acme' }).waitFor();
+    await page.locator('.record-facts').getByRole('link', { name: 'Acme', exact: true }).waitFor();
     const { items } = await succeeded<{ items: { name: string; customerId: string }[] }>(
       portal.service.admin.get('webhooks'),
     );

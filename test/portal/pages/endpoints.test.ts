@@ -58,7 +58,8 @@ describe('the state of an endpoint', () => {
         state,
         failingSinceAt: state === 'failing' ? NOW - 540 * 60_000 : null,
       }));
-      const said = endpointSentence({ ...made, ...more }, { webhooks, deliveredAt: NOW - 600 * 60_000 }, NOW);
+      const failure = { at: NOW, errorClass: 'http_status', errorMessage: 'the receiver answered 503' };
+      const said = endpointSentence({ ...made, ...more }, { webhooks, deliveredAt: NOW - 600 * 60_000, failure }, NOW);
       return typeof said === 'string' ? said : said.markup.replaceAll(/<[^>]*>/g, '');
     };
     assert.equal(sentence({ enabled: true }, 'failed', 'running'), 'Deliveries are sent here.');
@@ -68,7 +69,7 @@ describe('the state of an endpoint', () => {
     );
     assert.match(
       sentence({ enabled: true }, 'failed', 'failing'),
-      /It is enabled. Deliveries have failed since .+ UTC. The last success was 10 hours ago/,
+      /^The receiver answered 503\. Deliveries have failed since .+ UTC. The last success was 10 hours ago/,
     );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
     assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);

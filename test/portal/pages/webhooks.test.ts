@@ -6,9 +6,20 @@ import { html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
 import { turnMoments } from '../../../src/portal/deliveries/delivery-turn.ts';
 import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
-import { stateNotice, stateSentence } from '../../../src/portal/webhooks/webhook-detail.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
-import { failsBriefly, failsSince, historySection, incidentsOf } from '../../../src/portal/webhooks/webhook-history.ts';
+import {
+  failsBriefly,
+  failsSince,
+  historySection,
+  incidentsOf,
+  type WebhookHistory,
+} from '../../../src/portal/webhooks/webhook-history.ts';
+import {
+  stateLine,
+  stateNotice,
+  stateSentence,
+  type WebhookHealth,
+} from '../../../src/portal/webhooks/webhook-state.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
@@ -19,6 +30,20 @@ async function stage(t: TestContext): Promise<Stage> {
   await makeEventType(services, 'order.created');
   const made = await makeWebhook(services, ['order.created']);
   return { now: services.clock(), webhook: (progress) => ({ ...made, progress: { ...made.progress, ...progress } }) };
+}
+
+const HEALTHY: WebhookHealth = {
+  day: undefined,
+  dead: { records: 0, isWhole: true },
+  failsSince: null,
+  deliveredAt: null,
+  failure: null,
+};
+
+/** Without changes, unless they are given. */
+function historyOf(incidents: WebhookHistory['incidents'], more: Partial<WebhookHistory> = {}): string {
+  const changes = { entries: [], isWhole: true, actorOf: (name: string) => ({ kind: null, name, href: null }) };
+  return historySection({ incidents, isWhole: true, changes, createdAt: 0, ...more }, html``, 1000).markup;
 }
 
 describe('the state of a webhook', () => {
@@ -38,8 +63,7 @@ describe('the state of a webhook', () => {
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
     const noticed = (progress: Partial<Progress>, records = 1): string | null =>
-      stateNotice(webhook(progress), { failsSince: null, deliveredAt: null, dead: { records, isWhole: true } }, now)
-        ?.markup ?? null;
+      stateNotice(webhook(progress), { ...HEALTHY, dead: { records, isWhole: true } }, now)?.markup ?? null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },
@@ -50,32 +74,61 @@ describe('the state of a webhook', () => {
     }
     const failing = { state: 'failing', stateReason: 'oauth_token', failingSinceAt: now - 3_600_000 } as const;
     const told = noticed({ ...failing, stateDetail: 'the token endpoint answered 401' }) ?? '';
-    assert.match(told, /The token endpoint answered 401\./);
     assert.match(told, /Check token URL/);
     assert.match(told, /the webhook stops .*in 23 hours/);
-    assert.match(noticed(failing) ?? '', /The last attempt failed \(oauth_token\)/);
     const unsaid = noticed({ state: 'failing', stateReason: null, failingSinceAt: null }) ?? '';
-    assert.match(unsaid, /The last attempt failed\./);
+    assert.match(unsaid, /Pending deliveries are retried\./);
     assert.doesNotMatch(unsaid, /the webhook stops/);
+    const failed = { state: 'failed', stateReason: 'too_many_dead' } as const;
+    assert.match(noticed(failed) ?? '', /Ten requests in a row.*send its dead deliveries again/s);
+    assert.doesNotMatch(noticed(failed, 0) ?? '', /send its dead/);
+    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /410 Gone/);
+  });
+
+  it('has its cause in the line below the name, on every tab', async (t) => {
+    const { webhook, now } = await stage(t);
+    const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
+    const line = (progress: Partial<Progress>): string =>
+      stateLine(webhook(progress), { ...HEALTHY, failure }, now).markup.replaceAll(/<[^>]*>/g, '');
+    const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     assert.match(
-      noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '',
-      /It was stopped because.*Ten requests in a row/s,
+      line({ ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' }),
+      /^The token endpoint answered 401\. Deliveries have failed since/,
     );
-    assert.match(noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '', /send its dead deliveries again/);
-    assert.doesNotMatch(noticed({ state: 'failed', stateReason: 'too_many_dead' }, 0) ?? '', /send its dead/);
-    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /It was stopped automatically.*410 Gone/s);
+    assert.match(line({ ...failing, stateReason: 'oauth_token' }), /^The last attempt failed \(oauth_token\)\./);
+    assert.match(line({ ...failing, stateReason: null }), /^The last attempt failed\. Deliveries have failed/);
+    assert.match(
+      line({ state: 'failed', stateReason: 'too_many_dead' }),
+      /^The receiver answered 401\. It was stopped .* because deliveries failed\. Nothing is sent\./,
+    );
+    assert.match(line({ stateReason: 'endpoint_gone' }), /^It was stopped automatically .*Nothing is sent/);
+    assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Nothing is sent.* In this state since/);
+    assert.match(line({ state: 'running' }), /^The last attempt succeeded\. In this state since/);
+  });
+
+  it('has advice for the last error of a webhook that somebody stopped, until something succeeds', async (t) => {
+    const { webhook, now } = await stage(t);
+    const stopped = webhook({ stateReason: 'stopped_by_administrator' });
+    const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
+    const told = (deliveredAt: number): string =>
+      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, now)?.markup ?? '';
+    assert.match(
+      told(now - 1),
+      /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials/,
+    );
+    assert.equal(told(now + 1), '');
   });
 
   it('has a history with the reason of each change, and its beginning where that is within reach', () => {
     const past = (reason: string | null) => ({ state: 'stopped', previousState: 'running', reason, at: 1000 }) as const;
     const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
     const incidents = incidentsOf(reasons.map(past));
-    const whole = historySection(incidents, true, 500, html``, 1000).markup;
+    const whole = historyOf(incidents, { createdAt: 500 });
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
     assert.match(whole, /Its endpoint is not enabled/);
     assert.match(whole, /Created/);
-    assert.doesNotMatch(historySection(incidents, false, 500, html``, 1000).markup, /Created/);
+    assert.doesNotMatch(historyOf(incidents, { isWhole: false }), /Created/);
   });
 
   it('fails since the first failure after it last ran, over stops and starts', () => {
@@ -95,12 +148,12 @@ describe('the state of a webhook', () => {
     const { webhook, now } = await stage(t);
     const restarted = webhook({ state: 'failing', stateReason: 'http_status', failingSinceAt: now - 60_000 });
     const [failsSince, deliveredAt] = [now - 5 * 3_600_000, now - 6 * 3_600_000];
-    const notice = stateNotice(restarted, { failsSince, deliveredAt, dead: { records: 0, isWhole: true } }, now);
+    const line = stateLine(restarted, { ...HEALTHY, failsSince, deliveredAt }, now);
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
     const place = { ahead: null, before: null, failsSince, succeededAt: deliveredAt };
     const [turn] = turnMoments({ delivery, webhook: restarted, ...place }, now);
     const [since, last] = [failsSince, deliveredAt].map((at) => new Date(at).toISOString());
-    for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup]) {
+    for (const told of [line.markup, html`${turn?.text ?? null}`.markup]) {
       assert.match(told, new RegExp(`Deliveries have failed since <time datetime="${since}"`));
       assert.match(told, new RegExp(`The last success was <time datetime="${last}"`));
     }
@@ -131,7 +184,7 @@ describe('the state of a webhook', () => {
       ),
       [[1, 300, null], [1, 133, 135], [3, 10, 73], 'running', 'started'],
     );
-    const shown = historySection(incidents, true, 0, html``, 1000).markup;
+    const shown = historyOf(incidents);
     assert.match(shown, /Some attempts failed, 3 times until/);
     assert.match(shown, /Recovered after 2 min\./);
   });

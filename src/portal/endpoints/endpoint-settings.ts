@@ -1,0 +1,160 @@
+/** The tab “Settings” of an endpoint: its credentials, its requests, OAuth, and ownership once it is verified. */
+import type { OauthTest } from '../../delivery/oauth.ts';
+import {
+  type Authentication,
+  currentApiKey,
+  currentAuthentication,
+  type Endpoint,
+  publicKeys,
+  type RequestHeader,
+  signingSecretCreatedAt,
+} from '../../domain/endpoint.ts';
+import { authenticationHeader } from '../../domain/endpoint-headers.ts';
+import { type Html, html } from '../../http/html.ts';
+import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
+import type { PageCall } from '../frame/call.ts';
+import { operatorName } from '../parts/brand.ts';
+import { copyable, type Definition, definitionList } from '../parts/details.ts';
+import { buttonRow, linkButton, section } from '../parts/header.ts';
+import { relativeTime, time } from '../parts/text.ts';
+import { authenticationText } from './authentication-fields.ts';
+import { challengeSection, verifyButton } from './challenge-section.ts';
+import { isOpen, waitsUntil } from './endpoint-detail.ts';
+import { oauthSection } from './oauth-section.ts';
+
+/** `tested` is the result of an OAuth test just made, or null. */
+export function endpointSettingsTab(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html {
+  return html`
+    ${credentials(call, endpoint)}
+    ${tokenRegion(call, endpoint, tested)}
+    ${isOpen(endpoint) ? null : challengeSection(endpoint, call.may('operator') ? verifyButton(call, endpoint, 'plain') : null)}
+    <div class="columns columns-even">${requests(endpoint, call.now)}${identification(endpoint)}</div>
+    ${call.may('administrator') ? removal(endpoint) : null}
+  `;
+}
+
+function credentials(call: PageCall, endpoint: Endpoint): Html {
+  const { now } = call;
+  const { id } = endpoint;
+  const rotates = (action: string, label: string): Html | null =>
+    call.may('administrator') ? linkButton({ href: `/endpoints/${id}/${action}`, label, icon: 'replay' }) : null;
+  const authentication = currentAuthentication(endpoint, now);
+  const authenticationWaits = waitsUntil(endpoint.nextAuthenticationAt, now);
+  return section({
+    id: 'credentials',
+    title: 'Credentials',
+    lead: `With these the receiver checks that a request comes from ${call.brand === null ? 'you' : operatorName(call.brand)}.`,
+    actions: [
+      rotates('rotate-secret', 'New secret'),
+      rotates('rotate-api-key', 'New API key'),
+      authentication === null ? null : rotates('rotate-authentication', 'New authentication'),
+    ],
+    content: definitionList([
+      ...secretRows(endpoint, authentication, now),
+      ...apiKeyRows(endpoint, now),
+      ...publicKeys(endpoint, now).map(
+        (key, at) =>
+          [
+            at === 0 ? 'Public key' : 'Other public key',
+            copyable(PUBLIC_KEY_PREFIX + key, 'public key'),
+            'Verifies v1a signatures of Standard Webhooks.',
+          ] as const,
+      ),
+      ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
+      ...(authenticationWaits === null
+        ? []
+        : [['Next authentication', html`sent from ${time(authenticationWaits)} on`] as const]),
+    ]),
+  });
+}
+
+function secretRows(endpoint: Endpoint, authentication: Authentication | null, now: number): readonly Definition[] {
+  const nextAt = waitsUntil(endpoint.nextSecretAt, now);
+  const current: Definition = [
+    'Secret',
+    html`
+      created ${relativeTime(signingSecretCreatedAt(endpoint, now), now)}${' '}
+      <span class="quiet">(stored encrypted, never shown again)</span>
+    `,
+    signatureUse(endpoint, authentication),
+  ];
+  if (nextAt === null) return [current];
+  return [current, ['Next secret', html`signs from ${time(nextAt)} on (${relativeTime(nextAt, now)})`, ACCEPT_BOTH]];
+}
+
+function apiKeyRows(endpoint: Endpoint, now: number): readonly Definition[] {
+  const { nextApiKey } = endpoint;
+  const nextAt = waitsUntil(endpoint.nextApiKeyAt, now);
+  const current: Definition = [
+    'API key',
+    copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
+    endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
+  ];
+  if (nextAt === null || nextApiKey === null) return [current];
+  const next = html`
+    ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(nextAt)} on
+    (${relativeTime(nextAt, now)})
+  `;
+  return [current, ['Next API key', next, ACCEPT_BOTH]];
+}
+
+const ACCEPT_BOTH = 'Until then the receiver should accept both.';
+
+function signatureUse({ oauthTokenUrl }: Endpoint, authentication: Authentication | null): string {
+  const replaces = authentication !== null && authenticationHeader(authentication) === 'authorization';
+  return oauthTokenUrl === null && !replaces
+    ? 'Signs every request.'
+    : 'Used for challenges and for signatures of webhooks: Authorization does not have it.';
+}
+
+function headerList(headers: readonly RequestHeader[]): Html {
+  const lines = headers.map(
+    ({ name, value, secret }) => html`<li><code>${name}: ${secret ? '[secret]' : value.reveal()}</code></li>`,
+  );
+  return html`<ul class="uses">${lines}</ul>`;
+}
+
+function requests({ url, requestHeaders, contentEncoding, clientCertificateExpiresAt }: Endpoint, now: number): Html {
+  return section({
+    title: 'Requests',
+    id: 'requests',
+    content: definitionList([
+      ['Address', copyable(url, 'address')],
+      ['Headers', requestHeaders === null ? 'none' : headerList(requestHeaders)],
+      [
+        'Client certificate',
+        clientCertificateExpiresAt === null
+          ? 'none'
+          : html`expires ${time(clientCertificateExpiresAt)} (${relativeTime(clientCertificateExpiresAt, now)})`,
+      ],
+      ['Compression', contentEncoding ?? 'none'],
+    ]),
+  });
+}
+
+function identification({ id, createdAt, updatedAt }: Endpoint): Html {
+  return section({
+    title: 'Identification',
+    id: 'identification',
+    content: definitionList([
+      ['Endpoint id', copyable(id)],
+      ['Created', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function removal({ id }: Endpoint): Html {
+  return section({
+    title: 'Delete',
+    id: 'delete',
+    lead: 'Deletes its API key and its secret too. You can delete this endpoint only when no webhook sends to it.',
+    content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
+  });
+}
+
+/** A live update leaves the result of a test as it is. */
+function tokenRegion(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html | null {
+  const shown = oauthSection(call, endpoint, tested);
+  return shown === null ? null : html`<div id="oauth-region" data-hx-morph-skip>${shown}</div>`;
+}

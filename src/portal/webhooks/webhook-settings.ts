@@ -1,0 +1,113 @@
+/** The tab “Settings” of a webhook: its settings in groups, its id, and its removal. */
+import { filterText } from '../../domain/filter-text.ts';
+import type { PgpKey, Webhook, WebhookOrder } from '../../domain/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { WebhookListing } from '../../store/port/directory.ts';
+import type { PageCall } from '../frame/call.ts';
+import { copyable, type Definition, definitionList } from '../parts/details.ts';
+import { buttonRow, linkButton, section } from '../parts/header.ts';
+import { tags } from '../parts/mark.ts';
+import { spanText, time } from '../parts/text.ts';
+import { formatText, retriesText } from './format-fields.ts';
+import { signatureName } from './signature-fields.ts';
+
+/** `key`: its PGP key; null if it has none. */
+export function settingsSections(call: PageCall, { webhook, endpointName }: WebhookListing, key: PgpKey | null): Html {
+  const isPushed = webhook.endpointId !== null;
+  const events = section({
+    title: 'Events',
+    id: 'events',
+    content: definitionList([
+      isPushed
+        ? ['Endpoint', html`<a href="/endpoints/${webhook.endpointId}">${endpointName}</a>`]
+        : ['Mode', 'pull: a reader fetches the events'],
+      ['Event types', tags(webhook.eventTypes)],
+      ['Filter', webhook.filter === null ? 'none: all of these events' : `only if ${filterText(webhook.filter)}`],
+    ]),
+  });
+  const request = section({
+    title: isPushed ? 'Requests' : 'Records',
+    id: 'requests',
+    content: definitionList([
+      ['Format', formatText(webhook)],
+      [
+        'PGP key',
+        key === null ? 'none: not encrypted, sent over TLS' : html`<a href="/keys/${key.id}">${key.name}</a>`,
+        key === null ? undefined : 'The events are encrypted for it.',
+      ],
+      ...(isPushed ? requestRows(webhook) : []),
+    ]),
+  });
+  const delivery = isPushed
+    ? section({ title: 'Delivery', id: 'delivery', content: definitionList(deliveryRows(webhook)) })
+    : null;
+  return html`
+    <div class="columns columns-even" id="settings">
+      <div class="column">${events}${delivery}</div>
+      <div class="column">${request}${identification(webhook)}</div>
+    </div>
+    ${call.may('administrator') ? removalSection(webhook) : null}
+  `;
+}
+
+function requestRows(webhook: Webhook): readonly Definition[] {
+  const { id, customHeaders, standardWebhooks, signature } = webhook;
+  const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
+  return [
+    ['Custom headers', headers.length === 0 ? 'none' : html`<ul>${headers}</ul>`],
+    ['Standard Webhooks', standardWebhooks ? 'signed as well' : 'no'],
+    [
+      'Signature of another product',
+      signature === null ? 'none' : html`${signatureName(webhook)}, <a href="/webhooks/${id}/signature">preview</a>`,
+    ],
+  ];
+}
+
+function deliveryRows(webhook: Webhook): readonly Definition[] {
+  const { maxBatchRecords, maxRecordsPerSecond, timeoutSeconds, heartbeatSeconds } = webhook;
+  return [
+    ['Retries', retriesText(webhook)],
+    ['Time-out', spanText(timeoutSeconds * 1000)],
+    ['Order', orderText(webhook.ordered)],
+    ['Batches', `up to ${maxBatchRecords} ${maxBatchRecords === 1 ? 'event' : 'events'}`],
+    ['Rate', maxRecordsPerSecond === null ? 'not limited' : `up to ${maxRecordsPerSecond} events a second`],
+    [
+      'Heartbeat',
+      heartbeatSeconds === 0 ? 'none' : `after ${spanText(heartbeatSeconds * 1000)} without another request`,
+    ],
+  ];
+}
+
+function identification({ id, progress, createdAt, updatedAt }: Webhook): Html {
+  return section({
+    title: 'Identification',
+    id: 'identification',
+    content: definitionList([
+      ['Webhook id', copyable(id), 'subscriptionId in every body.'],
+      [
+        'Session',
+        progress.sessionId === null ? null : copyable(progress.sessionId, 'session id'),
+        'New at each start, and every 24 hours.',
+      ],
+      ['Created', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function orderText(ordered: WebhookOrder): string {
+  if (ordered === 'key') return 'events of one ordering key one after another';
+  return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
+}
+
+function removalSection({ id, mode }: Webhook): Html {
+  return section({
+    title: 'Delete',
+    id: 'delete',
+    lead:
+      mode === 'pull'
+        ? 'Deletes its log too: pending records cannot be read any more.'
+        : 'Deletes its log too: pending deliveries are not sent, and dead ones cannot be sent again.',
+    content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
+  });
+}

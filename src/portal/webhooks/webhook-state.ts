@@ -1,0 +1,113 @@
+/** The state of a webhook in words: one line below its name, and a notice with advice where something is to be done. */
+import { adviceForMessage } from '../../domain/outcome.ts';
+import type { Webhook, WebhookState } from '../../domain/webhook.ts';
+import { FAILING_LIMIT_MS, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { Day } from '../../observe/figures.ts';
+import type { LastOutcomes } from '../../store/port/deliveries.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
+import { failingFacts } from '../parts/health.ts';
+import { notice } from '../parts/mark.ts';
+import { reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
+import { failsBriefly } from './webhook-history.ts';
+
+/** Counted up to a bound. `isWhole` tells that there are no more. */
+export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
+
+/** What its state is told with. */
+export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
+  readonly day: Day | undefined;
+  readonly dead: DeadRecords;
+  /** When its failures began, as its history says. */
+  readonly failsSince: number | null;
+};
+
+/** The state in a line, with the cause of a failure. */
+export function stateLine(webhook: Webhook, health: WebhookHealth, now: number): Html {
+  const { progress } = webhook;
+  const { state, stateAt, stateReason } = progress;
+  const since = html`In this state since ${time(stateAt)}.`;
+  if (state === 'failing') {
+    const cause = reasonSentence(viewWebhook(webhook).stateReason);
+    if (failsBriefly(progress, health.day, now))
+      return html`${cause} The attempt will be retried. Most recent attempts succeeded.`;
+    return html`${cause} ${failingFacts(failsSinceOf(webhook, health, now), health.deliveredAt, now)}`;
+  }
+  if (state === 'failed') {
+    const { failure } = health;
+    const cause = failure === null ? null : html`${sentence(failure.errorMessage ?? failure.errorClass)} `;
+    return html`${cause}It was stopped ${relativeTime(stateAt, now)} because deliveries failed. ${stateSentence(webhook)}`;
+  }
+  if (isStoppedByService(webhook))
+    return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
+  return stateReason === null && state === 'stopped'
+    ? html`${stateSentence(webhook)}`
+    : html`${stateSentence(webhook)} ${since}`;
+}
+
+function failsSinceOf({ progress }: Webhook, { failsSince }: WebhookHealth, now: number): number {
+  return failsSince ?? progress.failingSinceAt ?? now;
+}
+
+/** A person's stop, and a webhook that was never started, need no explanation. */
+function isStoppedByService({ progress: { state, stateReason } }: Webhook): boolean {
+  return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
+}
+
+/** What to do about the problem of a webhook; null if there is none. The line above has its cause. */
+export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number): Html | null {
+  const { id, customerId, progress } = webhook;
+  const { stateReason, stateDescription, state } = viewWebhook(webhook);
+  const failures = html`<a href="/deliveries/failures?webhook=${id}">Failures by cause</a>`;
+  if (state === 'failing' && !failsBriefly(progress, health.day, now)) {
+    const { failingSinceAt } = progress;
+    const givenUpAt = failingSinceAt === null ? null : failingSinceAt + FAILING_LIMIT_MS;
+    const end =
+      givenUpAt === null
+        ? null
+        : html` Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).`;
+    const text = html`
+      ${stateDescription === null ? null : html`<p>${stateDescription}</p>`}
+      <p>Pending deliveries are retried.${end} ${failures}</p>
+    `;
+    return notice({ tone: 'caution', text });
+  }
+  if (state === 'failed') {
+    const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
+    return notice({ tone: 'negative', text: html`<p>${text}</p><p>${failures}</p>` });
+  }
+  if (isStoppedByService(webhook)) return notice({ tone: 'caution', text: stateDescription ?? '' });
+  const { failure, deliveredAt } = health;
+  if (failure === null || failure.at < (deliveredAt ?? 0)) return null;
+  const { errorClass, errorMessage } = failure;
+  // While it fails only briefly, the line above says it.
+  const cause = state === 'failing' ? null : html`The last attempt failed: ${sentence(errorMessage ?? errorClass)} `;
+  return notice({
+    tone: 'caution',
+    text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)} ${failures}</p>`,
+  });
+}
+
+export function stateSentence({ mode, progress }: Webhook): string {
+  if (mode === 'pull') return READER_SENTENCES[progress.state];
+  if (progress.state === 'stopped' && progress.stateReason === null) {
+    return 'It has not been started yet. New deliveries stay pending.';
+  }
+  return SENTENCES[progress.state];
+}
+
+const SENTENCES: Readonly<Record<WebhookState, string>> = {
+  started: 'It is started, and nothing was sent yet. It shows “running” after the first delivery or heartbeat.',
+  running: 'The last attempt succeeded.',
+  failing: 'The last attempt failed and will be retried.',
+  failed: 'Nothing is sent. Pending and new deliveries are kept.',
+  stopped: 'Nothing is sent. Pending and new deliveries are kept.',
+};
+
+const READER_SENTENCES: Readonly<Record<WebhookState, string>> = {
+  started: 'Its reader has acknowledged nothing since the start.',
+  running: 'Its reader acknowledges what it has processed.',
+  failing: 'Its reader acknowledges what it has processed.',
+  failed: 'Nothing can be read. Pending and new records are kept.',
+  stopped: 'Nothing can be read. Pending and new records are kept.',
+};
