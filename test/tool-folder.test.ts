@@ -23,6 +23,8 @@ function removedAfter(t: TestContext, folder: string): string {
   return folder;
 }
 
+const nothing = (): void => {};
+
 describe('the folder of a tool', () => {
   it('is installed once, by two processes at the same time', async (t) => {
     const versions = versionsFile(t);
@@ -49,12 +51,12 @@ describe('the folder of a tool', () => {
       throw new Error('no network');
     };
     assert.throws(() => toolFolder('test', versions, install), /no network/);
-    const folder = removedAfter(t, toolFolder('test', versions, () => {}));
+    const folder = removedAfter(t, toolFolder('test', versions, nothing));
     assert.ok(dirname(folder).endsWith('test-tools'));
     rmSync(folder, { recursive: true });
     // No process has this number.
     writeFileSync(`${folder}.installing`, '4194305');
-    assert.equal(toolFolder('test', versions, () => {}), folder);
+    assert.equal(toolFolder('test', versions, nothing), folder);
     assert.equal(existsSync(`${folder}.installing`), false);
   });
 });

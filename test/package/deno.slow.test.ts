@@ -306,9 +306,7 @@ async function runEveryCommand(t: TestContext, { env: base, ...clone }: Clone, d
     spawn(file, ['listen', '--port', '0'], { cwd: folder, env }),
     /Listening on (https:\S+) /,
   );
-  assert.ok(
-    readFileSync(join(home, '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'),
-  );
+  assert.ok(readFileSync(join(home, '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'));
   await listening.end();
   // Started by the first test.
   for (const name of ['listen', 'serve']) ran.add(name);
