@@ -31,14 +31,9 @@ const COMMANDS = [
 
 describe('the version of PostgreSQL', () => {
   it('may be 18: the store and the way to a delivery pass their tests', { timeout: 900_000 }, async (t) => {
-    const programs = programsOfVersion(t, 18);
-    // One for all processes of the tests.
-    const cluster = await startCluster({}, undefined, programs);
-    cleanUp(t, cluster.stop);
     const output = await runNestedTests(t, ['scripts/suite.ts', ...TESTS], {
       TEST_DATABASE: 'postgres',
-      TEST_POSTGRES: cluster.url('').replace(/\/$/, ''),
-      TEST_POSTGRES_PROGRAMS: programs,
+      TEST_POSTGRES_PROGRAMS: programsOfVersion(t, 18),
     });
     assert.match(output, /^[1-9]\d{2,} tests of \d+ files in .*All passed\.$/m);
   });
