@@ -4,8 +4,8 @@ import { MOMENTS, reportText, runChaos, sum } from './run.ts';
 import { createSteps, tellUnreported } from './steps.ts';
 
 /**
- * `CHAOS_SEED` repeats the choices of a run, `CHAOS_KILLS` makes it shorter or longer. Three or four kills at each moment are enough for every
- * run of the tests; `npm run test:chaos` kills 200 times.
+ * `CHAOS_SEED` repeats the choices of a run, `CHAOS_KILLS` makes it shorter or longer. Three or four kills at each moment are enough for
+ * every run of the tests; `npm run test:chaos` kills 200 times.
  */
 const { CHAOS_SEED, CHAOS_KILLS } = process.env;
 const seed = Number(CHAOS_SEED ?? Date.now() % 1_000_000);
