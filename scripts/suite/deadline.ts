@@ -8,7 +8,7 @@ import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const files = process.argv.slice(2);
-/** Twenty files take a minute on a quiet machine, and the kill test, which starts a service 80 times, two. */
+/** Twenty files take a minute on a quiet machine, and so does the kill test, which starts a service 30 times. */
 const FILES_TIMEOUT_MS = 1_200_000;
 /** The time from the last test to the end of the process. Keep-alive connections and pools close sooner without help. */
 const CLOSING_MS = 15_000;

@@ -25,8 +25,8 @@ const SECONDS_PER_KB = { browser: 0.7, programs: 0.55, others: 0.08 };
 /** Seconds of files that take much longer than the others of their size: of slow ones on the clock, of others of the processor. */
 const MEASURED: Readonly<Record<string, number>> = {
   'binary.slow.test.ts': 24,
-  'bench/command.slow.test.ts': 58,
-  'chaos/chaos.slow.test.ts': 90,
+  'bench/command.slow.test.ts': 25,
+  'chaos/chaos.slow.test.ts': 45,
   'chaos/cluster.slow.test.ts': 56,
   'cli/move.slow.test.ts': 10,
   'cli/postgres.test.ts': 10,
@@ -48,7 +48,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'http/schemathesis.slow.test.ts': 41,
   'kernel/sallyport-lifetime.test.ts': 8,
   'package/check.slow.test.ts': 38,
-  'package/deno.slow.test.ts': 140,
+  'package/deno.slow.test.ts': 45,
   'package/postgres-versions.slow.test.ts': 60,
   'package/runtimes.slow.test.ts': 23,
   'package/sallyport.slow.test.ts': 32,
@@ -59,7 +59,10 @@ const MEASURED: Readonly<Record<string, number>> = {
   'portal/markup.slow.test.ts': 31,
   'portal/passkeys.slow.test.ts': 12,
   'portal/stored-markup.slow.test.ts': 12,
+  'receivers/csharp.slow.test.ts': 12,
+  'receivers/java.slow.test.ts': 12,
   'receivers/shell.slow.test.ts': 21,
+  'receivers/standard-webhooks.slow.test.ts': 40,
 };
 
 /** Files that wait for most of their time and take no processor. They run beside the others. */
@@ -94,7 +97,7 @@ function secondsOfFile(file: string): number {
 
 /** Groups files of one folder, because they load similar modules, and those of small folders. */
 export function grouped(files: readonly string[]): string[][] {
-  const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
+  const isAlone = (file: string): boolean => isWaiting([file]) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const together = files.filter((file) => !isAlone(file));
   const folders = [...Map.groupBy(together, (file) => dirname(file)).values()];
   const small = folders.filter((inFolder) => secondsOf(inFolder) < SMALL_SECONDS);

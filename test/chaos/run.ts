@@ -77,6 +77,8 @@ const MEDDLING: ReadonlySet<Moment> = new Set(['erasure', 'replay', 'rotation'])
 const KILLED_AFTER_REPLY_MS = 10;
 /** A start is killed within this many times as long as the first one took. */
 const START_FACTOR = 1.2;
+/** A run ends after this many times as many lives as kills are wanted, also if one moment had none. */
+const LIVES_MAX = 2;
 const SETTLED_WITHIN_MS = 180_000;
 /** Starts and ends take at most some seconds. */
 const STARTED_WITHIN_MS = 60_000;
@@ -229,7 +231,10 @@ export async function runChaos(
   const startedAt = performance.now();
   await liveAndDie('publish', await live());
   const startMs = START_FACTOR * (performance.now() - startedAt);
-  for (let n = 1; sum(kills) < wanted; n += 1) {
+  // What ends before its kill counts for none, so a short run may need further lives for a kill at each moment.
+  const isOver = (n: number): boolean =>
+    sum(kills) >= wanted && (n > LIVES_MAX * wanted || MOMENTS.every((moment) => kills[moment] > 0));
+  for (let n = 1; !isOver(n); n += 1) {
     const moment = MOMENTS[n % MOMENTS.length] ?? 'start';
     if (moment === 'start') await killWithin(run('serve', '--json'), moment, startMs);
     else if (moment === 'master key') await killWithin(run('rotate-master-key'), moment, startMs);

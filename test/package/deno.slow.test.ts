@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { createInterface } from 'node:readline';
+import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { DENOS, programOf } from '../../scripts/runtimes/programs.ts';
 import { GROUPS } from '../../src/cli/groups.ts';
@@ -14,21 +16,48 @@ import { creationOf } from '../support/command-folder.ts';
 import { outpostExport, svixExport } from '../support/exports.ts';
 import { newDatabase } from '../support/postgres.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { temporaryFolder } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/**
+ * Runs commands one after another in one process, because starting Deno takes longer than most of them. Each line of its input has the
+ * arguments of one, as JSON, and each line of its output what came of it.
+ */
+const SESSION = `
+import './src/kernel/threads.ts';
+import { createInterface } from 'node:readline';
+import { run } from './src/cli/run.ts';
+import { processTerminal } from './src/cli/terminal.ts';
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const ended = { code: null, stdout: '', stderr: '' };
+  const keep = (name) => async (text) => {
+    ended[name] += text;
+    return true;
+  };
+  ended.code = await run(JSON.parse(line), { ...processTerminal(), out: keep('stdout'), err: keep('stderr') });
+  console.log(JSON.stringify(ended));
+}
+`;
+
 for (const runtime of DENOS) {
   const { path, version } = programOf(runtime);
   describe(`a fresh clone on ${version}`, () => {
+    let clone: Clone;
+    before(() => {
+      clone = freshClone(path);
+    });
+    beforeEach(() => rmSync(join(clone.folder, 'data'), { recursive: true, force: true }));
+    after(() => rmSync(clone.place, { recursive: true, force: true }));
+
     it('starts with the task and with the command of docs/runtimes.md, and creates its data folder', async (t) => {
-      const { folder, env } = freshClone(t, path);
+      const { folder, env } = clone;
       const command = readmeCommand();
       assert.equal(command[0], 'deno');
       for (const args of [['task', 'start'], command.slice(1)]) {
         const data = join(folder, 'data');
-        execFileSync('rm', ['-rf', data]);
+        rmSync(data, { recursive: true, force: true });
         const { url, end } = await started(t, spawn(path, args, { cwd: folder, env: { ...env, SALLYPORT_PORT: '0' } }));
         assert.equal((await fetch(`${url}/readyz`)).status, 200);
         assert.ok(readFileSync(join(data, 'sallyport.db')).length > 0);
@@ -37,29 +66,33 @@ for (const runtime of DENOS) {
     });
 
     it('issues a token and delivers a webhook, with a CA file', async (t) => {
-      const { folder, env } = freshClone(t, path);
+      const { folder, env } = clone;
       await testEndToEnd(t, { file: commandOf(folder, path), folder, env, isCheckout: true });
     });
 
     it('runs every command, and `listen` without options', { timeout: 400_000 }, async (t) => {
-      const clone = freshClone(t, path);
-      const missing = await runEveryCommand(t, clone, commandOf(clone.folder, path, taskCommand('sallyport')));
-      assert.deepEqual(missing, []);
+      assert.deepEqual(await runEveryCommand(t, clone, path), []);
     });
   });
 }
 
-type Clone = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
+type Clone = {
+  /** Of the clone and the home folder. */
+  readonly place: string;
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+};
 
 /** A clone of the commit with the packages of `deno install --prod` and an empty home folder. */
-function freshClone(t: TestContext, deno: string): Clone {
-  const place = temporaryFolder(t);
+function freshClone(deno: string): Clone {
+  const place = mkdtempSync(join(tmpdir(), 'clone-'));
   const folder = join(place, 'sallyport');
   const home = join(place, 'home');
   mkdirSync(home);
   execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, folder]);
   execFileSync(deno, ['install', '--quiet', '--prod'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
-  return { folder, env: { HOME: home, PATH: process.env.PATH ?? '', NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' } };
+  const env = { HOME: home, PATH: process.env.PATH ?? '', NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
+  return { place, folder, env };
 }
 
 function readmeCommand(): string[] {
@@ -68,20 +101,39 @@ function readmeCommand(): string[] {
   return block.replaceAll(/ \\\n +/g, ' ').split(' ');
 }
 
-/** The arguments of a task, without `deno`: to run many commands without starting Deno twice for each. */
-function taskCommand(name: string): string {
+/** The arguments that a task gives Deno. */
+function taskArguments(name: string): string[] {
   const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as {
     tasks: Readonly<Record<string, string>>;
   };
-  return tasks[name]?.replace(/^deno /, '') ?? assert.fail(`there is no task ${name}`);
+  return tasks[name]?.split(' ').slice(1) ?? assert.fail(`there is no task ${name}`);
 }
 
-/** A script that runs `sallyport`, by default with the task. */
-function commandOf(folder: string, deno: string, args = 'task --quiet sallyport'): string {
+/** A script that runs `sallyport` with the task. */
+function commandOf(folder: string, deno: string): string {
   const file = join(folder, 'sallyport-on-deno');
-  // set -f, because the shell must not expand the patterns of permissions.
-  writeFileSync(file, `#!/bin/sh\nset -f\nexec '${deno}' ${args} "$@"\n`, { mode: 0o755 });
+  writeFileSync(file, `#!/bin/sh\nexec '${deno}' task --quiet sallyport "$@"\n`, { mode: 0o755 });
   return file;
+}
+
+type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+type Run = (words: readonly string[]) => Promise<Ended>;
+
+/** Runs commands in one process with the permissions of the task. */
+function startSession(t: TestContext, { folder, env }: Clone, deno: string): Run {
+  const file = 'session.mjs';
+  writeFileSync(join(folder, file), SESSION);
+  const args = taskArguments('sallyport').map((word) => (word === 'src/main.ts' ? file : word));
+  assert.ok(args.includes(file));
+  const child = spawn(deno, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  cleanUp(t, () => void child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async (words) => {
+    child.stdin.write(`${JSON.stringify(words)}\n`);
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error(`the process ended at: ${words.join(' ')}`);
+    return JSON.parse(value) as Ended;
+  };
 }
 
 /** Waits until a server prints its address. */
@@ -116,24 +168,23 @@ async function started(
   };
 }
 
-/** Returns the commands that were not run. */
-async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: string): Promise<string[]> {
+/** Returns the commands that were not run. Two that end and the one that listens have processes of their own. */
+async function runEveryCommand(t: TestContext, { env: base, ...clone }: Clone, deno: string): Promise<string[]> {
+  const { folder } = clone;
+  const file = commandOf(folder, deno);
+  const home = base.HOME ?? '';
   const { ca, server } = makeCertificates();
   const receiver = await startReceiver(t, server);
   const hook = receiver.endpoint('/hook');
-  const caFile = join(env.HOME ?? '', 'ca.pem');
-  const keyFile = join(env.HOME ?? '', 'key.asc');
-  const backup = join(env.HOME ?? '', 'backup.db');
+  const caFile = join(home, 'ca.pem');
+  const keyFile = join(home, 'key.asc');
+  const backup = join(home, 'backup.db');
   writeFileSync(caFile, ca);
   copyFileSync(join(root, 'test/vectors/pgp/curve25519.public.asc'), keyFile);
-  const settings = { ...env, SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
-  const ran = new Set<string>();
-  const ending = async (
-    name: string,
-    args: readonly string[],
-  ): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-    ran.add(name);
-    const child = spawn(file, [...name.split(' '), ...args], { cwd: folder, env: settings });
+  const env = { ...base, SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const inSession = startSession(t, { ...clone, env }, deno);
+  const alone: Run = async (words) => {
+    const child = spawn(file, words, { cwd: folder, env });
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -145,6 +196,11 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, stdout, stderr };
   };
+  const ran = new Set<string>();
+  const ending = (name: string, args: readonly string[], by = inSession): Promise<Ended> => {
+    ran.add(name);
+    return by([...name.split(' '), ...args]);
+  };
   const run = async (name: string, ...args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await ending(name, args);
     assert.deepEqual([code, stderr], [0, ''], `${name}: ${stdout}`);
@@ -155,7 +211,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const fields = ['--fields', '{"name":"changed"}'];
 
   await run('init');
-  await run('version');
+  assert.equal((await ending('version', [], alone)).code, 0);
   await run('completion', 'bash');
   const user = await json('user create', '--user-name', 'billing', '--role', 'operator');
   await run('user update', user.id, '--fields', '{"displayName":"Billing"}');
@@ -207,7 +263,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   const delivery = items[0]?.id ?? '';
   await run('deliveries show', delivery);
   await run('event erase', '--subject', 'somebody');
-  const { code, stderr } = await ending('deliveries replay', [delivery]);
+  const { code, stderr } = await ending('deliveries replay', [delivery], alone);
   assert.deepEqual([code, /only a delivered, dead or pending one can be sent/.test(stderr)], [1, true], stderr);
   await run('webhook replay', webhook.id);
   for (const [verb, ...options] of [['waiting-keys'], ['give-up', '--ordering-key', 'order-17']]) {
@@ -247,12 +303,10 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
 
   const listening = await started(
     t,
-    spawn(file, ['listen', '--port', '0'], { cwd: folder, env: settings }),
+    spawn(file, ['listen', '--port', '0'], { cwd: folder, env }),
     /Listening on (https:\S+) /,
   );
-  assert.ok(
-    readFileSync(join(env.HOME ?? '', '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'),
-  );
+  assert.ok(readFileSync(join(home, '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'));
   await listening.end();
   // Started by the first test.
   for (const name of ['listen', 'serve']) ran.add(name);

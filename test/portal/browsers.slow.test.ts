@@ -39,7 +39,7 @@ describe('a portal in a frame of another site', () => {
     it(`makes ${links} with the sample of the documentation in ${name}`, async (t) => {
       const shop = await startShop(t);
       const { id } = await succeeded<{ id: string }>(shop.service.admin.post('customers', { name: 'Acme' }));
-      const browser = await DRIVEN[name]?.(t, { isInsecure: true });
+      const browser = await DRIVEN[name]?.(t);
       await browser?.go(shop.serveSample(id));
       await browser?.until(until);
       assert.equal(shop.linksMade(), links);
@@ -68,7 +68,7 @@ describe('signing in over HTTPS', () => {
   for (const [name, start] of Object.entries(DRIVEN)) {
     it(`works in ${name}`, async (t) => {
       const { service, portalUrl } = await startShop(t);
-      const browser = await start(t, { isInsecure: true });
+      const browser = await start(t);
       await signIn(browser, { ...service, url: portalUrl }, '/endpoints');
       await browser.until(`document.querySelector('h1')?.textContent === 'Endpoints'`);
     });
@@ -80,7 +80,7 @@ describe('a live list of the customers’ portal', () => {
     it(`stays where it is while it has the focus in ${name}`, async (t) => {
       const shop = await startShop(t);
       const customer = await readingCustomer(shop);
-      const browser = await start(t, { isInsecure: true });
+      const browser = await start(t);
       await browser.go(await shop.link(customer.id));
       await browser.go(`${shop.portalUrl}/deliveries`);
       await holdsStill(browser, customer);
@@ -91,7 +91,7 @@ describe('a live list of the customers’ portal', () => {
   it('stays where it is in a frame of another site in Firefox', async (t) => {
     const shop = await startShop(t);
     const customer = await readingCustomer(shop);
-    const browser = await DRIVEN.Firefox?.(t, { isInsecure: true });
+    const browser = await DRIVEN.Firefox?.(t);
     assert.ok(browser !== undefined);
     await browser.go(shop.serveSample(customer.id));
     await browser.until(`!['', '320px'].includes(document.querySelector('iframe')?.style.height ?? '')`);

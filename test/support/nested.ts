@@ -14,8 +14,9 @@ export async function runNestedTests(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes.
-  const { NODE_TEST_CONTEXT: _, ...rest } = process.env;
+  // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes, and without TEST_TIMES: the test that runs them
+  // has their processor time.
+  const { NODE_TEST_CONTEXT: _, TEST_TIMES: __, ...rest } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cleanUp } from './cleanup.ts';
 import { freePort } from './free-port.ts';
@@ -22,13 +22,8 @@ export type Driven = {
   enterFrame(): Promise<void>;
 };
 
-export type DriveOptions = {
-  /** Accepts certificates that nobody trusts. */
-  readonly isInsecure?: boolean;
-};
-
-/** The browsers, with how each starts. The test ends them. */
-export const DRIVEN: Readonly<Record<string, (t: TestContext, options?: DriveOptions) => Promise<Driven>>> = {
+/** The browsers, each with how a test gets one without cookies. They accept certificates that nobody trusts. */
+export const DRIVEN: Readonly<Record<string, (t: TestContext) => Promise<Driven>>> = {
   WebKit: startWebKit,
   Firefox: startFirefox,
 };
@@ -59,13 +54,11 @@ function driven({ go, enterFrame, evaluate }: Protocol): Driven {
 }
 
 /** WebKitGTK's MiniBrowser with Debian's `webkit2gtk-driver`, in a display of `xvfb`. */
-async function startWebKit(t: TestContext, { isInsecure = false }: DriveOptions = {}): Promise<Driven> {
+async function startWebKit(t: TestContext): Promise<Driven> {
   const port = await freePort();
-  start(t, programOf(needs('xvfb-run'), 'xvfb'), [
-    '-a',
-    programOf(needs('WebKitWebDriver'), 'webkit2gtk-driver'),
-    `--port=${port}`,
-  ]);
+  const driver = programOf(needs('WebKitWebDriver'), 'webkit2gtk-driver');
+  const running = start(programOf(needs('xvfb-run'), 'xvfb'), ['-a', driver, `--port=${port}`]);
+  cleanUp(t, running.end);
   const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
@@ -77,8 +70,7 @@ async function startWebKit(t: TestContext, { isInsecure = false }: DriveOptions 
   };
   await answers(() => ask('GET', '/status'));
   // Without a program, the driver starts its own MiniBrowser.
-  const alwaysMatch = { acceptInsecureCerts: isInsecure };
-  const begun = await ask('POST', '/session', { capabilities: { alwaysMatch } });
+  const begun = await ask('POST', '/session', { capabilities: { alwaysMatch: { acceptInsecureCerts: true } } });
   const session = `/session/${(begun as { sessionId: string }).sessionId}`;
   cleanUp(t, () => ask('DELETE', session));
   return driven({
@@ -94,13 +86,23 @@ async function startWebKit(t: TestContext, { isInsecure = false }: DriveOptions 
   });
 }
 
+type Ask = <T>(method: string, params: object) => Promise<T>;
+
+/** Of this process: each test has a user context of its own, because a start takes seconds of processor time. */
+let firefox: Promise<Ask> | null = null;
+const ends: (() => unknown)[] = [];
+after(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
 /** Debian's `firefox-esr` with an empty profile. */
-async function startFirefox(t: TestContext, { isInsecure = false }: DriveOptions = {}): Promise<Driven> {
+async function openFirefox(): Promise<Ask> {
   const profile = mkdtempSync(join(tmpdir(), 'firefox-'));
-  cleanUp(t, () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+  ends.push(() => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
   const program = programOf(needs('firefox-esr'), 'firefox-esr');
-  const running = start(t, program, ['--headless', '--profile', profile, '--remote-debugging-port', '0']);
-  const socket = new WebSocket(`${await listeningAt(running)}/session`);
+  const running = start(program, ['--headless', '--profile', profile, '--remote-debugging-port', '0']);
+  ends.push(running.end);
+  const socket = new WebSocket(`${await listeningAt(running.child)}/session`);
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve);
     socket.addEventListener('error', reject);
@@ -110,23 +112,30 @@ async function startFirefox(t: TestContext, { isInsecure = false }: DriveOptions
     const answer = JSON.parse(String(data)) as BidiAnswer;
     waiting.get(answer.id)?.(answer);
   });
-  cleanUp(t, () => socket.close());
-  const ask = async <T>(method: string, params: object): Promise<T> => {
+  ends.push(() => socket.close());
+  const ask: Ask = async (method, params) => {
     const id = waiting.size + 1;
     const answered = new Promise<BidiAnswer>((resolve) => waiting.set(id, resolve));
     socket.send(JSON.stringify({ id, method, params }));
     const { type, result, error, message } = await answered;
     if (type !== 'success') throw new Error(`${method}: ${error} ${message}`);
-    return result as T;
+    return result as never;
   };
-  await ask('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: isInsecure } } });
-  const [page] = (await ask<{ contexts: BidiContext[] }>('browsingContext.getTree', {})).contexts;
-  let context = page?.context;
+  await ask('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: true } } });
+  return ask;
+}
+
+async function startFirefox(t: TestContext): Promise<Driven> {
+  firefox ??= openFirefox();
+  const ask = await firefox;
+  const { userContext } = await ask<{ userContext: string }>('browser.createUserContext', {});
+  cleanUp(t, () => ask('browser.removeUserContext', { userContext }));
+  let { context } = await ask<BidiContext>('browsingContext.create', { type: 'tab', userContext });
   return driven({
     go: async (url) => void (await ask('browsingContext.navigate', { context, url, wait: 'complete' })),
     enterFrame: async () => {
       const tree = await ask<{ contexts: BidiContext[] }>('browsingContext.getTree', { root: context });
-      context = tree.contexts[0]?.children[0]?.context;
+      context = tree.contexts[0]?.children[0]?.context ?? '';
     },
     evaluate: async (expression) => {
       const { result, exceptionDetails } = await ask<{ result?: { value: string }; exceptionDetails?: object }>(
@@ -168,15 +177,15 @@ async function listeningAt({ stderr }: ChildProcess): Promise<string> {
   throw new Error(`Firefox ended:\n${lines.join('\n')}`);
 }
 
-/** The process and what it starts form a group, which the end of the test ends. */
-function start(t: TestContext, program: string, args: readonly string[]): ChildProcess {
-  const running = spawn(program, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = new Promise((resolve) => running.on('exit', resolve));
-  cleanUp(t, async () => {
-    if (running.pid !== undefined && running.exitCode === null) process.kill(-running.pid, 'SIGTERM');
-    await ended;
-  });
-  return running;
+/** The process and what it starts form a group, which `end` ends. */
+function start(program: string, args: readonly string[]): { readonly child: ChildProcess; end(): Promise<unknown> } {
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  const end = (): Promise<unknown> => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM');
+    return ended;
+  };
+  return { child, end };
 }
 
 async function answers(ask: () => Promise<unknown>): Promise<void> {
