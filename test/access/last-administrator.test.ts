@@ -5,7 +5,7 @@ import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { type ApiReply, createClient, type ErrorBody, refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { sallyportProcess } from '../support/command.ts';
 import { repeats } from '../support/repeats.ts';
-import { type ServiceInProcess, spawnService, startService } from '../support/service.ts';
+import { type ServiceInProcess, spawnService, startedFolder, startService } from '../support/service.ts';
 
 repeats('postgres');
 
@@ -85,7 +85,7 @@ describe('the last active administrator', () => {
   }
 
   it('stays when a server and a command take one each at the same time', async (t) => {
-    const service = await spawnService(t);
+    const service = await spawnService(t, { after: await startedFolder(t) });
     const [first] = await usersOf(service);
     assert.ok(first);
     const { id } = await succeeded<UserBody>(

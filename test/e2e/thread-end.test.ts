@@ -12,7 +12,7 @@ import { cleanUp } from '../support/cleanup.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType, publish } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
-import { spawnService, temporaryFolder } from '../support/service.ts';
+import { spawnService, startedFolder, temporaryFolder } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
 
 const TYPE = 'order.placed';
@@ -25,7 +25,8 @@ const LAST_LINE =
 onSqlite(
   'serve refuses requests in progress, says why and exits with 1; the next start has all acknowledged data',
   async (t) => {
-    const service = await spawnService(t, { env: { NODE_OPTIONS: `--import=${END_THREAD}` } });
+    const env = { NODE_OPTIONS: `--import=${END_THREAD}` };
+    const service = await spawnService(t, { after: await startedFolder(t), env });
     const { admin, url } = service;
     await makeEventType(admin, TYPE);
     const holder = await holdLock(t, join(service.dataDir, 'sallyport.db'));

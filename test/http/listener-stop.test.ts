@@ -12,7 +12,7 @@ import { succeeded, tokenFor } from '../support/client.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { makeEventType } from '../support/journey.ts';
 import { createLogReader, type LogReader } from '../support/log-reader.ts';
-import { spawnService } from '../support/service.ts';
+import { spawnService, startedFolder } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 
 const { certificate: cert, privateKey: key } = makeCertificates().server;
@@ -247,7 +247,7 @@ for (const isTls of [false, true]) {
 }
 
 it('SIGTERM: an event that is being published is taken, nothing that follows on its connection, and the process ends', async (t) => {
-  const service = await spawnService(t);
+  const service = await spawnService(t, { after: await startedFolder(t) });
   await makeEventType(service.admin, 'order.placed');
   const port = Number(new URL(service.url).port);
   const open = async (): Promise<Client> => {

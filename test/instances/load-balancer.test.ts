@@ -7,7 +7,7 @@ import { createClient, EDGE, succeeded, tokenFor } from '../support/client.ts';
 import { onInstances } from '../support/instances.ts';
 import { type RunningProxy, startCaddyWith, startNginxWith } from '../support/proxies.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
-import { type ServiceProcess, spawnService } from '../support/service.ts';
+import { type ServiceProcess, spawnService, startedFolder } from '../support/service.ts';
 
 repeatsInSlowTier('postgres', 'pgbouncer');
 
@@ -43,7 +43,7 @@ const caddy: Balanced = (services) =>
  * proxy may answer 502 to a POST until it knows that the instance is gone.
  */
 async function behind(t: TestContext, start: Balanced, { mayRefuse }: { readonly mayRefuse: boolean }): Promise<void> {
-  const one = await spawnService(t);
+  const one = await spawnService(t, { after: await startedFolder(t) });
   const two = await spawnService(t, { after: one });
   const proxy = await start([one, two]);
   cleanUp(t, proxy.stop);

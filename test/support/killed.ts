@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { ApiClient } from './client.ts';
 import { makeEventType, sharedCertificates } from './journey.ts';
 import { type Delivery, type Receiver, startReceiver } from './receiver.ts';
-import { type ServiceProcess, spawnService } from './service.ts';
+import { type ServiceProcess, spawnService, startedFolder } from './service.ts';
 
 /** A service with this event type, and a receiver. */
 export async function startBoth(
@@ -12,7 +12,7 @@ export async function startBoth(
   type: string,
 ): Promise<{ service: ServiceProcess; admin: ApiClient; receiver: Receiver }> {
   const { ca, server } = sharedCertificates();
-  const service = await spawnService(t, { ca });
+  const service = await spawnService(t, { ca, after: await startedFolder(t) });
   await makeEventType(service.admin, type);
   return { service, admin: service.admin, receiver: await startReceiver(t, server) };
 }

@@ -138,6 +138,11 @@ export async function changeBeside(
   await (await openBeside(t, service)).commit([{ sql, params }]);
 }
 
+/** The folder of a service that started once and stopped, for `after`: a first start in another process hashes a password at full cost. */
+export function startedFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
+  return freshFolder(t);
+}
+
 /** Copies a data folder after its first start, which takes a third of a second and happens once per process, or once for each `clock`. */
 async function freshFolder(t: TestContext, clock?: () => number): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   const started = clock === undefined ? (firstStarted ?? makeFirstStart()) : makeFirstStart(clock);
