@@ -69,6 +69,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
       'role',
       'since',
       'state',
+      'tab',
       'type',
       'until',
     ].map((name) => [name, []]),
