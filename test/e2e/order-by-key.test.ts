@@ -133,7 +133,7 @@ describe('order by key', () => {
     }
     assert.equal((await read(`/deliveries/${id}`, stranger)).status, 404);
     assert.doesNotMatch((await read('/deliveries?q=key%3Aorder-17', stranger)).text, /id="delivery-/);
-    const found = /Deliveries with the ordering key order-17/;
+    const found = /Deliveries with the ordering key <mark>order-17</;
     for (const token of [operator, theirs]) assert.match((await read('/search?q=order-17', token)).text, found);
     assert.doesNotMatch((await read('/search?q=order-17', stranger)).text, found);
   });

@@ -373,7 +373,7 @@ describe('differences', () => {
         at: { from: 1_700_000_000_000, to: undefined },
         email: { from: 'x', to: undefined },
       }),
-      'active yes → no name empty → b retry max attempts: 1 → none scopes none → a, b at 2023-11-14T22:13:20.000Z → none email x → none',
+      'active yes → no name empty → b retry max attempts: 1 → none scopes none → a, b at 2023-11-14 22:13:20 UTC → none email x → none',
     );
   });
   it('of a new record leave out empty fields', () => {
