@@ -36,7 +36,8 @@ function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isO
   const groups = all.filter(({ choices }) => choices.length > 0);
   const chosen = new Set(form.values(name));
   return groups.map(({ product, title, choices }, at) => {
-    const key = at === 0 ? name : `${name}-${at}`;
+    // Not `-1`: the boxes of the first group are numbered so.
+    const key = at === 0 ? name : `${name}-group-${at}`;
     const label = title === null ? product.name : product.builtIn ? title : `${product.name}: ${title}`;
     const isOnly = groups.length === 1;
     const isFirstPart = title !== null && product.builtIn && groups[at - 1]?.product !== product;
