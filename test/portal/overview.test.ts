@@ -71,7 +71,7 @@ describe('the overview', () => {
     assert.equal(await figure(page, 'Delivered'), '3 | in the last hour');
     assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 attempts failed$/);
     assert.match(await figure(page, 'Response time'), /^p50 \d.* \| p95 \d/);
-    assert.match(await figure(page, 'Waiting'), /^3 \| oldest /);
+    assert.match(await figure(page, 'Pending'), /^3 \| oldest /);
     assert.match(await figure(page, 'Tokens issued'), /^1 \| Nothing was refused$/);
     const row = page.getByRole('row', { name: /Warehouse/ }).first();
     assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);
@@ -86,7 +86,7 @@ describe('the overview', () => {
     await row.getByRole('link', { name: 'Warehouse', exact: true }).click();
     await page.getByRole('heading', { name: 'Warehouse', level: 1 }).waitFor();
     await page.goBack();
-    await page.locator('.figure', { hasText: 'Waiting' }).getByRole('link').click();
+    await page.locator('.figure', { hasText: 'Pending' }).getByRole('link').click();
     await page.waitForURL('**/deliveries?state=pending');
   });
 

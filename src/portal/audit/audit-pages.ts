@@ -229,7 +229,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'webhook.start': 'Started the webhook',
   'webhook.stop': 'Stopped the webhook',
   'webhook.replay': 'Sent deliveries of the webhook again',
-  'webhook.give-up': 'Gave up waiting deliveries of a key',
+  'webhook.give-up': 'Gave up pending deliveries of a key',
   'delivery.replay': 'Sent the delivery again',
   'event.erase': 'Requested the erasure of a person’s data',
   'event.erase-done': 'Erased a person’s data',

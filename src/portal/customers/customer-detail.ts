@@ -240,7 +240,7 @@ function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html
         attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
     },
     {
-      label: 'Waiting',
+      label: 'Pending',
       value: countText(backlog.records),
       href: `/deliveries?customer=${id}&state=pending`,
       hint: `at ${countOf(backlog.webhooks, 'webhook')}`,

@@ -88,7 +88,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     change: {
       // Some changes need a new verification.
       tab: (after) => (isOpen(after) ? 'activity' : 'settings'),
-      lead: 'Waiting deliveries use the new settings. To change the API key or the secret, rotate it.',
+      lead: 'Pending deliveries use the new settings. To change the API key or the secret, rotate it.',
       done: (after, before) =>
         mustBeVerified(after) && !after.verified && (after.url !== before.url || !mustBeVerified(before))
           ? `${after.name} is saved. It failed the challenge and stays disabled until ownership is verified.`

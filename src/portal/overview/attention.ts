@@ -84,7 +84,7 @@ function ailingTable(
       { label: 'State', phone: 'state' },
       { label: 'Problem', phone: 'plain' },
       { label: 'Since', phone: 'plain' },
-      { label: 'Waiting', kind: 'number', phone: 'named' },
+      { label: 'Pending', kind: 'number', phone: 'named' },
       ...(startButton === null ? [] : [{ label: 'Action', kind: 'actions' as const, phone: 'end' as const }]),
     ],
     rows: ailing.map((webhook) => [

@@ -105,7 +105,7 @@ function startButton({ id, name }: Ailing): Html {
   });
 }
 
-const LEAD = 'Deliveries and tokens, waiting deliveries, and problems.';
+const LEAD = 'Problems, deliveries and tokens.';
 const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
 
 /** Made once for each reading, for all clients that may act, and for all that may not. */
@@ -186,7 +186,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       hint: p95Ms === null ? 'No response yet' : `p95 ${spanText(p95Ms)}`,
     },
     {
-      label: 'Waiting',
+      label: 'Pending',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
       hint: backlog.oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
@@ -223,7 +223,7 @@ function queues({ backlog, ailing, at, owners }: Overview): Html | null {
       columns: [
         { label: 'Webhook', kind: 'main' },
         { label: 'State', phone: 'state' },
-        { label: 'Waiting', kind: 'number', phone: 'named' },
+        { label: 'Pending', kind: 'number', phone: 'named' },
         { label: 'Oldest', phone: 'end' },
       ],
       rows: longest.map(({ id, name, state, records, oldestAt }) => [

@@ -57,7 +57,7 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
         },
       },
       change: {
-        lead: 'A change of events applies from now on. The other settings also apply to waiting deliveries.',
+        lead: 'A change of events applies from now on. The other settings also apply to pending deliveries.',
         tab: () => 'settings',
       },
     }),

@@ -147,7 +147,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
       { label: 'State', phone: 'state' },
       { label: 'Succeeded, 24 h', phone: 'plain' },
       { label: 'Events', phone: 'none' },
-      { label: 'Waiting', kind: 'number', phone: 'named' },
+      { label: 'Pending', kind: 'number', phone: 'named' },
       { label: 'Last attempt', phone: 'end' },
     ],
     rows: listings.map((listing) => {
