@@ -2,7 +2,7 @@
 import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { LastAttempt } from '../../store/port/deliveries.ts';
+import type { LastAttempt, RecordPlace } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { emptyState, table } from '../parts/list.ts';
@@ -38,7 +38,7 @@ export async function readLatestDeliveries(
   const recent = await (numbers.length === 1
     ? attempts.latestOf(first, ATTEMPTS_READ)
     : attempts.latest(ATTEMPTS_READ, null, numbers));
-  const tried = await Promise.all(placesOf(recent).map(([number, offset]) => deliveries.at(number, offset)));
+  const tried = await deliveries.atPlaces(placesOf(recent));
   const found = new Map(tried.flatMap((delivery) => (delivery === null ? [] : [[delivery.id, delivery] as const])));
   if (found.size < SHOWN) {
     const { items } = await deliveries.list({ webhookNumbers: numbers }, null, SHOWN);
@@ -55,13 +55,13 @@ function newestFirst(one: Latest, other: Latest): number {
   return difference === 0 ? other.delivery.createdAt - one.delivery.createdAt : difference;
 }
 
-/** The records of attempts, each once: their webhooks' numbers and their offsets. */
-function placesOf(attempts: readonly AttemptRecord[]): (readonly [webhookNumber: number, offset: number])[] {
-  const places = new Map<string, readonly [number, number]>();
+/** The records of attempts, each once. */
+function placesOf(attempts: readonly AttemptRecord[]): RecordPlace[] {
+  const places = new Map<string, RecordPlace>();
   for (const { webhookNumber, firstOffset, lastOffset } of attempts) {
     if (firstOffset === null || lastOffset === null) continue;
     for (let offset = lastOffset; offset >= firstOffset && places.size < SHOWN; offset -= 1)
-      places.set(`${webhookNumber} ${offset}`, [webhookNumber, offset]);
+      places.set(`${webhookNumber} ${offset}`, { webhookNumber, offset });
   }
   return [...places.values()];
 }
