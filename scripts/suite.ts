@@ -22,6 +22,7 @@ import { runPgBouncer } from '../test/support/pgbouncer.ts';
 import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
 import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
 import { type Repeat, repeatsOf } from '../test/support/repeats.ts';
+import { COMPILER } from './build/compiler.ts';
 import { grouped, isSlowFile, isWaiting, secondsOf } from './suite/jobs.ts';
 import { readTimes, timesReport } from './suite/times-report.ts';
 import { notOnPostgres, readStatements } from './suite/unproved-statements.ts';
@@ -96,12 +97,8 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
 
 const startedAt = performance.now();
 const checks: Job[] = [
-  // In one thread and without garbage collection, it needs half the processor time. Tests run beside it.
-  {
-    name: 'types',
-    args: ['node_modules/typescript/bin/tsc', '--noEmit', '--singleThreaded', '-p', '.'],
-    env: { GOGC: 'off', GOMEMLIMIT: '3GiB' },
-  },
+  // Tests run beside it.
+  { name: 'types', args: [...COMPILER.args, '--noEmit', '-p', '.'], env: COMPILER.env },
   { name: 'style', args: ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'] },
 ];
 const covered = join(temporary, 'coverage');

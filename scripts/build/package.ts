@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { COMPILER } from './compiler.ts';
 
 export const root: string = resolve(import.meta.dirname, '..', '..');
 
@@ -31,9 +32,6 @@ export function emptyFolder(folder: string): void {
   mkdirSync(folder, { recursive: true });
 }
 
-/** In one thread and without garbage collection, the compiler needs half the processor time. */
-const COMPILING = { ...process.env, GOGC: 'off', GOMEMLIMIT: '3GiB' };
-
 /** The edition of the language and its library that the code may use. */
 type Edition = 'es2023' | 'es2024';
 
@@ -59,8 +57,8 @@ export function compile(entries: readonly string[], folder: string, edition: Edi
       include: [],
     }),
   );
-  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  execFileSync(process.execPath, [compiler, '--singleThreaded', '-p', settings], { stdio: 'inherit', env: COMPILING });
+  const env = { ...process.env, ...COMPILER.env };
+  execFileSync(process.execPath, [...COMPILER.args, '-p', settings], { stdio: 'inherit', env });
   rmSync(settings);
   // The compiler rewrites the endings of imports only in code, not in types.
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
