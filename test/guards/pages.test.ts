@@ -1,6 +1,7 @@
 /** The markup of every page of both portals, of the pages without a session, and of forms that are refused. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { receiverPackage } from '../../src/kernel/assets.ts';
 import { guardFolder } from '../support/guards.ts';
 import { pageOf, withoutChance } from '../support/markup.ts';
 import { type History, type Ids, startHistory } from '../support/portal-history.ts';
@@ -72,6 +73,11 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const gets = portalPages().filter(({ method }) => method === 'GET');
 
 it('every page has the same markup', async (t) => {
+  assert.equal(
+    receiverPackage(),
+    null,
+    'the recorded pages are those of a checkout without the receiver package: remove dist/',
+  );
   // Every attempt takes as long as any other.
   t.mock.method(performance, 'now', () => 0);
   const history = await startHistory(t);
