@@ -95,6 +95,11 @@ export function mustBeVerified({
   return tokenChallenge || verification !== null;
 }
 
+/** Whether ownership must be verified and is not yet: nothing is sent to the endpoint. */
+export function isUnverified(endpoint: Pick<Endpoint, 'tokenChallenge' | 'verification' | 'verified'>): boolean {
+  return mustBeVerified(endpoint) && !endpoint.verified;
+}
+
 /** The secret that signs at `now`. */
 export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {
   return effective(secret, nextSecret, nextSecretAt, now);

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
-import { type Endpoint, howToVerify, mustBeVerified } from '../domain/endpoint.ts';
+import { type Endpoint, howToVerify, isUnverified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
@@ -274,13 +274,13 @@ async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: 
   const { endpointId } = webhook;
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
   if (endpointId !== null && endpoint?.enabled !== true) {
-    const isUnverified = endpoint != null && mustBeVerified(endpoint) && !endpoint.verified;
-    const reason = isUnverified
+    const mustVerify = endpoint != null && isUnverified(endpoint);
+    const reason = mustVerify
       ? `not verified; ${howToVerify(endpointId)}`
       : `not enabled; enable it first: PATCH /endpoints/${endpointId}`;
     const name = endpoint?.name ?? '';
     throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`, {
-      inPortal: isUnverified
+      inPortal: mustVerify
         ? `the webhook cannot start: open its endpoint ${name} and press “Verify now”`
         : `the webhook cannot start: open its endpoint ${name} and press “Enable”`,
     });

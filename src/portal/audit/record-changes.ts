@@ -3,8 +3,9 @@ import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
-import type { Moment } from '../parts/details.ts';
+import { type Moment, timeline } from '../parts/details.ts';
 import { differences } from '../parts/differences.ts';
+import { linkButton, section } from '../parts/header.ts';
 import type { IconName, Tone } from '../parts/mark.ts';
 import { actorsSeen, entryText, type ResourceLink, readResourceLinks } from './audit-pages.ts';
 
@@ -32,16 +33,62 @@ export async function readChanges(
   return { entries, isWhole: entries.length < CHANGES_READ, actorOf: actorsSeen(store, linkOf, brand) };
 }
 
+/** What happened to a record besides its changes. */
+type OtherMoments = {
+  /** Newest first. */
+  readonly moments: readonly Moment[];
+  /** There are no older ones. */
+  readonly isWhole: boolean;
+  /** The ids of changes that these moments tell. */
+  readonly told: ReadonlySet<string>;
+};
+
+const NO_OTHERS: OtherMoments = { moments: [], isWhole: true, told: new Set() };
+
+type RecordHistory = {
+  /** `webhook:` or `endpoint:` with an id. */
+  readonly target: string;
+  readonly createdAt: number;
+  readonly lead: string;
+  readonly changes: RecordChanges;
+  readonly others?: OtherMoments;
+};
+
+/** The tab “History” of a record: its changes and the other moments, newest first, as far back as both are known. */
+export function historySection(
+  { target, createdAt, lead, changes, others = NO_OTHERS }: RecordHistory,
+  now: number,
+): Html {
+  const { entries, actorOf } = changes;
+  const shown = entries.filter(({ id }) => !others.told.has(id)).map((entry) => changeMoment(entry, actorOf));
+  const isCreationKnown = entries.some(({ action }) => isCreation(action));
+  const begin: Moment = { at: createdAt, title: 'Created', icon: 'plus' };
+  const known = [others.isWhole ? 0 : others.moments.at(-1)?.at, changes.isWhole ? 0 : entries.at(-1)?.at];
+  const from = Math.max(...known.map((at) => at ?? 0));
+  const moments = [...others.moments, ...shown, ...(isCreationKnown ? [] : [begin])]
+    .filter(({ at }) => (at ?? 0) >= from)
+    .toSorted((one, other) => (other.at ?? 0) - (one.at ?? 0));
+  return section({
+    title: 'History',
+    id: 'history',
+    lead,
+    actions: [linkButton({ href: `/audit?target=${target}`, label: 'Audit log' })],
+    content: html`
+      ${timeline(moments, now)}
+      ${from === 0 ? null : html`<p class="quiet">Older changes are in the audit log.</p>`}
+    `,
+  });
+}
+
 /** `by Anna`, with a link if the actor has a page. */
 export function byActor({ name, href }: ResourceLink): Html {
   return html`<span class="quiet">by ${href === null ? name : html`<a class="plain-link" href="${href}">${name}</a>`}</span>`;
 }
 
 /** An entry in a timeline, with what it changed. */
-export function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf']): Moment {
+function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf']): Moment {
   const { id, at, action, changes } = entry;
   const [shape, tone] = looksOf(entry);
-  const isNew = action.endsWith('.create');
   return {
     id: `change-${id}`,
     at,
@@ -50,9 +97,13 @@ export function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf
     title: entryText(entry),
     text: html`
       <p>${byActor(actorOf(entry.actor))}</p>
-      ${isNew || Object.keys(changes).length === 0 ? null : differences(changes)}
+      ${isCreation(action) || Object.keys(changes).length === 0 ? null : differences(changes)}
     `,
   };
+}
+
+function isCreation(action: string): boolean {
+  return action.endsWith('.create');
 }
 
 function looksOf({ action, changes }: AuditRecord): readonly [IconName, Tone] {

@@ -1,5 +1,5 @@
 /** The page of an endpoint: its header with the tabs, its state, warnings, and the webhooks that send here. */
-import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -26,14 +26,10 @@ export type EndpointPage = {
   readonly tab: RecordTab;
 };
 
-/** Nothing is sent before ownership is verified, so that comes first. */
-export function isOpen(endpoint: Endpoint): boolean {
-  return mustBeVerified(endpoint) && !endpoint.verified;
-}
-
 /** Ids of what only one tab has. */
 function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
-  const isAhead = isOpen(endpoint);
+  // Nothing is sent before ownership is verified, so that comes first.
+  const isAhead = isUnverified(endpoint);
   const verified = isAhead ? [] : ['challenge', 'verify-button'];
   return {
     activity: ['figures', 'webhooks', 'throughput', 'attempts', 'deliveries', ...(isAhead ? ['challenge'] : [])],
@@ -61,7 +57,7 @@ export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab 
         isAdministrator && enabled ? switchButton(call, endpoint) : null,
         linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
         isAdministrator && !enabled ? switchButton(call, endpoint) : null,
-        call.may('operator') && isOpen(endpoint) ? verifyButton(call, endpoint, 'primary') : null,
+        call.may('operator') && isUnverified(endpoint) ? verifyButton(call, endpoint, 'primary') : null,
       ],
     })}
     ${recordTabs(`The endpoint ${name}`, `/endpoints/${id}`, tab, anchorsOf(endpoint))}
@@ -75,10 +71,10 @@ export function endpointActivity(
   hub: EndpointHub | null,
 ): Html {
   const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
-  const isUnused = hub === null || (isOpen(endpoint) && hub.deliveries.length === 0);
+  const isUnused = hub === null || (isUnverified(endpoint) && hub.deliveries.length === 0);
   return html`
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge' && about !== 'webhook'))}
-    ${isOpen(endpoint) ? challengeSection(endpoint, null) : null}
+    ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
     ${lastErrorNotice(endpoint, activity)}
     ${activityFigures(activity, call.now)}
     ${webhooks(call, endpoint, uses, activity)}
@@ -97,7 +93,7 @@ function warningNotice(all: readonly Warning[]): Html | null {
 /** How the page of an endpoint can switch it. Only a correct answer enables an endpoint that must be verified. */
 export function switchOf(endpoint: Endpoint): 'disable' | 'enable' | null {
   if (endpoint.enabled) return 'disable';
-  return mustBeVerified(endpoint) && !endpoint.verified ? null : 'enable';
+  return isUnverified(endpoint) ? null : 'enable';
 }
 
 function switchButton({ csrf }: PageCall, endpoint: Endpoint): Html | null {
@@ -188,9 +184,9 @@ type Activity = Pick<EndpointActivity, 'deliveredAt' | 'failure'> & {
 
 /** `webhooks`: the webhooks that send to the endpoint. */
 export function endpointSentence(endpoint: Endpoint, activity: Activity, now: number): Html | string {
-  const { enabled, verified, enableWhenVerified } = endpoint;
+  const { enabled, enableWhenVerified } = endpoint;
   if (enabled) return activeSentence(activity, now);
-  if (mustBeVerified(endpoint) && !verified) {
+  if (isUnverified(endpoint)) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
       : 'Nothing is sent here. The endpoint is disabled, and ownership is not verified.';

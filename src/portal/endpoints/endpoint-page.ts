@@ -1,23 +1,21 @@
 /** `/endpoints/{id}`: one endpoint, live, in three tabs: its state with its activity, its settings, and its history; and its actions. */
 import type { OauthTest } from '../../delivery/oauth.ts';
-import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { viewEndpoint } from '../../webhooks/endpoint-schema.ts';
-import { changeMoment, type RecordChanges, readChanges } from '../audit/record-changes.ts';
+import { historySection, readChanges } from '../audit/record-changes.ts';
 import { latestVersion } from '../deliveries/latest-deliveries.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { timeline } from '../parts/details.ts';
-import { linkButton, section } from '../parts/header.ts';
 import { sentence } from '../parts/text.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
 import { withoutCode } from './challenge-section.ts';
 import { readEndpointActivity } from './endpoint-activity.ts';
-import { type EndpointPage, endpointActivity, endpointHeader, isOpen } from './endpoint-detail.ts';
+import { type EndpointPage, endpointActivity, endpointHeader } from './endpoint-detail.ts';
 import { readHub } from './endpoint-hub.ts';
 import { endpointSettingsTab } from './endpoint-settings.ts';
 import { oauthSection } from './oauth-section.ts';
@@ -78,7 +76,7 @@ export function endpointActions(dependencies: SharedPageDependencies): PageRoute
         const waits = endpoint.enabled && (uses ?? NO_USES).first.some(({ state }) => !isRunnable(state));
         // A success is told on the page, and the section with the challenge moves to the settings.
         const isAhead = endpoint.verified && mustBeVerified(endpoint);
-        const place = isAhead ? '' : `${isOpen(endpoint) ? '' : '/settings'}#challenge`;
+        const place = isAhead ? '' : `${isUnverified(endpoint) ? '' : '/settings'}#challenge`;
         return { ...redirectTo(`${PATH}/${endpoint.id}${place}`), flash: verdictOf(endpoint, waits) };
       },
     }),
@@ -136,29 +134,16 @@ async function readTab(
   const { endpoint, tab, activity } = page;
   if (tab === 'settings') return { version: null, content: endpointSettingsTab(call, endpoint, tested) };
   if (tab === 'history') {
-    const changes = await readChanges(dependencies, call.brand, `endpoint:${endpoint.id}`);
-    return { version: changes.entries, content: changesSection(changes, endpoint, call.now) };
+    const target = `endpoint:${endpoint.id}`;
+    const changes = await readChanges(dependencies, call.brand, target);
+    // Only people and verifications change the state of an endpoint, so the audit log has all of it.
+    const lead = 'Changes, verifications and new credentials, newest first.';
+    const content = historySection({ target, createdAt: endpoint.createdAt, lead, changes }, call.now);
+    return { version: changes.entries, content };
   }
   const hub = await readHub(dependencies, call.query, activity.webhooks);
   const version = hub === null ? null : [hub.series, latestVersion(hub.deliveries, call.now)];
   return { version, content: endpointActivity(call, page, hub) };
-}
-
-/** The tab “History”. Only people and verifications change the state of an endpoint, so the audit log has all of it. */
-function changesSection({ entries, isWhole, actorOf }: RecordChanges, { id, createdAt }: Endpoint, now: number): Html {
-  const begin = { at: createdAt, title: 'Created', icon: 'plus' } as const;
-  const isCreationKnown = !isWhole || entries.some(({ action }) => action === 'endpoint.create');
-  const moments = entries.map((entry) => changeMoment(entry, actorOf));
-  return section({
-    title: 'History',
-    id: 'history',
-    lead: 'Changes, verifications and new credentials, newest first.',
-    actions: [linkButton({ href: `/audit?target=endpoint:${id}`, label: 'Audit log' })],
-    content: html`
-      ${timeline(isCreationKnown ? moments : [...moments, begin], now)}
-      ${isWhole ? null : html`<p class="quiet">Older changes are in the audit log.</p>`}
-    `,
-  });
 }
 
 /** `waits`: a webhook that sends here is to be started. */

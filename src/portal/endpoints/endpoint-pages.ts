@@ -1,5 +1,5 @@
 /** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
-import { type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import { encryptionNeed, STATUS_CATEGORY, typesFor } from '../../domain/event.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
@@ -20,7 +20,7 @@ import { shownTypes } from '../webhooks/filter-editor.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 import { authenticationPages } from './authentication-pages.ts';
 import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } from './endpoint-activity.ts';
-import { endpointBadges, endpointWarnings, isOpen, troubleHints, type Warning } from './endpoint-detail.ts';
+import { endpointBadges, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
@@ -87,10 +87,10 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     },
     change: {
       // Some changes need a new verification.
-      tab: (after) => (isOpen(after) ? 'activity' : 'settings'),
+      tab: (after) => (isUnverified(after) ? 'activity' : 'settings'),
       lead: 'Pending deliveries use the new settings. To change the API key or the secret, rotate it.',
       done: (after, before) =>
-        mustBeVerified(after) && !after.verified && (after.url !== before.url || !mustBeVerified(before))
+        isUnverified(after) && (after.url !== before.url || !mustBeVerified(before))
           ? `${after.name} is saved. It failed the challenge and stays disabled until ownership is verified.`
           : `${after.name} is saved.`,
     },

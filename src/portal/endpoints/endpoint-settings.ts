@@ -5,6 +5,7 @@ import {
   currentApiKey,
   currentAuthentication,
   type Endpoint,
+  isUnverified,
   publicKeys,
   type RequestHeader,
   signingSecretCreatedAt,
@@ -19,7 +20,7 @@ import { buttonRow, linkButton, section } from '../parts/header.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, verifyButton } from './challenge-section.ts';
-import { isOpen, waitsUntil } from './endpoint-detail.ts';
+import { waitsUntil } from './endpoint-detail.ts';
 import { oauthSection } from './oauth-section.ts';
 
 /** `tested` is the result of an OAuth test just made, or null. */
@@ -27,7 +28,7 @@ export function endpointSettingsTab(call: PageCall, endpoint: Endpoint, tested: 
   return html`
     ${credentials(call, endpoint)}
     ${tokenRegion(call, endpoint, tested)}
-    ${isOpen(endpoint) ? null : challengeSection(endpoint, call.may('operator') ? verifyButton(call, endpoint, 'plain') : null)}
+    ${isUnverified(endpoint) ? null : challengeSection(endpoint, call.may('operator') ? verifyButton(call, endpoint, 'plain') : null)}
     <div class="columns columns-even">${requests(endpoint, call.now)}${identification(endpoint)}</div>
     ${call.may('administrator') ? removal(endpoint) : null}
   `;

@@ -1,5 +1,5 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
-import { currentApiKey, type Endpoint, mustBeVerified } from '../../domain/endpoint.ts';
+import { currentApiKey, type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import type { EventType } from '../../domain/event.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
@@ -167,7 +167,7 @@ export function secretRenewal(id: string) {
 
 function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
   const { id, verified } = endpoint;
-  const isOpen = mustBeVerified(endpoint) && !verified;
+  const isOpen = isUnverified(endpoint);
   const state = !mustBeVerified(endpoint)
     ? html`<p class="hint">Optional for this endpoint: it is enabled already.</p>`
     : verified

@@ -5,13 +5,12 @@
 
 import { SERVICE } from '../../domain/acting.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
-import type { PastState, Progress, WebhookState } from '../../domain/webhook.ts';
+import type { PastState, Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
-import { byActor, changeMoment, type RecordChanges } from '../audit/record-changes.ts';
-import { type Moment, timeline } from '../parts/details.ts';
-import { section } from '../parts/header.ts';
+import { byActor, historySection, type RecordChanges } from '../audit/record-changes.ts';
+import type { Moment } from '../parts/details.ts';
 import { stateBadge, type Tone } from '../parts/mark.ts';
 import { sentence, spanText, time } from '../parts/text.ts';
 
@@ -73,20 +72,16 @@ export function failsBriefly(
 }
 
 export type WebhookHistory = {
+  readonly webhook: Pick<Webhook, 'id' | 'createdAt'>;
   /** Newest first. */
   readonly incidents: readonly Incident[];
   /** There are no older ones. */
   readonly isWhole: boolean;
   readonly changes: RecordChanges;
-  readonly createdAt: number;
 };
 
-/** Starts, stops and failures with the changes between them, newest first, as far back as both are known. */
-export function historySection(
-  { incidents, isWhole, changes, createdAt }: WebhookHistory,
-  auditLink: Html,
-  now: number,
-): Html {
+/** Starts, stops and failures with the changes between them. */
+export function webhookHistory({ webhook, incidents, isWhole, changes }: WebhookHistory, now: number): Html {
   const { entries, actorOf } = changes;
   const told = new Set<string>();
   const whoOf = ({ at, state }: PastState): Html | null => {
@@ -97,27 +92,15 @@ export function historySection(
     // A change by the service has a reason, which says so.
     return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
   };
-  const states = incidents.map((incident) =>
+  const moments = incidents.map((incident) =>
     incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past, whoOf(incident.past)),
   );
-  const others = entries.filter(({ id }) => !told.has(id)).map((entry) => changeMoment(entry, actorOf));
-  const isCreationKnown = entries.some(({ action }) => action === 'webhook.create');
-  const begin: Moment = { at: createdAt, title: 'Created', tone: 'neutral', icon: 'plus' };
-  const known = [isWhole ? 0 : (states.at(-1)?.at ?? 0), changes.isWhole ? 0 : (entries.at(-1)?.at ?? 0)];
-  const from = Math.max(...known);
-  const moments = [...states, ...others, ...(isCreationKnown ? [] : [begin])]
-    .filter(({ at }) => (at ?? 0) >= from)
-    .toSorted((one, other) => (other.at ?? 0) - (one.at ?? 0));
-  return section({
-    title: 'History',
-    id: 'history',
-    lead: 'Starts, stops, failures and changes, newest first.',
-    actions: [auditLink],
-    content: html`
-      ${timeline(moments, now)}
-      ${from === 0 ? null : html`<p class="quiet">Older changes are in the audit log.</p>`}
-    `,
-  });
+  const lead = 'Starts, stops, failures and changes, newest first.';
+  const target = `webhook:${webhook.id}`;
+  return historySection(
+    { target, createdAt: webhook.createdAt, lead, changes, others: { moments, isWhole, told } },
+    now,
+  );
 }
 
 function stateMoment({ state, at, reason }: PastState, who: Html | null): Moment {

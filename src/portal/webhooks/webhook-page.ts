@@ -9,7 +9,6 @@ import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { linkButton } from '../parts/header.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
@@ -19,7 +18,7 @@ import { samplesSection } from './sample-events.ts';
 import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { hasReaderBegun, type Status, statusRegion, webhookHeader } from './webhook-detail.ts';
-import { failsSince, historySection, incidentsOf } from './webhook-history.ts';
+import { failsSince, incidentsOf, webhookHistory } from './webhook-history.ts';
 import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
 import { settingsSections } from './webhook-settings.ts';
 
@@ -151,14 +150,13 @@ async function readSettings({ dependencies, call, status }: Reading): Promise<Li
 }
 
 async function readHistory({ dependencies, call, status, history }: Reading): Promise<LiveReading> {
-  const { id, createdAt } = status.listing.webhook;
-  const changes = await readChanges(dependencies, call.brand, `webhook:${id}`);
-  const incidents = incidentsOf(history);
-  const isWhole = history.length < STATES_READ && incidents.length <= STATES_SHOWN;
-  const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log' });
+  const { webhook } = status.listing;
+  const changes = await readChanges(dependencies, call.brand, `webhook:${webhook.id}`);
+  const all = incidentsOf(history);
+  const isWhole = history.length < STATES_READ && all.length <= STATES_SHOWN;
+  const incidents = all.slice(0, STATES_SHOWN);
   return {
     version: JSON.stringify([history, changes.entries]),
-    content: () =>
-      historySection({ incidents: incidents.slice(0, STATES_SHOWN), isWhole, changes, createdAt }, audit, call.now),
+    content: () => webhookHistory({ webhook, incidents, isWhole, changes }, call.now),
   };
 }

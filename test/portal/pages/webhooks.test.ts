@@ -10,9 +10,9 @@ import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import {
   failsBriefly,
   failsSince,
-  historySection,
   incidentsOf,
   type WebhookHistory,
+  webhookHistory,
 } from '../../../src/portal/webhooks/webhook-history.ts';
 import {
   stateLine,
@@ -43,7 +43,8 @@ const HEALTHY: WebhookHealth = {
 /** Without changes, unless they are given. */
 function historyOf(incidents: WebhookHistory['incidents'], more: Partial<WebhookHistory> = {}): string {
   const changes = { entries: [], isWhole: true, actorOf: (name: string) => ({ kind: null, name, href: null }) };
-  return historySection({ incidents, isWhole: true, changes, createdAt: 0, ...more }, html``, 1000).markup;
+  const webhook = { id: 'w', createdAt: 0 };
+  return webhookHistory({ webhook, incidents, isWhole: true, changes, ...more }, 1000).markup;
 }
 
 describe('the state of a webhook', () => {
@@ -123,7 +124,7 @@ describe('the state of a webhook', () => {
     const past = (reason: string | null) => ({ state: 'stopped', previousState: 'running', reason, at: 1000 }) as const;
     const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
     const incidents = incidentsOf(reasons.map(past));
-    const whole = historyOf(incidents, { createdAt: 500 });
+    const whole = historyOf(incidents, { webhook: { id: 'w', createdAt: 500 } });
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
     assert.match(whole, /Its endpoint is not enabled/);
