@@ -17,7 +17,8 @@ export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_u
 /** The next state by event. Events that are not listed change nothing. */
 const TRANSITIONS: Readonly<Record<WebhookState, Partial<Readonly<Record<LifecycleEvent, WebhookState>>>>> = {
   stopped: { start: 'started' },
-  started: { stop: 'stopped', succeeded: 'running', failed: 'failing' },
+  // A failure may have begun before the stop and the start.
+  started: { stop: 'stopped', succeeded: 'running', failed: 'failing', gave_up: 'failed' },
   running: { stop: 'stopped', failed: 'failing' },
   failing: { stop: 'stopped', succeeded: 'running', gave_up: 'failed' },
   failed: { start: 'started', stop: 'stopped' },
