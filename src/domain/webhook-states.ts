@@ -52,6 +52,14 @@ export const STATE_REASONS = {
 
 export type StopReason = keyof typeof STATE_REASONS;
 
+/** Whether the webhook is stopped for one of these reasons. */
+export function isStoppedFor(
+  { state, stateReason }: Pick<Progress, 'state' | 'stateReason'>,
+  ...reasons: readonly StopReason[]
+): boolean {
+  return state === 'stopped' && reasons.some((reason) => reason === stateReason);
+}
+
 /** `too_many_dead`, after its dead deliveries were sent again. */
 export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the receiver, then start the webhook again.`;
 
