@@ -337,6 +337,8 @@ export type EndpointQuery = OwnedQuery & {
   readonly sort?: 'createdAt' | '-createdAt' | 'name' | '-name' | undefined;
 };
 
+export type KeyQuery = OwnedQuery & { readonly sort?: 'createdAt' | '-createdAt' | undefined };
+
 export type WebhookQuery = OwnedQuery & {
   readonly endpointId?: string | undefined;
   readonly mode?: 'push' | 'pull' | undefined;

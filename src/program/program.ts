@@ -16,6 +16,7 @@ import type {
   FilterPreviewInput,
   GiveUpInput,
   KeyInput,
+  KeyQuery,
   PageQuery,
   PortalLinkInput,
   PortalTokenInput,
@@ -104,7 +105,7 @@ export type Program = {
     rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
     rotateAuthentication(id: string, input: RotateAuthenticationInput): Promise<Endpoint>;
   };
-  readonly keys: Resource<Key, KeyInput>;
+  readonly keys: Resource<Key, KeyInput, KeyQuery>;
   readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {
     start(id: string): Promise<Webhook>;
     /** The records wait until `start`. */
