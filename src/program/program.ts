@@ -81,9 +81,9 @@ export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
 export type Program = {
   /** In place of an id each method also takes `externalId:<your id>`. */
   readonly customers: Resource<Customer, CustomerInput, CustomerQuery> & {
-    /** Makes a link that opens the customer's portal once. Rejects with 409 for an inactive customer, 503 without a public URL. */
+    /** Makes a link that opens the customer's portal once. Rejects with 409 for a suspended customer, 503 without a public URL. */
     createPortalLink(customer: string, input: PortalLinkInput): Promise<PortalLink>;
-    /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for an inactive customer. */
+    /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for a suspended customer. */
     createPortalToken(customer: string, input: PortalTokenInput): Promise<PortalToken>;
     usage(customer: string, period?: UsagePeriod): Promise<CustomerUsage>;
   };

@@ -275,7 +275,7 @@ async function refuseBrokenRules(
 async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: number): Promise<void> {
   const customer = webhook.customerId === null ? null : await store.customers.get(webhook.customerId);
   if (customer?.active === false) {
-    throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is inactive`);
+    throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is suspended`);
   }
   const { endpointId } = webhook;
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);

@@ -1,4 +1,4 @@
-/** A customer that becomes inactive loses its sessions, links, invitations and tokens for good, and its webhooks stop (contract §8). */
+/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';
@@ -47,7 +47,7 @@ async function statusWith({ url }: ServiceInProcess, token: string): Promise<num
   return (await request(`${url}/`, { token })).status;
 }
 
-describe('a customer that becomes inactive and active again', () => {
+describe('a customer that is suspended and becomes active again', () => {
   it('gets back no session, unused link, invitation or token', async (t) => {
     const [service, other] = await startServices(t);
     const { admin } = service;
@@ -65,7 +65,8 @@ describe('a customer that becomes inactive and active again', () => {
     assert.equal((await request(elsewhere(invitation.url))).status, 200);
     const second = customer.api.as(await tokenFor(service.url, customer.credentials));
     await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
-    await refusalOf(admin.post(`users/${customer.userId}/invite`, {}), 409);
+    const invited = await refusalOf(admin.post(`users/${customer.userId}/invite`, {}), 409);
+    assert.match(invited.description, /is suspended$/);
     assert.equal((await request(elsewhere(invitation.url))).status, 404);
     await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
     for (const token of sessions) assert.equal(await statusWith(other, token), 303);

@@ -48,7 +48,7 @@ describe('publishing in the portal', () => {
     const publish = page.getByRole('button', { name: 'Publish the event' });
     await data.fill('{"orderId": "17"}');
     await publish.click();
-    await page.locator('#field-data-problem').getByText('orderId must be integer').waitFor();
+    await page.locator('#field-data-problem').getByText('orderId must be an integer').waitFor();
     await data.fill('{"orderId": 17,\n "total": }');
     await publish.click();
     await page

@@ -107,7 +107,7 @@ export function ownPath(path: string | null): string {
   return origin === base ? `${pathname}${search}` : '/';
 }
 
-/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404 and 412 stay. */
+/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404, 412 and 503 stay. */
 export async function attempted(
   path: string,
   done: string,
@@ -123,7 +123,7 @@ export async function attempted(
   return redirectTo(path, done);
 }
 
-const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed']);
+const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed', 'unavailable']);
 
 /** Redirects to a page with the reason of a refusal. */
 export function refusedTo(path: string, reason: string): Redirect {

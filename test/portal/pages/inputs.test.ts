@@ -7,6 +7,7 @@ import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
+import { newForm } from '../../../src/portal/parts/fields.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readCompared, readForm, readPatch, withoutSecrets } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
@@ -250,6 +251,18 @@ describe('what the form of a webhook depends on', () => {
       assert.deepEqual(withFormat(chosen, record), { ...standard, maxBatchRecords: 50 });
       const same = { format: 'records', batch: false, ...defaults };
       assert.deepEqual(withFormat(same, record), same);
+    }
+  });
+
+  it('keeps an endpoint and a key that are not among its choices', () => {
+    const had = { mode: 'push', endpointId: 'far', encryptionKeyName: 'old' } as Webhook;
+    const table = webhookFields(had, { endpoints: [], eventTypes: [], keys: [], now: 0 });
+    for (const [name, value] of [
+      ['endpointId', 'far'],
+      ['encryptionKeyName', 'old'],
+    ] as const) {
+      const drawn = table[name]?.draw(newForm({ [name]: value }), name);
+      assert.match(drawn?.markup ?? '', new RegExp(`<option value="${value}" selected>`), name);
     }
   });
 
