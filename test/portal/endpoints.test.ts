@@ -355,7 +355,7 @@ describe('an endpoint', () => {
     const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders' });
     const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`);
     const removal = page.locator('#delete');
-    await removal.getByText('You can delete this endpoint once no webhook sends here.').waitFor();
+    await removal.getByText('A webhook sends here, so the endpoint stays.').waitFor();
     assert.deepEqual(await removal.getByRole('link').allInnerTexts(), ['Orders']);
     await open(`/endpoints/${endpoint.id}/delete`);
     await page.getByText('A webhook uses it, so it stays.').waitFor();

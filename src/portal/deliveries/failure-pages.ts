@@ -112,7 +112,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
         { label: 'Cause', phone: 'state' },
         { label: 'Dead', kind: 'number', phone: 'named' },
         { label: 'Last failure', phone: 'named' },
-        { label: 'Action', kind: 'actions', phone: 'end' },
+        { label: 'Action', kind: 'actions' },
       ],
       rows: dead.slice(0, OFFERED).map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;

@@ -110,7 +110,7 @@ export function latestSection(
             ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
             { label: 'Response', phone: 'plain' },
             { label: 'Finished', phone: 'plain' },
-            { label: 'Last attempt', phone: 'end' },
+            { label: 'Last attempt', phone: 'named' },
           ],
           rows: latest.map((one) => row(one, { isOne, now })),
           rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),

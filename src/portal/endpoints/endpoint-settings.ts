@@ -153,11 +153,15 @@ function identification({ id, createdAt, updatedAt }: Endpoint): Html {
 
 function removal({ id }: Endpoint, uses: Uses | null): Html {
   if (uses !== null) {
+    const isOne = uses.count === 1;
     return section({
       title: 'Delete',
       id: 'delete',
-      lead: 'You can delete this endpoint once no webhook sends here. Delete these webhooks first, or change their endpoint.',
-      content: usesList(uses, `/webhooks?endpoint=${id}`),
+      lead: `${isOne ? 'A webhook sends' : `${uses.count} webhooks send`} here, so the endpoint stays.`,
+      content: html`
+        <p>First delete ${isOne ? 'it, or change its' : 'them, or change their'} endpoint:</p>
+        ${usesList(uses, `/webhooks?endpoint=${id}`)}
+      `,
     });
   }
   return section({
