@@ -18,8 +18,7 @@ import type { PageCall } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, type Definition, definitionList } from '../parts/details.ts';
 import { buttonRow, linkButton, section } from '../parts/header.ts';
-import { relativeTime, time } from '../parts/text.ts';
-import { usesList } from '../record/record-pages.ts';
+import { countOf, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, verifyButton } from './challenge-section.ts';
 import { waitsUntil } from './endpoint-detail.ts';
@@ -153,15 +152,17 @@ function identification({ id, createdAt, updatedAt }: Endpoint): Html {
 
 function removal({ id }: Endpoint, uses: Uses | null): Html {
   if (uses !== null) {
-    const isOne = uses.count === 1;
+    const { count, first } = uses;
+    const names = first.map((use, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${use.id}">${use.name}</a>`);
+    const more =
+      count > first.length
+        ? html` and <a href="/webhooks?endpoint=${id}">${countOf(count - first.length, 'other')}</a>`
+        : null;
     return section({
       title: 'Delete',
       id: 'delete',
-      lead: `${isOne ? 'A webhook sends' : `${uses.count} webhooks send`} here, so the endpoint stays.`,
-      content: html`
-        <p>First delete ${isOne ? 'it, or change its' : 'them, or change their'} endpoint:</p>
-        ${usesList(uses, `/webhooks?endpoint=${id}`)}
-      `,
+      lead: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint stays.`,
+      content: html`<p>First delete ${names}${more}, or change ${count === 1 ? 'its' : 'their'} endpoint.</p>`,
     });
   }
   return section({
