@@ -46,7 +46,7 @@ type Outage = {
   readonly error: readonly [errorClass: string, message: string | null] | null;
 };
 
-/** Since when deliveries fail, when the last one succeeded, and the latest error: the same on every page that tells of failing deliveries. */
+/** Since when deliveries fail, when the last one succeeded, and the latest error: the same on every page. */
 export function failingFacts({ since, succeededAt, error }: Outage, now: number): Html {
   const began = since === null ? 'Deliveries fail.' : html`Deliveries have failed since ${shortTime(since)}.`;
   const last =

@@ -53,7 +53,7 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
 
 /**
  * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
- * failing. `failingSinceAt` leaves out the time without a running process, so it only stands in for a history that is not kept. Newest first.
+ * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
  */
 export function failsSince(
   { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
