@@ -83,23 +83,25 @@ describe('the health of an endpoint', () => {
       await portal.service.log.nextAttempt(webhook.id);
     }
     const { page, open, isAccessible } = await openAs('viewer', '/endpoints');
-    assert.equal(await page.getByText('Orders has been failing').count(), 0, 'it mostly delivers, and fails briefly');
+    assert.equal(await page.getByText('failing').count(), 0, 'it mostly delivers, and fails briefly');
     portal.service.advance(300_000);
     await page.reload();
     const row = (await page.getByRole('row').filter({ hasText: 'Shop' }).innerText()).replace(/\s+/g, ' ');
-    assert.match(
-      row,
-      /enabled failing for \d+ (second|minute)s? 75\.0 % 4 attempts, 1 failed (now|\d).* answered 503 .* Orders$/,
-    );
+    assert.match(row, /enabled failing 75\.0 % 4 attempts, 1 failed (now|\d).* answered 503 .* Orders$/);
     await isAccessible();
+    // A browser whose clock is behind does not put what has happened ahead.
+    await page.clock.setFixedTime(portal.service.clock() - 3_600_000);
     await open(`/endpoints/${shop.id}`);
     await page
       .locator('.page-header')
-      .getByText(/^The receiver answered 503\. Deliveries have failed since/)
+      .getByText(/^Deliveries have failed since .*Latest error: the receiver answered 503\.$/)
       .waitFor();
     await page.getByRole('row', { name: /^Orders failing for / }).waitFor();
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
-    assert.match(figures, /Succeeded, 24 h 75\.0 % 4 attempts, 1 failed Last success .* Last error .*answered 503/);
+    assert.match(
+      figures,
+      /Succeeded, 24 h 75\.0 % 4 attempts, 1 failed Last success now .* Last error now .*answered 503/,
+    );
     await isAccessible();
   });
 
@@ -351,7 +353,11 @@ describe('an endpoint', () => {
     await makeEventType(admin, 'order.created');
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
     const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders' });
-    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/delete`);
+    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`);
+    const removal = page.locator('#delete');
+    await removal.getByText('A webhook sends here, so the endpoint stays.').waitFor();
+    assert.deepEqual(await removal.getByRole('link').allInnerTexts(), ['Orders']);
+    await open(`/endpoints/${endpoint.id}/delete`);
     await page.getByText('A webhook uses it, so it stays.').waitFor();
     await page.getByRole('link', { name: 'Orders' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Delete the endpoint' }).count(), 0);

@@ -41,7 +41,7 @@ describe('the editor of a filter', () => {
     const loaded = page.waitForResponse((reply) => reply.url().includes('order.placed'));
     await page.getByLabel('order.placed').check();
     await loaded;
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     await page.getByText('As JSON', { exact: true }).click();
     const filter = page.getByLabel('Filter', { exact: false }).and(page.locator('textarea'));
     await filter.focus();
@@ -92,7 +92,7 @@ describe('the editor of a filter', () => {
   it('offers the paths of other events as soon as these are chosen, and those of their latest events', async (t) => {
     const { openAs } = await start(t);
     const { page } = await openAs('administrator', '/webhooks/new');
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     await page.getByText('What a filter of these events can look at').click();
     await page.getByRole('row', { name: 'subject' }).waitFor();
     assert.equal(await page.getByRole('row', { name: 'data.' }).count(), 0);
@@ -108,7 +108,7 @@ describe('the editor of a filter', () => {
     const { openAs, admin, endpoint } = await start(t);
     const { id } = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
     const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     const filter = page.locator('textarea[name="filter"]');
     await page.getByText('As JSON', { exact: true }).click();
     const preview = page.locator('#filter-preview');
@@ -139,7 +139,7 @@ describe('the editor of a filter', () => {
     const { openAs, admin, endpoint } = await start(t);
     const { id } = await makeWebhook(admin, endpoint, ['order.placed'], { name: 'Orders' });
     const { page, isAccessible } = await openAs('administrator', `/webhooks/${id}/edit`);
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     const filter = page.locator('textarea[name="filter"]');
     // The rows show everything, so the JSON is folded.
     assert.equal(await filter.isVisible(), false);
@@ -212,7 +212,7 @@ describe('the editor of a filter', () => {
 
     const { openAs } = await start(t);
     const { page } = await openAs('administrator', '/webhooks/new');
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     const options = page.getByLabel('Condition 1: comparison').locator('option');
     assert.deepEqual(await options.allInnerTexts(), Object.values(COMPARISONS));
     await page.getByText('As JSON', { exact: true }).click();
@@ -231,7 +231,7 @@ describe('the editor of a filter', () => {
     const loaded = page.waitForResponse((reply) => reply.url().includes('order.placed'));
     await page.getByLabel('order.placed').check();
     await loaded;
-    const fold = page.getByText('Only some of these events');
+    const fold = page.getByText('Filter: only events that meet conditions');
     await fold.click();
     const path = page.getByLabel('Condition 1: path');
     await path.and(page.locator(':focus')).waitFor();
@@ -255,7 +255,7 @@ describe('the editor of a filter', () => {
     const { openAs, admin, endpoint } = await start(t);
     const { id } = await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
     const { page, open } = await openAs('administrator', `/webhooks/${id}/edit`, { isScriptless: true });
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     await page.getByText('What a filter of these events can look at').click();
     await page.getByRole('row', { name: 'data.country' }).getByText('"FR"').waitFor();
     assert.equal(await page.getByRole('listbox').count(), 0);

@@ -40,6 +40,13 @@ describe('the lists', () => {
     }
     await open('/keys?cursor=ffffffff-ffff-7fff-bfff-ffffffffffff');
     await page.getByText('No keys fit these filters.').waitFor();
+    const tops: number[] = [];
+    for (const path of ['/keys', '/deliveries', '/deliveries/failures', '/deliveries/watch']) {
+      await open(path);
+      tops.push((await page.getByRole('heading', { level: 1 }).boundingBox())?.y ?? 0);
+    }
+    // A header with a button is a little higher.
+    assert.ok(Math.max(...tops) - Math.min(...tops) < 4, `all titles are at one height: ${tops}`);
   });
 
   it('refuse a cursor and a limit that are none', async (t) => {
@@ -93,6 +100,12 @@ describe('the filters of the lists', () => {
           encryptionKeyName: 'key-of-operator',
         }),
       );
+    const counted = async (query: string): Promise<string | undefined> => {
+      const { text } = await request(`${service.url}/deliveries${query}`, { token: operator });
+      return /<p class="list-count">([^<]*)</.exec(text)?.[1];
+    };
+    const newest = await counted('?limit=1');
+    assert.deepEqual([await counted('?state=dead'), newest], ['2 deliveries', 'The newest 1 delivery']);
     const placed = ['All order.placed', 'All order.*', 'All *', 'Webhook of operator'];
     assert.deepEqual(await rows('/webhooks?event=order.placed'), placed);
     for (const [path, label] of [

@@ -250,6 +250,8 @@ describe('the navigation', () => {
     assert.equal(isCurrent('/keys', '/keys/1'), true);
     assert.equal(isCurrent('/keys', '/keysets'), false);
     assert.equal(isCurrent('/', '/keys'), false);
+    // Their crumbs lead to the event types.
+    for (const path of ['/publish', '/events/1']) assert.equal(isCurrent('/event-types', path), true);
   });
 });
 

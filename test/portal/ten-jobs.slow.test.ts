@@ -42,7 +42,7 @@ const JOBS: Readonly<Record<string, Job>> = {
     await hands.type(page.locator('#field-name'), 'Large');
     await hands.choose(page.getByRole('combobox', { name: 'Endpoint' }), 'Own shop');
     await hands.click(page.getByLabel('order.created'));
-    await hands.click(page.getByText('Only some of these events'));
+    await hands.click(page.getByText('Filter: only events that meet conditions'));
     // It opens with an empty condition that has the focus, once the browser has told that it is open.
     await page.getByLabel('Condition 1: path').and(page.locator(':focus')).waitFor();
     for (const part of ['total', 'is at l', '250']) await hands.enter(part);

@@ -102,7 +102,7 @@ describe('a webhook', () => {
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
     await open(`/webhooks/${webhook.id}`);
-    await page.getByText(/^The receiver answered 500\. Deliveries have failed since/).waitFor();
+    await page.getByText(/^Deliveries have failed since .*Latest error: the receiver answered 500\.$/).waitFor();
     await page.getByText(/the webhook stops in 1 day/).waitFor();
   });
 
@@ -118,7 +118,7 @@ describe('a webhook', () => {
       expecting: [400],
     });
     await page.getByRole('link', { name: 'Change' }).click();
-    assert.equal(await page.getByLabel('Other categories').inputValue(), 'stock.*');
+    assert.equal(await page.getByLabel('Event types that do not exist yet').inputValue(), 'stock.*');
     assert.equal(await page.getByLabel('webhook.failed').isChecked(), true);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Orders is saved.').waitFor();

@@ -201,7 +201,7 @@ describe('creating a webhook', () => {
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { expecting: [400] });
     await page.locator('#field-name').fill('Orders');
     await page.getByLabel('order.created').check();
-    await page.getByText('Only some of these events').click();
+    await page.getByText('Filter: only events that meet conditions').click();
     await page.getByText('As JSON', { exact: true }).click();
     await page.locator('#field-filter').fill('{"data.total": {"$above": 100}}');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
@@ -226,8 +226,8 @@ describe('creating a webhook', () => {
     const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isScriptless: true });
     await page.locator('#field-name').fill('Orders');
-    await page.getByText('All events, and categories without an event type yet').click();
-    await page.getByLabel('Other categories').fill('stock.*');
+    await page.getByText('Every event, or event types that do not exist yet').click();
+    await page.getByLabel('Event types that do not exist yet').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.getByText('Orders was created but not started.').waitFor();
     await page.getByText('Its endpoint is not enabled.').waitFor();

@@ -56,11 +56,13 @@
     ['minute', 60],
     ['second', 1],
   ];
-  const relativeText = (at) => {
+  const aheadText = (at) => {
     const seconds = (at - Date.now()) / 1000;
     if (Math.abs(seconds) < 5) return 'now';
     return lengthFromNow(seconds);
   };
+  // What has happened is never to come, even if this clock is behind.
+  const relativeText = (at) => aheadText(Math.min(at, Date.now()));
   // A time to come in few letters.
   const briefText = (at) => {
     const seconds = (at - Date.now()) / 1000;
@@ -78,7 +80,7 @@
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
       const text =
-        { relative: relativeText, brief: briefText }[local]?.(at) ??
+        { relative: relativeText, ahead: aheadText, brief: briefText }[local]?.(at) ??
         ({ short, exact, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }

@@ -81,7 +81,6 @@
   const isScrolled = (list) => {
     if (!list.matches('[data-live-list]')) return false;
     if (isFramed && inSight.has(list) && !inSight.has(headOf(list))) return true;
-    if (list.querySelector('.tail')?.scrollTop > 0) return true;
     const barEnd = document.querySelector('.top')?.getBoundingClientRect().bottom ?? 0;
     return isFirstScreen(list) ? scrollY > 4 : list.getBoundingClientRect().top < barEnd;
   };
@@ -197,7 +196,6 @@
     if (box !== null) release(box);
     else if (target !== undefined) show(target, list);
     if (list.contains(document.activeElement)) document.activeElement.blur();
-    list.querySelector('.tail')?.scrollTo({ top: 0 });
     if (isFirstScreen(list)) scrollTo({ top: 0 });
     else list.scrollIntoView();
   };

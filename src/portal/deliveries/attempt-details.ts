@@ -63,11 +63,12 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
   `;
 }
 
-function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
+function summaryOf({ firstOffset, lastOffset, responseStatus, timings: { totalMs } }: AttemptRecord): Html {
   const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
   const sent =
     records > 1 ? `${countText(records)} events (#${firstOffset}–#${lastOffset}) in one request` : 'One event';
-  return html`${sent}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
+  if (totalMs === null) return html`${sent}`;
+  return html`${sent}, ${responseStatus === null ? 'failed after' : 'answered in'} ${tookText(totalMs)}`;
 }
 
 /** The request, the response and the timings. */
@@ -148,7 +149,7 @@ export function waterfall(timings: Timings, errorClass: string | null = null): H
   return html`
     <div class="waterfall">
       <ol>${rows}</ol>
-      <p class="waterfall-total"><span>Total</span><span>${tookText(whole)}</span></p>
+      <p class="waterfall-total"><span>Whole request</span><span>${tookText(whole)}</span></p>
     </div>
   `;
 }

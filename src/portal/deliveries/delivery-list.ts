@@ -12,7 +12,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
-import { countText } from '../parts/text.ts';
+import { countOf, countText } from '../parts/text.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
@@ -194,8 +194,16 @@ function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[
 function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
-  const results = html`${hint(asked)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
+  const results = html`${countLine(rows)}${hint(asked)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
+}
+
+/** How many there are, if the page has all of them. Counting more would cost more with every delivery. */
+function countLine({ listed: { items, next }, query }: DeliveryRows): Html | null {
+  if (items.length === 0) return null;
+  const isFirst = !query.has('cursor');
+  const which = next === null ? (isFirst ? '' : 'The last ') : isFirst ? 'The newest ' : 'The next ';
+  return html`<p class="list-count">${which}${countOf(items.length, 'delivery', undefined, 'deliveries')}</p>`;
 }
 
 /** A notice about the search, if it needs one. */

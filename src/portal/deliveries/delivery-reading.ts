@@ -81,7 +81,7 @@ async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, we
     store.attempts.lastOutcomes([webhookNumber]),
   ]);
   const succeededAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
-  return { ahead, before, failsSince: failsSince(history), succeededAt };
+  return { ahead, before, failsSince: failsSince(webhook.progress, history), succeededAt };
 }
 
 async function aheadOf(

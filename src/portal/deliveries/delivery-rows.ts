@@ -35,7 +35,7 @@ export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, 
       { label: 'Subject' },
       { label: 'Webhook' },
       { label: 'Response' },
-      { label: 'Took' },
+      { label: 'Finished' },
       { label: 'Published' },
     ],
     rows: items.map((delivery, at) => [
@@ -92,10 +92,8 @@ function row(
       <span class="cell-hint">#${offset}</span>
       ${listed.ownerIn(customerId)}
     `,
-    attempt === null
-      ? html`<span class="quiet">${progressOf(delivery, now)}</span>`
-      : responseCell(attempt, state === 'pending' ? progressOf(delivery, now) : null),
-    state === 'pending' ? html`` : progressOf(delivery, now),
+    attempt === null ? NO_RESPONSE : responseCell(delivery, attempt),
+    progressOf(delivery, now),
     shortTime(createdAt),
   ];
 }
@@ -105,19 +103,18 @@ function subjectLink(subject: string): Html {
   return html`<a class="plain-link" href="${href}" title="${subject}">${subject}</a>`;
 }
 
-/** The status or the error, what a pending one waits for, and the reason of a failure in a few words. */
-function responseCell(attempt: LastAttempt, next: Html | null): Html {
+/** Of a delivery that was not tried yet. */
+const NO_RESPONSE = html`<span class="quiet">–</span>`;
+
+/** The status or the error, the attempts if there was more than one, and the reason of a failure in a few words. */
+function responseCell({ attemptCount }: Delivery, attempt: LastAttempt): Html {
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
   const reason = errorClass === null ? null : isStatus ? http.STATUS_CODES[responseStatus] : errorMessage;
   return html`
     ${outcomeBadge(attempt)}
-    ${next === null ? null : html`<span class="cell-hint cell-next">${next}</span>`}
-    ${
-      reason === null || reason === undefined
-        ? null
-        : html`<span class="cell-hint${isStatus ? ' is-status' : ''}" title="${reason}">${reason}</span>`
-    }
+    ${attemptsHint(attemptCount)}
+    ${reason === null || reason === undefined ? null : html`<span class="cell-hint" title="${reason}">${reason}</span>`}
   `;
 }
 
@@ -125,24 +122,24 @@ export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
   return nextAttemptAt !== null && nextAttemptAt <= now;
 }
 
-/** From the publication to the end, or what it waits for; and the attempts if there was more than one. */
+/** `×10`, unless it is one. */
+export function attemptsHint(count: number): Html | null {
+  if (count <= 1) return null;
+  return html`<span class="cell-hint cell-count" title="${countOf(count, 'attempt')}">×${count}</span>`;
+}
+
+/** How long after its publication it ended, or what it waits for: its next attempt. Not the duration of a request. */
 export function progressOf(delivery: Delivery, now: number): Html {
-  const { state, attemptCount, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
-  const count = state === 'pending' ? 'cell-hint is-count' : 'cell-hint';
-  const attempts =
-    attemptCount > 1
-      ? html` <span class="${count}" title="${countOf(attemptCount, 'attempt')}">×${attemptCount}</span>`
-      : null;
+  const { state, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
   if (state !== 'pending') {
-    return settledAt === null
-      ? html`<span class="quiet">–</span>`
-      : html`${spanText(Math.max(0, settledAt - createdAt))}${attempts}`;
+    if (settledAt === null) return html`<span class="quiet">–</span>`;
+    return html`<span title="After it was published">after ${spanText(Math.max(0, settledAt - createdAt))}</span>`;
   }
-  if (isLeased) return html`in progress${attempts}`;
+  if (isLeased) return html`in progress`;
   if (!isRunnable(webhookState)) return webhookWord(webhookState === 'failed' ? 'failed' : 'stopped');
   if (webhookMode === 'pull') return html`not acknowledged`;
   if (nextAttemptAt === null) return webhookState === 'failing' ? webhookWord('failing') : html`not tried yet`;
-  return isDue(delivery, now) ? html`due now${attempts}` : html`${briefTime(nextAttemptAt, now)}${attempts}`;
+  return html`retry ${briefTime(nextAttemptAt, now)}`;
 }
 
 function webhookWord(state: 'failed' | 'failing' | 'stopped'): Html {

@@ -4,7 +4,8 @@ import { type Html, html } from '../../http/html.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { failingFacts } from '../parts/health.ts';
-import { countOf, reasonSentence, relativeTime, shortTime } from '../parts/text.ts';
+import { countOf, relativeTime, shortTime } from '../parts/text.ts';
+import { errorOf } from '../webhooks/webhook-state.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
 type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
@@ -47,14 +48,12 @@ function placeText({ ahead, before }: Waiting, now: number): Html | null {
 function failingText({ delivery, webhook, failsSince, succeededAt }: Waiting, now: number): Html | null {
   const { state, failingSinceAt } = webhook.progress;
   if (state !== 'failing' || failingSinceAt === null) return null;
-  const { stateReason, stateDescription } = viewWebhook(webhook);
+  const { stateDescription } = viewWebhook(webhook);
   const { webhookName } = delivery;
+  const error = errorOf(webhook.progress);
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
-    <p>
-      ${failingFacts(failsSince ?? failingSinceAt, succeededAt, now)} ${reasonSentence(stateReason)}${' '}
-      ${stateDescription ?? ''}
-    </p>
+    <p>${failingFacts({ since: failsSince, succeededAt, error }, now)} ${stateDescription}</p>
     <p>
       As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops
       ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.

@@ -83,7 +83,7 @@ function panelHead(call: PageCall, story: Story): Html {
 function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   const { offset, webhookId, webhookName, createdAt } = delivery;
   return html`
-    <p>
+    <p class="delivery-facts">
       Delivery #${offset} of <a href="/webhooks/${webhookId}">${webhookName}</a>${
         owner === null ? null : html` ${owner}`
       }, published ${relativeTime(createdAt, now)}.

@@ -1,7 +1,6 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
-import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { http } from '../../kernel/node-http.ts';
@@ -113,7 +112,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
         { label: 'Cause', phone: 'state' },
         { label: 'Dead', kind: 'number', phone: 'named' },
         { label: 'Last failure', phone: 'named' },
-        { label: 'Action', kind: 'actions', phone: 'end' },
+        { label: 'Action', kind: 'actions' },
       ],
       rows: dead.slice(0, OFFERED).map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;
@@ -158,7 +157,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
 }
 
 function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html | 0)[] {
-  const { webhookId, webhookName, webhookState, cause, dead, retrying, firstAt, lastAt } = group;
+  const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
   const listed = (state: 'dead' | 'pending', count: number): Html | 0 => {
     if (count === 0) return 0;
@@ -169,17 +168,13 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
     html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
     html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
     listed('dead', dead),
-    retrying === 0 ? 0 : html`${listed('pending', retrying)}<span class="cell-hint">${waitText(webhookState)}</span>`,
+    listed('pending', retrying),
     html`
       <span class="failure-last">${relativeTime(lastAt, now)}</span>
       ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">first ${relativeTime(firstAt, now)}</span>`}
     `,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
-}
-
-function waitText(state: WebhookState): string {
-  return isRunnable(state) ? 'retried' : 'on hold';
 }
 
 /** What helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */

@@ -9,7 +9,7 @@ import { emptyState, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { relativeTime } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
-import { isDue, progressOf } from './delivery-rows.ts';
+import { attemptsHint, isDue, progressOf } from './delivery-rows.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
 /** Rows, attempts that they are found by, and webhooks that they are read of. */
@@ -109,8 +109,8 @@ export function latestSection(
             { label: 'Event', kind: 'main' },
             ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
             { label: 'Response', phone: 'plain' },
-            { label: 'Took', phone: 'plain' },
-            { label: 'Last attempt', phone: 'end' },
+            { label: 'Finished', phone: 'plain' },
+            { label: 'Last attempt', phone: 'named' },
           ],
           rows: latest.map((one) => row(one, { isOne, now })),
           rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),
@@ -128,9 +128,7 @@ const NOTHING_YET = emptyState({
 });
 
 function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: boolean; readonly now: number }): Html[] {
-  const { id, eventType, offset, subject, state, webhookId, webhookName } = delivery;
-  const isPending = state === 'pending';
-  const progress = progressOf(delivery, now);
+  const { id, eventType, offset, subject, state, attemptCount, webhookId, webhookName } = delivery;
   return [
     stateBadge(state),
     html`
@@ -140,9 +138,9 @@ function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: bo
     `,
     ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),
     attempt === null
-      ? html`<span class="quiet">${progress}</span>`
-      : html`${outcomeBadge(attempt)}${isPending ? html` <span class="cell-hint">${progress}</span>` : null}`,
-    isPending ? html`` : progress,
+      ? html`<span class="quiet">–</span>`
+      : html`${outcomeBadge(attempt)} ${attemptsHint(attemptCount)}`,
+    progressOf(delivery, now),
     attempt === null ? html`<span class="quiet">not tried</span>` : relativeTime(attempt.startedAt, now),
   ];
 }

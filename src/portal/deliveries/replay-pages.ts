@@ -177,15 +177,24 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
       label: LABELS.state,
       isRequired: true,
       choices: WHICH,
-      hint: 'Dead ones were given up. Delivered ones need a time from which on.',
     }),
-    textField(state, { name: 'since', label: 'Published from (UTC)', type: 'datetime-local' }),
-    textField(state, { name: 'until', label: 'Published until (UTC)', type: 'datetime-local' }),
+    textField(state, {
+      name: 'since',
+      label: 'Published from (UTC)',
+      type: 'datetime-local',
+      hint: 'Needed to send delivered ones again.',
+    }),
+    textField(state, {
+      name: 'until',
+      label: 'Published until (UTC)',
+      type: 'datetime-local',
+      hint: 'Without it, all until now.',
+    }),
     textField(state, {
       name: 'cause',
       label: LABELS.cause,
       placeholder: 'Any',
-      hint: 'Choose one that occurs in this span, or type a status or an error class.',
+      hint: 'One that occurred, or a status such as 503.',
       suggestions: causes,
     }),
     textField(state, {
@@ -220,8 +229,8 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
 }
 
 const WHICH = [
-  { value: 'dead', label: 'Dead' },
-  { value: 'delivered', label: 'Delivered' },
+  { value: 'dead', label: 'Dead: given up' },
+  { value: 'delivered', label: 'Delivered: accepted by the receiver' },
   { value: 'both', label: 'Dead and delivered' },
 ];
 

@@ -81,19 +81,21 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
         })}>
         <datalist id="search-words">${suggestionOptions(suggestions.map((value) => ({ value, label: meaningOf(value) })))}</datalist>
       </div>
-      ${problems.length > 0 || terms.some(({ field }) => field === 'state') ? null : quickFilters(path, query, terms)}
       ${submitButton({ label: 'Search', kind: 'plain', icon: 'search' })}
       ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet', icon: 'cross' })}
     </form>
-    ${problems.length === 0 ? null : problemNotice(path, query, problems)}
+    ${problems.length === 0 ? quickFilters(path, query, terms) : problemNotice(path, query, problems)}
   `;
 }
 
-/** What most people look for, while no state is chosen. */
+/** The states that most people look for. The other filters stay. */
 function quickFilters(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): Html {
-  const links = (['dead', 'pending', 'delivered'] as const).map((value) => {
-    const href = searchHref(path, query, [...terms, { field: 'state', value }]);
-    return html`<li><a href="${href}">${capital(value)}</a></li>`;
+  const others = terms.filter(({ field }) => field !== 'state');
+  const chosen = terms.find(({ field }) => field === 'state')?.value ?? null;
+  const links = ([null, 'pending', 'dead', 'delivered'] as const).map((value) => {
+    const href = searchHref(path, query, value === null ? others : [...others, { field: 'state', value }]);
+    const current = attributes({ 'aria-current': value === chosen ? 'true' : null });
+    return html`<li><a href="${href}"${current}>${capital(value ?? 'all')}</a></li>`;
   });
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }

@@ -10,9 +10,10 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
+import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { failsBriefly } from '../webhooks/webhook-history.ts';
+import { failsBriefly, failsSince } from '../webhooks/webhook-history.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
@@ -51,6 +52,30 @@ export async function readEndpointActivity(
   };
 }
 
+/** Failing webhooks of an endpoint whose histories its page reads. */
+const HISTORIES_READ = 20;
+
+/** The same with the time at which each webhook began to fail, as its own page tells it. */
+export async function withOutages(
+  { stateHistory }: Pick<SharedPageDependencies['store'], 'stateHistory'>,
+  activity: EndpointActivity,
+): Promise<EndpointActivity> {
+  const failing = activity.webhooks.filter(({ state }) => state === 'failing').slice(0, HISTORIES_READ);
+  const begun = new Map(
+    await Promise.all(
+      failing.map(async (webhook) => {
+        const history = await stateHistory.ofWebhook(webhook.id, STATES_READ);
+        return [webhook.id, failsSince(webhook, history)] as const;
+      }),
+    ),
+  );
+  const webhooks = activity.webhooks.map((webhook) => ({
+    ...webhook,
+    failingSinceAt: begun.get(webhook.id) ?? webhook.failingSinceAt,
+  }));
+  return { ...activity, webhooks };
+}
+
 /** `answered 503, 3 minutes ago`, or nothing. The page of the endpoint has the whole sentence. */
 export function lastError({ failure }: EndpointActivity, now: number): Html | null {
   if (failure === null) return null;
@@ -83,7 +108,7 @@ const HOUR_MS = 3_600_000;
 /** Since when all of the webhooks that run fail; null if one of them does not. */
 export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[]): number | null {
   const running = webhooks.filter(({ state }) => isRunnable(state));
-  if (running.length === 0 || running.some(({ failingSinceAt }) => failingSinceAt === null)) return null;
+  if (running.length === 0 || running.some(({ state }) => state !== 'failing')) return null;
   return Math.max(...running.map(({ failingSinceAt }) => failingSinceAt ?? 0));
 }
 

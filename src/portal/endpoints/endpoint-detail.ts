@@ -11,7 +11,7 @@ import { actionButton, linkButton, pageHeader, section } from '../parts/header.t
 import { failingFacts } from '../parts/health.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
 import { notice, stateBadge, type Tone } from '../parts/mark.ts';
-import { countOf, lengthText, relativeTime, sentence, time } from '../parts/text.ts';
+import { countOf, lengthText, relativeTime, time } from '../parts/text.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import { challengeSection, isUnprepared, verifyButton } from './challenge-section.ts';
 import { activityFigures, allFailSince, type EndpointActivity, lastErrorNotice } from './endpoint-activity.ts';
@@ -73,7 +73,7 @@ export function endpointActivity(
   const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
   const isUnused = hub === null || (isUnverified(endpoint) && hub.deliveries.length === 0);
   return html`
-    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge' && about !== 'webhook'))}
+    ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
     ${lastErrorNotice(endpoint, activity)}
     ${activityFigures(activity, call.now)}
@@ -197,8 +197,8 @@ export function endpointSentence(endpoint: Endpoint, activity: Activity, now: nu
 function activeSentence({ webhooks, deliveredAt, failure }: Activity, now: number): Html | string {
   const since = allFailSince(webhooks);
   if (since !== null) {
-    const cause = failure === null ? 'It is enabled.' : sentence(failure.errorMessage ?? failure.errorClass);
-    return html`${cause} ${failingFacts(since, deliveredAt, now)}`;
+    const error = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
+    return failingFacts({ since, succeededAt: deliveredAt, error }, now);
   }
   if (webhooks.some(({ state }) => isRunnable(state))) {
     const failing = webhooks.filter(({ state }) => state === 'failing').length;
@@ -213,7 +213,7 @@ function activeSentence({ webhooks, deliveredAt, failure }: Activity, now: numbe
 }
 
 export type Warning = {
-  readonly about: 'challenge' | 'state' | 'webhook' | 'certificate' | 'rotation';
+  readonly about: 'challenge' | 'state' | 'certificate' | 'rotation';
   readonly tone: Tone;
   readonly text: string | Html;
 };
@@ -230,10 +230,6 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
     const who = webhooks.length === 1 ? 'One webhook sends' : `${webhooks.length} webhooks send`;
     warn('state', 'caution', `${who} here, but the endpoint is off.`);
   }
-  for (const [state, tone] of TROUBLED) {
-    const troubled = webhooks.filter((webhook) => webhook.state === state);
-    if (troubled.length > 0) warn('webhook', tone, troubleText(state, troubled, now));
-  }
   if (certificateEnds !== null && certificateEnds <= now) {
     warn('certificate', 'negative', html`The client certificate has expired (${relativeTime(certificateEnds, now)}).`);
   } else if (certificateEnds !== null && certificateEnds - now < EXPIRY_WARNING_MS) {
@@ -249,40 +245,18 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
 }
 
 const TROUBLED = [
-  ['failed', 'negative'],
-  ['failing', 'caution'],
+  ['failed', 'negative', 'failed and stopped'],
+  ['failing', 'caution', 'failing'],
 ] as const;
-const TROUBLED_NAMED = 3;
 
-/** The same about webhooks in a few words, for a cell that names them. */
-export function troubleHints(webhooks: readonly EndpointWebhook[], now: number): Html[] {
-  return TROUBLED.flatMap(([state, tone]) => {
-    const troubled = webhooks.filter((webhook) => webhook.state === state);
-    const [first] = troubled;
-    if (first === undefined) return [];
-    const who = webhooks.length === 1 ? '' : `${troubled.length} of ${webhooks.length} `;
-    const since = first.failingSinceAt === null ? '' : ` for ${lengthText(now - first.failingSinceAt)}`;
-    const told = state === 'failed' ? 'failed and stopped' : `failing${since}`;
+/** The problems of its webhooks in a few words, for a cell. */
+export function troubleHints(webhooks: readonly EndpointWebhook[]): Html[] {
+  return TROUBLED.flatMap(([state, tone, told]) => {
+    const troubled = webhooks.filter((webhook) => webhook.state === state).length;
+    if (troubled === 0) return [];
+    const who = webhooks.length === 1 ? '' : `${troubled} of ${webhooks.length} `;
     return [html`<span class="cell-warning tone-${tone}">${who}${told}</span>`];
   });
-}
-
-/** Names the first webhooks, with the reason of the first one. */
-function troubleText(state: 'failed' | 'failing', troubled: readonly EndpointWebhook[], now: number): Html {
-  const [first] = troubled;
-  const links = troubled
-    .slice(0, TROUBLED_NAMED)
-    .map(({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${id}">${name}</a>`);
-  const more = troubled.length - TROUBLED_NAMED;
-  const since = first?.failingSinceAt ?? null;
-  const isOne = troubled.length === 1;
-  const told =
-    state === 'failed'
-      ? 'stopped because deliveries failed.'
-      : since === null
-        ? `${isOne ? 'is' : 'are'} failing.`
-        : `${isOne ? 'has' : 'have'} been failing for ${lengthText(now - since)}.`;
-  return html`${links}${more > 0 ? ` and ${more} more` : ''}${' '}${told}`;
 }
 
 /** The instant if it is in the future, or null. */

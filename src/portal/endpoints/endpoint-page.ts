@@ -14,7 +14,7 @@ import { sentence } from '../parts/text.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
 import { withoutCode } from './challenge-section.ts';
-import { readEndpointActivity } from './endpoint-activity.ts';
+import { readEndpointActivity, withOutages } from './endpoint-activity.ts';
 import { type EndpointPage, endpointActivity, endpointHeader } from './endpoint-detail.ts';
 import { readHub } from './endpoint-hub.ts';
 import { endpointSettingsTab } from './endpoint-settings.ts';
@@ -115,7 +115,8 @@ async function readPage(
     readEndpointActivity(dependencies, [id]),
     readOwner(dependencies.store, endpoint),
   ]);
-  const page: EndpointPage = { endpoint, owner, uses, activity: activityOf(id), tab };
+  const activity = await withOutages(dependencies.store, activityOf(id));
+  const page: EndpointPage = { endpoint, owner, uses, activity, tab };
   const part = await readTab(dependencies, call, page, tested);
   const shown = [viewEndpoint(endpoint, call.now), endpoint.lastVerification, uses, page.activity, owner, part.version];
   const content = html`${endpointHeader(call, page)}${part.content}`;
@@ -132,7 +133,8 @@ async function readTab(
   tested: OauthTest | null,
 ): Promise<{ readonly version: unknown; readonly content: Html }> {
   const { endpoint, tab, activity } = page;
-  if (tab === 'settings') return { version: null, content: endpointSettingsTab(call, endpoint, tested) };
+  if (tab === 'settings')
+    return { version: null, content: endpointSettingsTab(call, endpoint, { uses: page.uses, tested }) };
   if (tab === 'history') {
     const target = `endpoint:${endpoint.id}`;
     const changes = await readChanges(dependencies, call.brand, target);

@@ -13,7 +13,7 @@ import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { sentence } from '../parts/text.ts';
+import { breakable, sentence } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
@@ -196,7 +196,7 @@ function endpointTable(
       { label: 'State', phone: 'state' },
       { label: 'Succeeded, 24 h', phone: 'plain' },
       { label: 'Last success', phone: 'named' },
-      { label: 'Last error', phone: 'plain' },
+      { label: 'Last error', phone: 'named' },
       { label: 'Webhooks', phone: 'none' },
     ],
     rows: endpoints.map((endpoint) => {
@@ -207,10 +207,10 @@ function endpointTable(
         html`
           <a href="${PATH}/${id}">${name}</a>
           ${ownerIn(endpoint.customerId)}
-          <span class="cell-hint cell-address" title="${url}">${url.replace('https://', '')}</span>
-          ${warningLines(warnings.filter(({ about }) => about !== 'webhook'))}
+          <span class="cell-hint cell-address" title="${url}">${breakable(url.replace('https://', ''))}</span>
+          ${warningLines(warnings)}
         `,
-        html`<span class="badges">${endpointBadges(endpoint)}</span>${troubleHints(activity.webhooks, call.now)}`,
+        html`<span class="badges">${endpointBadges(endpoint)}</span>${troubleHints(activity.webhooks)}`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
         lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,

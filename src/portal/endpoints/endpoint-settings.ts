@@ -12,25 +12,30 @@ import {
 } from '../../domain/endpoint.ts';
 import { authenticationHeader } from '../../domain/endpoint-headers.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { Uses } from '../../store/port/directory.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, type Definition, definitionList } from '../parts/details.ts';
 import { buttonRow, linkButton, section } from '../parts/header.ts';
-import { relativeTime, time } from '../parts/text.ts';
+import { countOf, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, verifyButton } from './challenge-section.ts';
 import { waitsUntil } from './endpoint-detail.ts';
 import { oauthSection } from './oauth-section.ts';
 
-/** `tested` is the result of an OAuth test just made, or null. */
-export function endpointSettingsTab(call: PageCall, endpoint: Endpoint, tested: OauthTest | null): Html {
+/** `uses`: null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
+export function endpointSettingsTab(
+  call: PageCall,
+  endpoint: Endpoint,
+  { uses, tested }: { readonly uses: Uses | null; readonly tested: OauthTest | null },
+): Html {
   return html`
     ${credentials(call, endpoint)}
     ${tokenRegion(call, endpoint, tested)}
     ${isUnverified(endpoint) ? null : challengeSection(endpoint, call.may('operator') ? verifyButton(call, endpoint, 'plain') : null)}
     <div class="columns columns-even">${requests(endpoint, call.now)}${identification(endpoint)}</div>
-    ${call.may('administrator') ? removal(endpoint) : null}
+    ${call.may('administrator') ? removal(endpoint, uses) : null}
   `;
 }
 
@@ -145,11 +150,25 @@ function identification({ id, createdAt, updatedAt }: Endpoint): Html {
   });
 }
 
-function removal({ id }: Endpoint): Html {
+function removal({ id }: Endpoint, uses: Uses | null): Html {
+  if (uses !== null) {
+    const { count, first } = uses;
+    const names = first.map((use, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${use.id}">${use.name}</a>`);
+    const more =
+      count > first.length
+        ? html` and <a href="/webhooks?endpoint=${id}">${countOf(count - first.length, 'other')}</a>`
+        : null;
+    return section({
+      title: 'Delete',
+      id: 'delete',
+      lead: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint stays.`,
+      content: html`<p>First delete ${names}${more}, or change ${count === 1 ? 'its' : 'their'} endpoint.</p>`,
+    });
+  }
   return section({
     title: 'Delete',
     id: 'delete',
-    lead: 'Deletes its API key and its secret too. You can delete this endpoint only when no webhook sends to it.',
+    lead: 'Deletes its API key and its secret too.',
     content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
   });
 }

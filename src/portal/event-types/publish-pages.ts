@@ -221,10 +221,7 @@ function publishView(
 function typeChoice(all: readonly EventType[], chosen: EventType | null, customer: string | null): Html {
   const choices = [
     { value: '', label: all.length === 0 ? 'No event type yet' : 'Choose an event type' },
-    ...all.map(({ name, description }) => ({
-      value: name,
-      label: description === '' ? name : `${name}: ${description}`,
-    })),
+    ...all.map(({ name }) => ({ value: name, label: name })),
   ];
   return html`
     <form method="get" action="${PUBLISH_PATH}" class="form" data-submits-choice>

@@ -143,7 +143,10 @@ export function pageAbove(path: string, isCustomers: boolean): Pick<NavigationIt
   return items.find((one) => one.path !== path && isCurrent(one.path, path)) ?? null;
 }
 
-/** Whether a page belongs to an item: it is the item's page, or below it. */
+/** Pages that belong to an item although their paths are not below it. */
+const OTHERS: Readonly<Record<string, readonly string[]>> = { '/event-types': ['/publish', '/events'] };
+
+/** Whether a page belongs to an item: it is the item's page, or below it, or leads back to it. */
 export function isCurrent(item: string, path: string): boolean {
-  return path === item || (item !== '/' && path.startsWith(`${item}/`));
+  return [item, ...(OTHERS[item] ?? [])].some((one) => path === one || (one !== '/' && path.startsWith(`${one}/`)));
 }

@@ -1,6 +1,7 @@
 /** How deliveries went in the last 24 hours: the share that succeeded, and a drawing of the hours. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Attempts, type Day, successRate } from '../../observe/figures.ts';
+import { errorWords } from './error-words.ts';
 import type { Tone } from './mark.ts';
 import { countOf, relativeTime, shareText, shortTime } from './text.ts';
 
@@ -37,16 +38,28 @@ export function attemptsText({ attempts, failedAttempts }: Attempts): string {
   return `${countOf(attempts, 'attempt')}${failedAttempts === 0 ? '' : `, ${failedAttempts} failed`}`;
 }
 
-/**
- * Since when deliveries fail, and when the last one succeeded, if that is known: the same two instants on every page that tells of failing
- * deliveries.
- */
-export function failingFacts(sinceAt: number, succeededAt: number | null, now: number): Html {
+/** Each is null if it is not known. */
+type Outage = {
+  readonly since: number | null;
+  readonly succeededAt: number | null;
+  /** The class and the message of the newest error, with which the outage did not have to begin. */
+  readonly error: readonly [errorClass: string, message: string | null] | null;
+};
+
+/** Since when deliveries fail, when the last one succeeded, and the latest error: the same on every page. */
+export function failingFacts({ since, succeededAt, error }: Outage, now: number): Html {
+  const began = since === null ? 'Deliveries fail.' : html`Deliveries have failed since ${shortTime(since)}.`;
   const last =
     succeededAt === null
       ? null
       : html` The last success was ${relativeTime(succeededAt, now)} (${shortTime(succeededAt)}).`;
-  return html`Deliveries have failed since ${shortTime(sinceAt)}.${last}`;
+  return html`${began}${last}${error === null ? null : ` ${latestError(...error)}`}`;
+}
+
+/** `Latest error: the receiver answered 503.` */
+export function latestError(errorClass: string, message: string | null): string {
+  const text = message ?? errorWords(errorClass);
+  return `Latest error: ${text}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 const BAR_WIDTH = 4;

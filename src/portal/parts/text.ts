@@ -34,11 +34,16 @@ export function dayText(day: string): Html {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
+/**
+ * A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. What has happened is never to come, even if the clock of
+ * the browser is behind.
+ */
 export function relativeTime(at: number | null, now: number): Html {
   if (at === null) return html`<span class="quiet">never</span>`;
   const { iso, utc } = isoAndUtc(at);
-  return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
+  const text = relativeText(at - now);
+  const local = text.startsWith('in ') ? 'ahead' : 'relative';
+  return html`<time datetime="${iso}" title="${utc}" data-local="${local}">${text}</time>`;
 }
 
 function isoAndUtc(at: number): { readonly iso: string; readonly utc: string } {

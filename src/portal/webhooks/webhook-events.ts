@@ -12,7 +12,7 @@ export const NAME = 'eventTypes';
 /** The field with the typed ones. */
 export const MORE = 'morePatterns';
 
-/** What a form asks. `hasOthers`: also for all events, and for categories without a type yet. */
+/** What a form asks. `hasOthers`: also for every event, and for types that do not exist yet. */
 type Question = { readonly title: string; readonly lead: string; readonly hasOthers: boolean };
 const OF_WEBHOOK: Question = {
   title: 'Which events?',
@@ -83,15 +83,15 @@ function otherEvents(form: FormState, all: Html): Html {
   const isChosen = form.value(MORE) !== '' || form.values(NAME).includes('*');
   return html`
     <details class="category"${attributes({ open: isChosen })}>
-      <summary>All events, and categories without an event type yet</summary>
+      <summary>Every event, or event types that do not exist yet</summary>
       ${all}
       <div class="category-types">
         ${textField(form, {
           name: MORE,
-          label: 'Other categories',
+          label: 'Event types that do not exist yet',
           isCode: true,
-          placeholder: 'stock.* invoice.*',
-          hint: 'Separated by spaces.',
+          placeholder: 'stock.counted returns.*',
+          hint: 'Names, or a category with all its events such as stock.*, separated by spaces.',
         })}
       </div>
     </details>
@@ -99,7 +99,7 @@ function otherEvents(form: FormState, all: Html): Html {
 }
 
 const ALL =
-  'All events, including types added later. ' + 'Needs a key, because events that must be encrypted may be among them.';
+  'Every event of every type, also of types added later. Needs a key, because events that must be encrypted may be among them.';
 
 /** Numbers the boxes, for their hints. */
 function boxesOf(form: FormState): Box {

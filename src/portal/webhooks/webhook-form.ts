@@ -271,7 +271,7 @@ export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
-    <div class="stack">${choices.keys.length === 0 ? rule : null}${more('Only some of these events', 'filter')}</div>
+    <div class="stack">${choices.keys.length === 0 ? rule : null}${more('Filter: only events that meet conditions', 'filter')}</div>
     ${fieldGroup('What does your receiver expect?', null, [
       field('format'),
       isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,

@@ -51,11 +51,18 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
   return incidents.reverse();
 }
 
-/** When the failures of a failing webhook began: its first failure after it last ran, over stops and starts. Newest first. */
-export function failsSince(history: readonly PastState[]): number | null {
-  const ran = history.findIndex(({ state }) => state === 'running');
+/**
+ * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
+ * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
+ */
+export function failsSince(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  history: readonly PastState[],
+): number | null {
+  if (state !== 'failing') return null;
+  const ran = history.findIndex((past) => past.state === 'running');
   const since = ran === -1 ? history : history.slice(0, ran);
-  return since.findLast(({ state }) => state === 'failing')?.at ?? null;
+  return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
 }
 
 /** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */

@@ -148,7 +148,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
       { label: 'Succeeded, 24 h', phone: 'plain' },
       { label: 'Events', phone: 'none' },
       { label: 'Pending', kind: 'number', phone: 'named' },
-      { label: 'Last attempt', phone: 'end' },
+      { label: 'Last attempt', phone: 'named' },
     ],
     rows: listings.map((listing) => {
       const { webhook, endpointName, pendingRecords } = listing;

@@ -82,7 +82,7 @@ async function readStatus(dependencies: SharedPageDependencies, listing: Webhook
   ]);
   const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
   const day = days.get(webhookNumber);
-  const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince: failsSince(history) };
+  const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince: failsSince(webhook.progress, history) };
   return { status: { listing, owner, figures, hasPage }, history };
 }
 

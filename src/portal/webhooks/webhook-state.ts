@@ -1,12 +1,12 @@
 /** The state of a webhook in words: one line below its name, and a notice with advice where something is to be done. */
 import { adviceForMessage } from '../../domain/outcome.ts';
-import type { Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { FAILING_LIMIT_MS, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
-import { failingFacts } from '../parts/health.ts';
+import { failingFacts, latestError } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
 import { failsBriefly } from './webhook-history.ts';
@@ -18,7 +18,7 @@ export type DeadRecords = { readonly records: number; readonly isWhole: boolean 
 export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
   readonly day: Day | undefined;
   readonly dead: DeadRecords;
-  /** When its failures began, as its history says. */
+  /** Since when it fails (`failsSince`). */
   readonly failsSince: number | null;
 };
 
@@ -28,15 +28,16 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number):
   const { state, stateAt, stateReason } = progress;
   const since = html`In this state since ${time(stateAt)}.`;
   if (state === 'failing') {
-    const cause = reasonSentence(viewWebhook(webhook).stateReason);
-    if (failsBriefly(progress, health.day, now))
+    if (failsBriefly(progress, health.day, now)) {
+      const cause = reasonSentence(viewWebhook(webhook).stateReason);
       return html`${cause} The attempt will be retried. Most recent attempts succeeded.`;
-    return html`${cause} ${failingFacts(failsSinceOf(webhook, health, now), health.deliveredAt, now)}`;
+    }
+    return failingFacts({ since: health.failsSince, succeededAt: health.deliveredAt, error: errorOf(progress) }, now);
   }
   if (state === 'failed') {
     const { failure } = health;
-    const cause = failure === null ? null : html`${sentence(failure.errorMessage ?? failure.errorClass)} `;
-    return html`${cause}It was stopped ${relativeTime(stateAt, now)} because deliveries failed. ${stateSentence(webhook)}`;
+    const cause = failure === null ? null : html` ${latestError(failure.errorClass, failure.errorMessage)}`;
+    return html`It was stopped ${relativeTime(stateAt, now)} because deliveries failed.${cause} ${stateSentence(webhook)}`;
   }
   if (isStoppedByService(webhook))
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
@@ -45,8 +46,12 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number):
     : html`${stateSentence(webhook)} ${since}`;
 }
 
-function failsSinceOf({ progress }: Webhook, { failsSince }: WebhookHealth, now: number): number {
-  return failsSince ?? progress.failingSinceAt ?? now;
+/** The newest error of a failing webhook. */
+export function errorOf({
+  stateReason,
+  stateDetail,
+}: Pick<Progress, 'stateReason' | 'stateDetail'>): readonly [errorClass: string, message: string | null] | null {
+  return stateReason === null ? null : [stateReason, stateDetail];
 }
 
 /** A person's stop, and a webhook that was never started, need no explanation. */

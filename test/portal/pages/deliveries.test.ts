@@ -115,7 +115,7 @@ describe('an attempt', () => {
         'one of two records, that took a while',
         { lastOffset: 8, timings: { ...NO_TIMINGS, totalMs: 1500 } },
         null,
-        /2 events \(#7–#8\) in one request, 1\.5 s/,
+        /2 events \(#7–#8\) in one request, answered in 1\.5 s/,
         /One/,
       ],
     ];
@@ -151,20 +151,20 @@ describe('the steps of an attempt', () => {
     [
       'all',
       { dnsMs: 10, connectMs: 20, tlsMs: 30, firstByteMs: 39, totalMs: 100 },
-      'DNS10 ms Connect20 ms TLS30 ms First byte39 ms Total100 ms',
+      'DNS10 ms Connect20 ms TLS30 ms First byte39 ms Whole request100 ms',
     ],
     [
       'those of a connection that stood, and waiting for it',
       { firstByteMs: 40, totalMs: 100 },
-      'First byte40 ms Other60 ms Total100 ms',
+      'First byte40 ms Other60 ms Whole request100 ms',
     ],
-    ['the sum alone', { totalMs: 7 }, 'Total7 ms'],
-    ['no sum', { dnsMs: 5 }, 'DNS5 ms Total5 ms'],
-    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte&lt; 1 ms Totalless than 1 ms'],
+    ['the sum alone', { totalMs: 7 }, 'Whole request7 ms'],
+    ['no sum', { dnsMs: 5 }, 'DNS5 ms Whole request5 ms'],
+    ['nothing that took time', { firstByteMs: 0, totalMs: 0 }, 'First byte&lt; 1 ms Whole requestless than 1 ms'],
     [
       'steps whose rounded times are longer than the whole',
       { connectMs: 1, tlsMs: 2, firstByteMs: 1, totalMs: 3 },
-      'Connect1 ms TLS2 ms First byte&lt; 1 ms Total3 ms',
+      'Connect1 ms TLS2 ms First byte&lt; 1 ms Whole request3 ms',
     ],
   ];
   for (const [what, timings, told] of cases) it(`are drawn: ${what}`, () => assert.equal(timed(timings), told));

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Endpoint, Verification } from '../../../src/domain/endpoint.ts';
 import type { EventType } from '../../../src/domain/event.ts';
-import type { WebhookState } from '../../../src/domain/webhook.ts';
+import type { PastState, WebhookState } from '../../../src/domain/webhook.ts';
+import { html } from '../../../src/http/html.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
-import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/endpoint-detail.ts';
+import { allFailSince, type EndpointActivity, withOutages } from '../../../src/portal/endpoints/endpoint-activity.ts';
+import { endpointSentence, endpointWarnings, troubleHints } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { authenticVectors, requestOf, secretsOf } from '../../support/hand-out.ts';
@@ -75,7 +77,7 @@ describe('the state of an endpoint', () => {
     );
     assert.match(
       sentence({ enabled: true }, 'failed', 'failing'),
-      /^The receiver answered 503\. Deliveries have failed since .+ UTC. The last success was 10 hours ago/,
+      /^Deliveries have failed since .+ UTC. The last success was 10 hours ago .*\. Latest error: the receiver answered 503\.$/,
     );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
     assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
@@ -86,7 +88,7 @@ describe('the state of an endpoint', () => {
     assert.match(sentence({ ...unproved, verified: true }), /an administrator disabled the endpoint/);
   });
 
-  it('has warnings only for problems, failing webhooks among them', async (t) => {
+  it('has warnings only for problems', async (t) => {
     const { clock, ...services } = await openTestServices(t);
     const made = await makeEndpoint(services as Parameters<typeof makeEndpoint>[0]);
     const now = clock();
@@ -112,10 +114,9 @@ describe('the state of an endpoint', () => {
     assert.deepEqual(about({ enabled: false }), [], 'no webhook sends there');
     assert.deepEqual(about({ enabled: false }, 'stopped'), [['state', 'caution']]);
     assert.deepEqual(about({}, 'running', 'started', 'stopped'), []);
-    assert.deepEqual(about({}, 'failing', 'failed', 'failing'), [
-      ['webhook', 'negative'],
-      ['webhook', 'caution'],
-    ]);
+    const { markup } =
+      html`${troubleHints((['failing', 'failed', 'failing'] as const).map((state) => ({ ...webhook, state })))}`;
+    assert.match(markup, />1 of 3 failed and stopped<.*>2 of 3 failing</s);
     const challenged = (afterMs: number): Partial<Endpoint> => ({
       lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
     });
@@ -130,6 +131,38 @@ describe('the state of an endpoint', () => {
       ['rotation', 'info'],
     ]);
     assert.deepEqual(about({ nextSecretAt: now, nextApiKeyAt: now }), [], 'it is in use by now');
+  });
+});
+
+describe('the outage of an endpoint', () => {
+  const webhook = { endpointId: 'e', webhookNumber: 1, name: 'Orders', stateReason: null, failingSinceAt: NOW - 1000 };
+  const day = { attempts: 0, failedAttempts: 0, hours: [] };
+  const activityOf = (...states: readonly WebhookState[]): EndpointActivity => ({
+    webhooks: states.map((state, at) => ({ ...webhook, id: `w${at}`, state })),
+    day,
+    deliveredAt: null,
+    failure: null,
+  });
+  const began = NOW - 9 * 3_600_000;
+  const history: PastState[] = [
+    { state: 'failing', previousState: 'running', reason: null, at: began },
+    { state: 'running', previousState: 'started', reason: null, at: began - 1 },
+  ];
+  const stateHistory = { ofWebhook: async () => history };
+
+  it('began when the page of its webhook says, although the counter of failing time moved', async () => {
+    const { webhooks } = await withOutages({ stateHistory }, activityOf('failing', 'stopped'));
+    assert.deepEqual(
+      webhooks.map(({ failingSinceAt }) => failingSinceAt),
+      [began, NOW - 1000],
+    );
+    assert.equal(allFailSince(webhooks), began);
+  });
+
+  it('is none while one of its webhooks only was started after a failure, or is shown as running', () => {
+    assert.equal(allFailSince(activityOf('failing', 'started').webhooks), null);
+    assert.equal(allFailSince(activityOf('running').webhooks), null);
+    assert.equal(allFailSince(activityOf('stopped').webhooks), null);
   });
 });
 

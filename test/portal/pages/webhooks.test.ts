@@ -90,17 +90,20 @@ describe('the state of a webhook', () => {
     const { webhook, now } = await stage(t);
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const line = (progress: Partial<Progress>): string =>
-      stateLine(webhook(progress), { ...HEALTHY, failure }, now).markup.replaceAll(/<[^>]*>/g, '');
+      stateLine(webhook(progress), { ...HEALTHY, failure, failsSince: now - 3_600_000 }, now).markup.replaceAll(
+        /<[^>]*>/g,
+        '',
+      );
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     assert.match(
       line({ ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' }),
-      /^The token endpoint answered 401\. Deliveries have failed since/,
+      /^Deliveries have failed since .* UTC\. Latest error: the token endpoint answered 401\.$/,
     );
-    assert.match(line({ ...failing, stateReason: 'oauth_token' }), /^The last attempt failed \(oauth_token\)\./);
-    assert.match(line({ ...failing, stateReason: null }), /^The last attempt failed\. Deliveries have failed/);
+    assert.match(line({ ...failing, stateReason: 'oauth_token' }), / UTC\. Latest error: no OAuth token\.$/);
+    assert.match(line({ ...failing, stateReason: null }), /^Deliveries have failed since [^.]* UTC\.$/);
     assert.match(
       line({ state: 'failed', stateReason: 'too_many_dead' }),
-      /^The receiver answered 401\. It was stopped .* because deliveries failed\. Nothing is sent\./,
+      /^It was stopped .* because deliveries failed\. Latest error: the receiver answered 401\. Nothing is sent\./,
     );
     assert.match(line({ stateReason: 'endpoint_gone' }), /^It was stopped automatically .*Nothing is sent/);
     assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Nothing is sent.* In this state since/);
@@ -140,9 +143,11 @@ describe('the state of a webhook', () => {
       at,
     });
     const failed = [past('failing', 5), past('started', 4), past('failed', 3), past('failing', 2)];
-    assert.equal(failsSince([...failed, past('running', 1)]), 2);
-    assert.equal(failsSince([...failed, past('started', 1)]), 2);
-    assert.equal(failsSince([past('running', 6), ...failed]), null);
+    const failing = { state: 'failing', failingSinceAt: 7 } as const;
+    assert.equal(failsSince(failing, [...failed, past('running', 1)]), 2);
+    assert.equal(failsSince(failing, [...failed, past('started', 1)]), 2);
+    assert.equal(failsSince(failing, [past('running', 6), ...failed]), 7, 'its history is not kept');
+    assert.equal(failsSince({ state: 'started', failingSinceAt: 7 }, failed), null);
   });
 
   it('tells a failure on its page and on a waiting delivery from its beginning, though it was restarted since', async (t) => {

@@ -1,0 +1,131 @@
+/** What the lists of deliveries say of one: its end or its next attempt, its response, and when. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Delivery } from '../../../src/domain/webhook.ts';
+import { progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
+import { latestSection } from '../../../src/portal/deliveries/latest-deliveries.ts';
+import { searchLine } from '../../../src/portal/deliveries/search-line.ts';
+import { relativeTime } from '../../../src/portal/parts/text.ts';
+import { NOW } from '../../support/store.ts';
+
+const PENDING = {
+  id: 'd',
+  webhookId: 'w',
+  webhookName: 'Orders',
+  webhookState: 'running',
+  webhookMode: 'push',
+  eventType: 'order.created',
+  subject: 'buyer-7',
+  offset: 7,
+  state: 'pending',
+  attemptCount: 0,
+  nextAttemptAt: null,
+  isLeased: false,
+  createdAt: NOW - 5000,
+  settledAt: null,
+} as Delivery;
+
+function textOf(markup: string): string {
+  return markup
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+describe('the end of a delivery', () => {
+  const cases: readonly (readonly [more: Partial<Delivery>, told: string])[] = [
+    [{ state: 'delivered', attemptCount: 1, settledAt: NOW }, 'after 5 s'],
+    [{ state: 'dead', attemptCount: 20, settledAt: NOW + 3_600_000 }, 'after 1 h'],
+    [{ state: 'discarded' }, '–'],
+    [{ attemptCount: 3, nextAttemptAt: NOW + 40 * 60_000 }, 'retry in 40 min'],
+    [{ attemptCount: 3, nextAttemptAt: NOW }, 'retry due now'],
+    [{ attemptCount: 3, nextAttemptAt: NOW + 9000, isLeased: true }, 'in progress'],
+    [{}, 'not tried yet'],
+    [{ webhookState: 'failing' }, 'webhook failing'],
+    [{ webhookState: 'failed', attemptCount: 2, nextAttemptAt: NOW + 9000 }, 'webhook failed'],
+    [{ webhookState: 'stopped' }, 'webhook stopped'],
+    [{ webhookMode: 'pull' }, 'not acknowledged'],
+  ];
+  for (const [more, told] of cases) {
+    it(`is told, or what it waits for: ${told}`, () =>
+      assert.equal(textOf(progressOf({ ...PENDING, ...more }, NOW).markup), told));
+  }
+});
+
+describe('the latest deliveries of a webhook', () => {
+  const attempt = {
+    id: 'a',
+    responseStatus: 500,
+    errorClass: 'http_status',
+    errorMessage: null,
+    startedAt: NOW - 60_000,
+  };
+  const retried = { ...PENDING, attemptCount: 10, nextAttemptAt: NOW + 40 * 60_000 };
+  const waiting = { ...PENDING, id: 'e', webhookState: 'failing' as const };
+  const delivered = { ...PENDING, id: 'f', state: 'delivered' as const, attemptCount: 1, settledAt: NOW };
+  const { markup } = latestSection(
+    [
+      { delivery: retried, attempt },
+      { delivery: delivered, attempt: { ...attempt, responseStatus: 204, errorClass: null } },
+      { delivery: waiting, attempt: null },
+    ],
+    ['w'],
+    { now: NOW, isPulled: false },
+  );
+
+  it('have the response and the next attempt in columns of their own, and no empty cell', () => {
+    const rows = [...markup.matchAll(/<tr id=.*?<\/tr>/gs)].map(([row]) =>
+      Object.fromEntries(
+        [...row.matchAll(/data-label="([^"]*)".*?<div class="cell">(.*?)<\/div><\/td>/gs)].map(
+          ([, label = '', cell = '']) => [label, textOf(cell)],
+        ),
+      ),
+    );
+    assert.deepEqual(rows, [
+      { State: 'pending', Response: '500 ×10', Finished: 'retry in 40 min', 'Last attempt': '1 minute ago' },
+      { State: 'delivered', Response: '204', Finished: 'after 5 s', 'Last attempt': '1 minute ago' },
+      { State: 'pending', Response: '–', Finished: 'webhook failing', 'Last attempt': 'not tried' },
+    ]);
+  });
+});
+
+describe('the states above the list of deliveries', () => {
+  const links = (terms: Parameters<typeof searchLine>[0]['terms']): readonly (readonly [string, string, boolean])[] => {
+    const query = new URLSearchParams({ limit: '5', cursor: 'c' });
+    const { markup } = searchLine({ path: '/deliveries', query, terms, problems: [], names: {}, suggestions: [] });
+    const [list = ''] = /<ul class="quick-filters".*?<\/ul>/s.exec(markup) ?? [];
+    return [...list.matchAll(/<a href="([^"]*)"([^>]*)>([^<]*)</g)].map(([, href = '', more = '', label = '']) => [
+      label,
+      href.replaceAll('&amp;', '&'),
+      more.includes('aria-current'),
+    ]);
+  };
+
+  it('are always there, mark the chosen one, and keep the other filters', () => {
+    const webhook = { field: 'webhook', value: 'Orders' } as const;
+    assert.deepEqual(links([webhook, { field: 'state', value: 'dead' }]), [
+      ['All', '/deliveries?limit=5&q=webhook%3AOrders', false],
+      ['Pending', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending', false],
+      ['Dead', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adead', true],
+      ['Delivered', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adelivered', false],
+    ]);
+    assert.deepEqual(
+      links([]).map(([label, , isCurrent]) => [label, isCurrent]),
+      [
+        ['All', true],
+        ['Pending', false],
+        ['Dead', false],
+        ['Delivered', false],
+      ],
+    );
+  });
+});
+
+describe('a relative time', () => {
+  it('says whether it is to come, so that a browser whose clock is behind never puts the past ahead', () => {
+    const local = (at: number): string | undefined => /data-local="(\w+)"/.exec(relativeTime(at, NOW).markup)?.[1];
+    assert.equal(local(NOW - 60_000), 'relative');
+    assert.equal(local(NOW + 1000), 'relative', 'written between the time of the page and its reading');
+    assert.equal(local(NOW + 60_000), 'ahead');
+  });
+});
