@@ -9,7 +9,7 @@ import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
+import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/entries.ts';
 import { progressOf } from '../deliveries/delivery-rows.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';

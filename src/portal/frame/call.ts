@@ -45,6 +45,8 @@ export type OpenCall = {
   readonly brand: PortalTheme | null;
   /** Whether the portal is shown inside a page of the operator's product. */
   readonly isFramed: boolean;
+  /** The origins that this page may have. */
+  readonly frameAncestors: readonly string[];
 };
 
 /** A request of a signed-in user with the page's role. */
@@ -66,6 +68,8 @@ export type View = {
   readonly partial?: Html;
   /** Default: 200, or the status of the refusal that `invalid` answers. */
   readonly status?: number;
+  /** The path of the page that this one is about, if its own path does not say its section. */
+  readonly about?: string;
   /** Loads the chart script. */
   readonly hasCharts?: boolean;
   /** The look of a page without a session that is for people of both portals. */

@@ -58,7 +58,8 @@ export function createLayout(
     const groups = navigation();
     return bodyOf(main, around, groups, frameOf(session, around, groups));
   };
-  return (view, around) => {
+  return (view, given) => {
+    const around = view.about === undefined ? given : { ...given, path: view.about };
     const { session, theme, flash, frameAncestors } = around;
     const { brand = around.brand } = view;
     const message = flash === null ? null : notice({ tone: flash.tone, text: flashText(flash), isFlash: true });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { EventType } from '../../../src/domain/event.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/domain/limits.ts';
 import type { Webhook } from '../../../src/domain/webhook.ts';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
@@ -397,3 +398,15 @@ function nested(levels: number): string {
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+it('the form of an event type shows a short sample as a whole', () => {
+  const sample = { orderId: 'ord_1', total: 129, currency: 'EUR', items: 3, note: null, isGift: false };
+  const rowsOf = (before: object | null): string | undefined =>
+    /rows="(\d+)"/.exec(
+      eventTypeFields(before as EventType | null).sample?.draw(newForm(), 'sample').markup ?? '',
+    )?.[1];
+  assert.deepEqual(
+    [rowsOf(null), rowsOf({ sample }), rowsOf({ sample: { list: Array(99).fill(1) } })],
+    ['5', '8', '24'],
+  );
+});
