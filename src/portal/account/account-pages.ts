@@ -279,13 +279,9 @@ function passkeySection(
       host,
       linkButton({ href: `/account/passkeys/${id}/remove`, label: 'Remove', longLabel: `Remove the passkey ${name}` }),
     ]),
-    empty: html`<p class="quiet">You have none yet.</p>`,
+    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : ' To add one, set a password first.'}</p>`,
   });
-  const adding = !takesPasskeys
-    ? NEEDS_HOST_NAME
-    : hasPassword
-      ? passkeyForm(csrf, state)
-      : html`<p class="quiet">To add one, set a password first.</p>`;
+  const adding = !takesPasskeys ? NEEDS_HOST_NAME : hasPassword ? passkeyForm(csrf, state) : null;
   return html`${list}${adding}`;
 }
 

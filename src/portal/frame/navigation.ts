@@ -3,27 +3,47 @@
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type IconName, icon } from '../parts/mark.ts';
 
+type Shortcut = readonly [label: string, keys: string];
+
+const SHORTCUTS: readonly (readonly [group: string, keys: readonly Shortcut[]])[] = [
+  ['Lists', [['Show new rows', '.']]],
+  [
+    'Deliveries',
+    [
+      ['Next, previous', 'j k'],
+      ['Close', 'Esc'],
+    ],
+  ],
+  [
+    'General',
+    [
+      ['Search', 'Ctrl K or /'],
+      ['Keyboard shortcuts', '?'],
+    ],
+  ],
+];
+
 export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
   const pages = groups.flatMap(({ items }) => items).map(({ label, key }) => [label, `g ${key}`] as const);
-  const rows = [
-    ['Search', 'Ctrl K'],
-    ['Search', '/'],
-    ['New rows of a live list', '.'],
-    ['Next and previous delivery', 'j k'],
-    ['Close the delivery', 'Esc'],
-    ['This list', '?'],
-    ...pages,
-  ].map(
-    ([label, keys = '']) =>
-      html`<div><dt>${label}</dt><dd>${keys.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dd></div>`,
-  );
+  const made = [['Go to', pages] as const, ...SHORTCUTS].map(([group, shortcuts]) => {
+    const rows = shortcuts.map(
+      ([label, keys]) =>
+        html`
+          <div>
+            <dt>${label}</dt>
+            <dd>${keys.split(' ').map((one) => (one === 'or' ? 'or ' : html`<kbd>${one}</kbd> `))}</dd>
+          </div>
+        `,
+    );
+    return html`<section><h3>${group}</h3><dl>${rows}</dl></section>`;
+  });
   return html`
     <dialog id="shortcuts-dialog" class="overlay" aria-labelledby="shortcuts-title">
       <div class="overlay-head">
         <h2 id="shortcuts-title">Keyboard shortcuts</h2>
         <button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button>
       </div>
-      <dl class="shortcuts">${rows}</dl>
+      <div class="shortcuts">${made}</div>
     </dialog>
   `;
 }
