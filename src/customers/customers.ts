@@ -61,7 +61,8 @@ const customerInput = z
       .meta({ description: 'Your own id of the customer. Unique.' }),
     metadata: metadata.default({}).meta({ description: `At most ${METADATA_PAIRS_MAX} pairs of text.` }),
     active: z.boolean().default(true).meta({
-      description: 'False suspends the customer: its sessions, applications and tokens are refused, and its webhooks stop.',
+      description:
+        'False suspends the customer: its sessions, applications and tokens are refused, and its webhooks stop.',
     }),
     limits: limitsInput.default(DEFAULTS),
   })
