@@ -15,10 +15,7 @@ describe('the audit log', () => {
     const row = page.getByRole('row').filter({ hasText: 'user.update' });
     await row.getByText('Name: Grace, and 1 more').click();
     await row.getByText('operator').waitFor();
-    assert.match(
-      (await row.textContent()) ?? '',
-      /changed the user\s+Grace.*Name.*Grace.*Role.*operator.*viewer/s,
-    );
+    assert.match((await row.textContent()) ?? '', /changed the user\s+Grace.*Name.*Grace.*Role.*operator.*viewer/s);
   });
 
   for (const isScriptless of [false, true]) {

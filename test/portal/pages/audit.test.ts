@@ -69,7 +69,8 @@ describe('an entry of the audit log', () => {
     };
     for (const [kind, titles] of Object.entries(forms)) {
       const labels = FIELD_LABELS[kind] ?? assert.fail(kind);
-      for (const [field, label] of Object.entries(labels)) assert.equal(label.replace(' (seconds)', ''), titles[field], `${kind}.${field}`);
+      for (const [field, label] of Object.entries(labels))
+        assert.equal(label.replace(' (seconds)', ''), titles[field], `${kind}.${field}`);
     }
     assert.equal(fieldLabelsOf('endpoint:1')('url'), 'Address');
     assert.equal(fieldLabelsOf('customer:1')('returnUrl'), 'Return URL');
