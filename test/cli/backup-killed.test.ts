@@ -47,7 +47,7 @@ function fill({ dataDir }: Folder, megabytes: number): void {
   const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
   db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${megabytes})
-    INSERT OR IGNORE INTO setting SELECT 'filler ' || i, randomblob(1000000) FROM n`);
+    INSERT OR IGNORE INTO setting SELECT 'filler ' || i, zeroblob(1000000) FROM n`);
   db.close();
 }
 

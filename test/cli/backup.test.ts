@@ -11,6 +11,7 @@ import { createClient, succeeded, tokenFor } from '../support/client.ts';
 import { sallyport, sallyportProcess, serve } from '../support/command.ts';
 import { creationOf, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
 import { modeOf } from '../support/data-folder.ts';
+import { startService } from '../support/service.ts';
 
 type Backup = Json & { readonly file: string; readonly withMasterKey: boolean; readonly replaced: string | null };
 
@@ -151,9 +152,9 @@ test('a restore that would lose or mix data is refused, and changes nothing', as
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
   await json(['backup', file]);
-  const served = await serve(t, dataDir);
+  const service = await startService(t, { after: folder });
   await refused(['restore', file, '--force', '--data', dataDir], /is in use: stop the server first/);
-  await served.end('SIGTERM');
+  await service.stop();
   const before = readFileSync(join(dataDir, 'sallyport.db'));
   await refused(['restore', file, '--data', dataDir], /already contains data: replace it with --force/);
 
