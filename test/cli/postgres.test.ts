@@ -26,6 +26,7 @@ import {
   unusedFolder,
 } from '../support/command.ts';
 import { createDatabase, newDatabase } from '../support/postgres.ts';
+import { startService } from '../support/service.ts';
 
 type Database = { readonly dataDir: string; readonly env: Readonly<Record<string, string>>; readonly url: string };
 
@@ -35,24 +36,26 @@ async function emptyDatabase(t: TestContext): Promise<Database> {
   return { dataDir, url, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
 }
 
-let initialisedOnce: Promise<Omit<Database, 'env'>> | null = null;
+type Original = { readonly url: string; readonly credentials: FirstCredentials };
 
-async function initialiseOnce(): Promise<Omit<Database, 'env'>> {
+let original: Promise<Original> | null = null;
+
+async function makeOriginal(): Promise<Original> {
   const parent = mkdtempSync(join(tmpdir(), 'command-'));
   process.once('exit', () => rmSync(parent, { recursive: true, force: true }));
-  const [dataDir, url] = [join(parent, 'data'), await createDatabase()];
-  await sallyportJson(['init'], { env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } });
-  return { dataDir, url };
+  const url = await createDatabase();
+  const env = { SALLYPORT_DATA: join(parent, 'data'), SALLYPORT_DATABASE_URL: url };
+  return { url, credentials: await sallyportJson<FirstCredentials>(['init'], { env }) };
 }
 
 /** Copies a database and its folder in which `sallyport init` ran once: that makes a schema, which takes the server half a second. */
-async function initialised(t: TestContext): Promise<Database> {
-  initialisedOnce ??= initialiseOnce();
-  const { dataDir: original, url: template } = await initialisedOnce;
+async function initialised(t: TestContext): Promise<Database & { readonly credentials: FirstCredentials }> {
+  original ??= makeOriginal();
+  const { url: template, credentials } = await original;
   const [dataDir, url] = [unusedFolder(t), await newDatabase(t, template.split('/').at(-1))];
   mkdirSync(dataDir, { mode: 0o700 });
-  copyFileSync(join(original, 'master.key'), join(dataDir, 'master.key'));
-  return { dataDir, url, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
+  copyFileSync(join(credentials.dataDir, 'master.key'), join(dataDir, 'master.key'));
+  return { dataDir, url, credentials, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
 }
 
 /** The settings of another instance, with a copy of the master key. */
@@ -103,7 +106,9 @@ describe('commands on PostgreSQL', () => {
   it('instances lists who serves, and forgets who stopped', async (t) => {
     const one = await initialised(t);
     const other = otherInstance(t, one);
-    const services = await Promise.all([serve(t, one.dataDir, one), serve(t, other.dataDir, other)]);
+    const services = await Promise.all(
+      [one, other].map(({ dataDir, env }) => startService(t, { after: { dataDir, credentials: one.credentials }, env })),
+    );
     const { items } = await sallyportJson<{ items: Record<string, unknown>[] }>(['instances'], one);
     assert.deepEqual(
       items.map(({ alive }) => alive),
@@ -111,7 +116,7 @@ describe('commands on PostgreSQL', () => {
     );
     assert.deepEqual(
       items.map(({ address }) => address).sort(),
-      services.map(({ announcement }) => announcement.address).sort(),
+      services.map(({ url }) => url).sort(),
     );
     assert.deepEqual(Object.keys(items[0] ?? {}).sort(), [
       'address',
@@ -133,7 +138,7 @@ describe('commands on PostgreSQL', () => {
       await sallyport(['rotate-master-key'], one),
       /stop all instances of .* first; still running: \d+ \(.+\), \d+ \(/,
     );
-    await Promise.all(services.map(({ end }) => end('SIGTERM')));
+    await Promise.all(services.map(({ stop }) => stop()));
     assert.equal((await sallyport(['instances'], one)).stdout, 'None.\n');
     // Nothing was left beside the key: commands find the database by their settings.
     assert.deepEqual(readdirSync(other.dataDir), ['master.key']);

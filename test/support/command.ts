@@ -10,6 +10,7 @@ import { run } from '../../src/cli/run.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
+import { isWholeService } from './client.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';
 
@@ -144,9 +145,11 @@ export async function serve(
     announced,
     ended.then(([status]) => Promise.reject(new Error(`serve ended with ${status}: ${log.text()}`))),
   ]);
+  const announcement = JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'];
+  isWholeService(t, announcement.url);
   return {
     pid: child.pid ?? 0,
-    announcement: JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'],
+    announcement,
     stdout: () => stdout,
     log,
     end: async (signal) => {

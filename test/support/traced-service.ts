@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
-import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { type ApiClient, createClient, isWholeService, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { temporaryFolder } from './service.ts';
 import { readTrace, type SystemCall } from './strace.ts';
@@ -43,6 +43,7 @@ export async function traceService(t: TestContext): Promise<TracedService> {
   const announced = await firstLine(child.stdout.setEncoding('utf8'), exited);
   const credentials = JSON.parse(announced) as FirstCredentials & { readonly url: string };
   const { url } = credentials;
+  isWholeService(t, url);
   return {
     url,
     credentials,
