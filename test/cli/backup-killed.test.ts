@@ -25,7 +25,7 @@ async function killInTheMiddle(
   prepare: (megabytes: number) => void | Promise<void>,
   isUntouched: () => boolean,
 ): Promise<void> {
-  for (let megabytes = 64; megabytes <= FILLED_MAX_MEGABYTES; megabytes *= 2) {
+  for (let megabytes = 32; megabytes <= FILLED_MAX_MEGABYTES; megabytes *= 2) {
     await prepare(megabytes);
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
       stdio: 'ignore',

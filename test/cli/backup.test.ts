@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import { appendManifest, checkManifest } from '../../src/data/manifest.ts';
@@ -40,10 +41,11 @@ test('a backup during constant publishing is intact and contains everything ackn
       const body = { type: 'order.placed', data: { at: acknowledged.length } };
       const { events } = await succeeded<{ events: { id: string }[] }>(admin.post('events', body));
       acknowledged.push(...events.map(({ id }) => id));
+      await pause(5);
     }
   };
   const publishers = [publish(), publish(), publish()];
-  while (acknowledged.length < 50) await new Promise((resolve) => setImmediate(resolve));
+  while (acknowledged.length < 50) await pause(5);
 
   const before = acknowledged.length;
   const file = beside(folder, 'backup.db');

@@ -107,17 +107,16 @@ describe('commands on PostgreSQL', () => {
     const one = await initialised(t);
     const other = otherInstance(t, one);
     const services = await Promise.all(
-      [one, other].map(({ dataDir, env }) => startService(t, { after: { dataDir, credentials: one.credentials }, env })),
+      [one, other].map(({ dataDir, env }) =>
+        startService(t, { after: { dataDir, credentials: one.credentials }, env }),
+      ),
     );
     const { items } = await sallyportJson<{ items: Record<string, unknown>[] }>(['instances'], one);
     assert.deepEqual(
       items.map(({ alive }) => alive),
       [true, true],
     );
-    assert.deepEqual(
-      items.map(({ address }) => address).sort(),
-      services.map(({ url }) => url).sort(),
-    );
+    assert.deepEqual(items.map(({ address }) => address).sort(), services.map(({ url }) => url).sort());
     assert.deepEqual(Object.keys(items[0] ?? {}).sort(), [
       'address',
       'alive',

@@ -57,10 +57,7 @@ test('a service that is killed', async (t) => {
     const front = await startFront(t, () => claimed.resolve());
     const known = { secret: randomBytes(32).toString('base64'), apiKey: randomBytes(16).toString('hex') };
     const endpoint = await makeEndpoint(service.admin, { url: `https://localhost:${front.port}/claimed`, ...known });
-    const webhook = await startWebhook(
-      service.admin,
-      await makeWebhook(service.admin, endpoint, ['order.claimed']),
-    );
+    const webhook = await startWebhook(service.admin, await makeWebhook(service.admin, endpoint, ['order.claimed']));
     const ids = await publish(service.admin, 'order.claimed', ...numbered(3));
     await claimed.promise;
     await kill(service);

@@ -84,23 +84,26 @@ async function testAllowed(t: TestContext, shop: Shop): Promise<void> {
     assert.equal(arrived()[0]?.method, 'HEAD');
   });
 
-  await t.test('asks about every request, also for other paths, methods and tokens on the same connection', async () => {
-    const { proxy, arrived, viewer } = shop;
-    const call = async (path: string, init: RequestInit): Promise<number> => {
-      const reply = await fetch(proxy.url + path, init);
-      await reply.arrayBuffer();
-      return reply.status;
-    };
-    const headers = { Authorization: `Bearer ${viewer}` };
-    for (let round = 0; round < 3; round += 1) {
-      assert.equal(await call('/shop/orders/17', { headers }), 200);
-      assert.equal(await call('/shop/orders/17', {}), 401);
-      assert.equal(await call('/shop/admin/17', { headers }), 401);
-      assert.equal(await call('/shop/orders/17', { headers, method: 'PUT', body: '{}' }), 401);
-      assert.equal(await call('/shop/orders/17', { headers: { Authorization: 'Bearer spt_x' } }), 401);
-    }
-    assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
-  });
+  await t.test(
+    'asks about every request, also for other paths, methods and tokens on the same connection',
+    async () => {
+      const { proxy, arrived, viewer } = shop;
+      const call = async (path: string, init: RequestInit): Promise<number> => {
+        const reply = await fetch(proxy.url + path, init);
+        await reply.arrayBuffer();
+        return reply.status;
+      };
+      const headers = { Authorization: `Bearer ${viewer}` };
+      for (let round = 0; round < 3; round += 1) {
+        assert.equal(await call('/shop/orders/17', { headers }), 200);
+        assert.equal(await call('/shop/orders/17', {}), 401);
+        assert.equal(await call('/shop/admin/17', { headers }), 401);
+        assert.equal(await call('/shop/orders/17', { headers, method: 'PUT', body: '{}' }), 401);
+        assert.equal(await call('/shop/orders/17', { headers: { Authorization: 'Bearer spt_x' } }), 401);
+      }
+      assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
+    },
+  );
 }
 
 function testRefused(name: string, start: Start): void {

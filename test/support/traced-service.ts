@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
@@ -77,6 +78,6 @@ async function wholeTrace(file: string, pid: number): Promise<string> {
   for (;;) {
     const text = readFileSync(file, 'utf8');
     if (new RegExp(`^${pid} +\\+\\+\\+ exited with`, 'm').test(text)) return text;
-    await new Promise((resolve) => setImmediate(resolve));
+    await pause(20);
   }
 }
