@@ -51,10 +51,10 @@ test('a service that is killed', async (t) => {
     assert.ok(after.every(({ state }) => state === 'delivered'));
   });
 
-  await t.test('between claim and send: everything arrives once', async (t) => {
+  await t.test('between claim and send: everything arrives once', async (moment) => {
     await makeEventType(service.admin, 'order.claimed');
     const claimed = deferred();
-    const front = await startFront(t, () => claimed.resolve());
+    const front = await startFront(moment, () => claimed.resolve());
     const known = { secret: randomBytes(32).toString('base64'), apiKey: randomBytes(16).toString('hex') };
     const endpoint = await makeEndpoint(service.admin, { url: `https://localhost:${front.port}/claimed`, ...known });
     const webhook = await startWebhook(service.admin, await makeWebhook(service.admin, endpoint, ['order.claimed']));
@@ -96,7 +96,7 @@ test('a service that is killed', async (t) => {
     }
   });
 
-  await t.test('between the answer and its commit: that message arrives twice, every other once', async (t) => {
+  await t.test('between the answer and its commit: that message arrives twice, every other once', async (moment) => {
     await makeEventType(service.admin, 'order.committing');
     const { at, webhook } = await connect({ admin: service.admin, receiver }, ['order.committing'], ordered);
     const asked = deferred();
@@ -111,7 +111,7 @@ test('a service that is killed', async (t) => {
     const ids = await publish(service.admin, 'order.committing', ...numbered(5));
     await asked.promise;
     // The service cannot write the outcome.
-    const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
+    const holder = await holdLock(moment, join(service.dataDir, DATABASE_FILE));
     mayAnswer.resolve();
     await answered.promise;
     await kill(service);
