@@ -210,8 +210,8 @@ async function run({ name, args, env = {} }: Job): Promise<Result> {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group of its own, so that the programs that its tests started end with it.
     detached: true,
-    // All processes share compiled code.
-    env: { TMPDIR: temporary, ...process.env, NODE_COMPILE_CACHE: join(temporary, 'compiled'), ...env },
+    // All processes share compiled code, also those of a suite that a test runs.
+    env: { TMPDIR: temporary, NODE_COMPILE_CACHE: join(temporary, 'compiled'), ...process.env, ...env },
   });
   running.add(child);
   const limit = setTimeout(() => endAll(child), PROCESS_TIMEOUT_MS);

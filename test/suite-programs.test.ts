@@ -15,12 +15,15 @@ const FILES = ['cli/completion', 'wire/pgp', 'portal/webhooks', 'store/postgres/
 
 const SUITE = ['--disable-warning=ExperimentalWarning', 'scripts/suite.ts'];
 
+const { NODE_COMPILE_CACHE } = process.env;
+const compiled = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 /** Runs the suite with an empty PATH, as on a machine without any of the programs. */
 function runSuite(env: Readonly<Record<string, string>>, files: readonly string[]) {
   return spawnSync(process.execPath, [...SUITE, ...files], {
     cwd: root,
     encoding: 'utf8',
-    env: { HOME: root, PATH: '', TEST_POSTGRES_PROGRAMS: '/nowhere', ...env },
+    env: { HOME: root, PATH: '', TEST_POSTGRES_PROGRAMS: '/nowhere', ...compiled, ...env },
   });
 }
 

@@ -8,9 +8,9 @@ const tests = join(import.meta.dirname, '..', '..', 'test');
 
 /** Enough files to spread the cost of loading the modules over, and few enough to keep all processors busy to the end. */
 const SECONDS_PER_PROCESS = 45;
-const FILES_PER_PROCESS = 30;
-/** Folders that take less than this share processes with others. */
-const SMALL_SECONDS = 6;
+const FILES_PER_PROCESS = 60;
+/** Folders that take less than this share processes with others, because loading the modules takes as long. */
+const SMALL_SECONDS = 16;
 
 const BROWSER = join(tests, 'support/browser-pages.ts');
 const PROGRAMS = ['support/command.ts', 'support/service.ts'].map((file) => join(tests, file));
@@ -95,29 +95,31 @@ function secondsOfFile(file: string): number {
   return (statSync(file).size / 1000) * SECONDS_PER_KB[kind];
 }
 
-/** Groups files of one folder, because they load similar modules, and those of small folders. */
+/** Groups files of one folder, because they load similar modules, and whole small folders. */
 export function grouped(files: readonly string[]): string[][] {
   const isAlone = (file: string): boolean => isWaiting([file]) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
   const together = files.filter((file) => !isAlone(file));
   const folders = [...Map.groupBy(together, (file) => dirname(file)).values()];
   const small = folders.filter((inFolder) => secondsOf(inFolder) < SMALL_SECONDS);
   const large = folders.filter((inFolder) => !small.includes(inFolder));
-  return [...[...large, small.flat()].flatMap(divided), ...files.filter(isAlone).map((file) => [file])];
+  const oneByOne = large.map((inFolder) => inFolder.map((file) => [file]));
+  return [...[...oneByOne, small].flatMap(divided), ...files.filter(isAlone).map((file) => [file])];
 }
 
-/** As few processes as the limits allow, which take about the same time. */
-function divided(files: readonly string[]): string[][] {
+/** As few processes as the limits allow, which take about the same time. The files of a part stay together. */
+function divided(parts: readonly (readonly string[])[]): string[][] {
+  const files = parts.flat();
   if (files.length === 0) return [];
   const count = Math.max(
     Math.ceil(secondsOf(files) / SECONDS_PER_PROCESS),
     Math.ceil(files.length / FILES_PER_PROCESS),
   );
   const groups = Array.from({ length: count }, () => ({ files: [] as string[], seconds: 0 }));
-  const longestFirst = files.map((file) => ({ file, seconds: secondsOf([file]) }));
+  const longestFirst = parts.map((part) => ({ part, seconds: secondsOf(part) }));
   longestFirst.sort((one, other) => other.seconds - one.seconds);
-  for (const { file, seconds } of longestFirst) {
+  for (const { part, seconds } of longestFirst) {
     const least = groups.reduce((one, other) => (other.seconds < one.seconds ? other : one));
-    least.files.push(file);
+    least.files.push(...part);
     least.seconds += seconds;
   }
   return groups.filter((group) => group.files.length > 0).map((group) => group.files.sort());

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { CommandGroup, Invocation } from './command.ts';
 import { UsageError } from './errors.ts';
-import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
@@ -88,7 +87,7 @@ stopped at its end. With --json, each line is one object: first the address, the
       const patterns = readPatterns(invocation);
       const { verification, made } = await readVerification(invocation);
       // Nothing was stored or opened yet, so an earlier signal may end the process.
-      const signalled = firstSignal();
+      const signalled = invocation.terminal.firstSignal();
       const host = invocation.text('host') ?? DEFAULT_HOST;
       const folder = invocation.text('certificate-folder') ?? defaultFolder(invocation.terminal.env);
       const identity = keptIdentity(folder, host, Date.now());

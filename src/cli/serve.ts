@@ -9,7 +9,7 @@ import { standardError } from '../observe/log-destination.ts';
 import type { Sallyport } from '../open.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError, cannotListen } from './errors.ts';
-import { firstSignal, leaveAtOnce } from './exit.ts';
+import { leaveAtOnce } from './exit.ts';
 import { firstCredentialsText, invitationText } from './init.ts';
 import { dataOption } from './text/program-name.ts';
 
@@ -37,11 +37,9 @@ export const serveCommands: CommandGroup = [
       let renew = (): void => {
         renewRequested = true;
       };
-      const signalled = firstSignal(() => renew());
+      const signalled = invocation.terminal.firstSignal(() => renew());
       const config = await invocation.config();
-      const databaseThread = await databaseThreadOf(config);
-      const { openSallyport } = await import('../open.ts');
-      const { sallyport } = await openSallyport(config, { log: await logOf(invocation, config), databaseThread });
+      const sallyport = await opened(invocation, config);
       let failure: unknown;
       try {
         const where = await sallyport.start();
@@ -62,6 +60,18 @@ export const serveCommands: CommandGroup = [
     },
   },
 ];
+
+async function opened(invocation: Invocation, config: Config): Promise<Sallyport> {
+  const databaseThread = await databaseThreadOf(config);
+  try {
+    const { openSallyport } = await import('../open.ts');
+    return (await openSallyport(config, { log: await logOf(invocation, config), databaseThread })).sallyport;
+  } catch (error) {
+    // It would stay if the process goes on, as a test does.
+    void databaseThread?.terminate();
+    throw error;
+  }
+}
 
 /** The thread that writes an SQLite database, started before the rest of the program is loaded. */
 async function databaseThreadOf({ databaseUrl }: Config): Promise<Worker | undefined> {

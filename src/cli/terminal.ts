@@ -2,6 +2,7 @@
 import { SETTINGS } from '../config/names.ts';
 import type { createLog } from '../observe/log.ts';
 import { CommandError } from './errors.ts';
+import { firstSignal } from './exit.ts';
 import { programName } from './text/program-name.ts';
 
 export type Terminal = {
@@ -23,6 +24,8 @@ export type Terminal = {
   readonly isErrorInteractive: boolean;
   /** Reads standard input to its end. Returns null if it has more bytes. */
   read(limitBytes: number): Promise<string | null>;
+  /** Resolves when the person or the system asks the command to end. What later signals and `hangUp` do: exit.ts. */
+  firstSignal(hangUp?: () => void): Promise<void>;
 };
 
 export function processTerminal(): Terminal {
@@ -45,6 +48,7 @@ export function processTerminal(): Terminal {
       }
       return Buffer.concat(chunks).toString('utf8');
     },
+    firstSignal,
   };
 }
 

@@ -25,7 +25,7 @@ async function killInTheMiddle(
   prepare: (megabytes: number) => void | Promise<void>,
   isUntouched: () => boolean,
 ): Promise<void> {
-  for (let megabytes = 64; megabytes <= FILLED_MAX_MEGABYTES; megabytes *= 2) {
+  for (let megabytes = 32; megabytes <= FILLED_MAX_MEGABYTES; megabytes *= 2) {
     await prepare(megabytes);
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
       stdio: 'ignore',
@@ -47,7 +47,7 @@ function fill({ dataDir }: Folder, megabytes: number): void {
   const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
   db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${megabytes})
-    INSERT OR IGNORE INTO setting SELECT 'filler ' || i, randomblob(1000000) FROM n`);
+    INSERT OR IGNORE INTO setting SELECT 'filler ' || i, zeroblob(1000000) FROM n`);
   db.close();
 }
 

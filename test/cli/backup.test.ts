@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import { appendManifest, checkManifest } from '../../src/data/manifest.ts';
@@ -11,6 +12,7 @@ import { createClient, succeeded, tokenFor } from '../support/client.ts';
 import { sallyport, sallyportProcess, serve } from '../support/command.ts';
 import { creationOf, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
 import { modeOf } from '../support/data-folder.ts';
+import { startService } from '../support/service.ts';
 
 type Backup = Json & { readonly file: string; readonly withMasterKey: boolean; readonly replaced: string | null };
 
@@ -39,10 +41,11 @@ test('a backup during constant publishing is intact and contains everything ackn
       const body = { type: 'order.placed', data: { at: acknowledged.length } };
       const { events } = await succeeded<{ events: { id: string }[] }>(admin.post('events', body));
       acknowledged.push(...events.map(({ id }) => id));
+      await pause(5);
     }
   };
   const publishers = [publish(), publish(), publish()];
-  while (acknowledged.length < 50) await new Promise((resolve) => setImmediate(resolve));
+  while (acknowledged.length < 50) await pause(5);
 
   const before = acknowledged.length;
   const file = beside(folder, 'backup.db');
@@ -151,9 +154,9 @@ test('a restore that would lose or mix data is refused, and changes nothing', as
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
   await json(['backup', file]);
-  const served = await serve(t, dataDir);
+  const service = await startService(t, { after: folder });
   await refused(['restore', file, '--force', '--data', dataDir], /is in use: stop the server first/);
-  await served.end('SIGTERM');
+  await service.stop();
   const before = readFileSync(join(dataDir, 'sallyport.db'));
   await refused(['restore', file, '--data', dataDir], /already contains data: replace it with --force/);
 

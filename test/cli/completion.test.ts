@@ -2,61 +2,78 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { sallyport } from '../support/command.ts';
 import { lacking } from '../support/programs.ts';
 import { temporaryFolder } from '../support/service.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
-/** The completions of a command line whose last word is begun. */
-const COMPLETE: Readonly<Record<Shell, (file: string, words: readonly string[]) => string>> = {
-  bash: (file, words) =>
-    `source ${file}; COMP_WORDS=(${shown(words)}); COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
+/** How a shell is called, and what it runs once before it completes, with the script in `file`. */
+const SHELLS: Readonly<Record<Shell, { readonly options: readonly string[]; begin(file: string): string }>> = {
+  bash: { options: ['--norc'], begin: (file) => `source ${file}` },
   // Calls the function as zsh's own `bashcompinit` does.
-  zsh: (file, words) =>
-    `source ${file}; emulate sh; setopt kshglob noshglob braceexpand; COMP_WORDS=(${shown(words)}); ` +
-    `COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
-  fish: (file, words) => `source ${file}; complete -C '${words.join(' ')}'`,
+  zsh: {
+    options: ['-f'],
+    begin: (file) => `source ${file}; emulate sh; setopt kshglob noshglob braceexpand`,
+  },
+  fish: { options: ['--no-config'], begin: (file) => `source ${file}` },
 };
 
-function shown(words: readonly string[]): string {
-  return words.map((word) => `'${word}'`).join(' ');
+/** Prints the completions of a command line whose last word is begun, each on a line. */
+function completing(shell: Shell, words: readonly string[]): string {
+  if (shell === 'fish') return `complete -C '${words.join(' ')}'`;
+  const given = words.map((word) => `'${word}'`).join(' ');
+  return `COMP_WORDS=(${given}); COMP_CWORD=${words.length - 1}; _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`;
 }
 
-async function completions(t: TestContext, shell: Shell, ...words: string[]): Promise<string[]> {
+const END = '= end of the completions =';
+
+/** The completions of each command line. One shell does all of them: zsh takes a second to load its functions. */
+async function completions(t: TestContext, shell: Shell, lines: readonly string[]): Promise<string[][]> {
   const { status, stdout } = await sallyport(['completion', shell]);
   assert.equal(status, 0);
   const folder = temporaryFolder(t);
   const file = join(folder, 'completion');
   writeFileSync(file, stdout);
-  const quiet = shell === 'fish' ? ['--no-config'] : shell === 'zsh' ? ['-f'] : ['--norc'];
-  const script = COMPLETE[shell](file, ['sallyport', ...words]);
+  const { options, begin } = SHELLS[shell];
+  const asked = lines.map((line) => ['sallyport', ...line.split(' ')]);
+  const script = [begin(file), ...asked.flatMap((words) => [completing(shell, words), `echo '${END}'`])].join('\n');
   const env = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
-  const output = execFileSync(shell, [...quiet, '-c', script], { encoding: 'utf8', env });
-  return (
-    output
+  const output = execFileSync(shell, [...options, '-c', script], { encoding: 'utf8', env });
+  const answers = output.split(`${END}\n`);
+  assert.equal(answers.length, lines.length + 1, output);
+  return asked.map((words, at) =>
+    (answers[at] ?? '')
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => line.split('\t')[0] ?? '')
       // zsh itself drops the candidates that do not begin with the word.
-      .filter((candidate) => candidate.startsWith(words.at(-1) ?? ''))
+      .filter((candidate) => candidate.startsWith(words.at(-1) ?? '')),
   );
 }
 
-for (const shell of ['bash', 'zsh', 'fish'] as const) {
-  describe(`the completion script of ${shell}`, { skip: lacking(shell) }, () => {
-    it('completes groups, commands and options', async (t) => {
-      assert.deepEqual(await completions(t, shell, 'webh'), ['webhook']);
-      assert.deepEqual(await completions(t, shell, 'webhook', 'cr'), ['create']);
-      assert.deepEqual(await completions(t, shell, 'webhook', 'create', '--standard'), ['--standard-webhooks']);
-      assert.deepEqual(await completions(t, shell, 'serve', '--trusted'), ['--trusted-proxies']);
-    });
+const COMPLETED: readonly (readonly [line: string, completions: readonly string[]])[] = [
+  ['webh', ['webhook']],
+  ['webhook cr', ['create']],
+  ['webhook create --standard', ['--standard-webhooks']],
+  ['serve --trusted', ['--trusted-proxies']],
+  // A command that has others below it, and options of its own.
+  ['backup ver', ['verify']],
+  ['backup --with', ['--with-master-key']],
+];
 
-    it('completes the commands and the options of a command that has others below it', async (t) => {
-      assert.deepEqual(await completions(t, shell, 'backup', 'ver'), ['verify']);
-      assert.ok((await completions(t, shell, 'backup', '--with')).includes('--with-master-key'));
-    });
+for (const shell of ['bash', 'zsh', 'fish'] as const) {
+  it(`the script of ${shell} completes groups, commands and options`, { skip: lacking(shell) }, async (t) => {
+    const answers = await completions(
+      t,
+      shell,
+      COMPLETED.map(([line]) => line),
+    );
+    assert.deepEqual(
+      answers,
+      COMPLETED.map(([, wanted]) => wanted),
+    );
   });
 }
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { beside } from '../support/backup-folders.ts';
-import { sallyport, serve } from '../support/command.ts';
+import { sallyport, sallyportProcess, serve } from '../support/command.ts';
 import { initialised } from '../support/command-folder.ts';
 
 const PAGE_BYTES = 4096;
@@ -90,11 +90,11 @@ describe('a database file that', () => {
     assert.ok(existsSync(log));
     copyFileSync(log, `${folder.dataDir}.wal`);
     rmSync(log);
-    for (const command of [
-      ['serve', '--port', '0'],
-      ['user', 'list'],
-    ]) {
-      const { status, stderr } = await sallyport([...command, '--data', folder.dataDir]);
+    for (const [refuse, ...command] of [
+      [sallyportProcess, 'serve', '--port', '0'],
+      [sallyport, 'user', 'list'],
+    ] as const) {
+      const { status, stderr } = await refuse([...command, '--data', folder.dataDir]);
       assert.equal(status, 1);
       assert.match(
         stderr,

@@ -6,8 +6,9 @@ import BetterSqlite3 from 'better-sqlite3';
 import { fileShortage } from '../../src/cli/doctor/files.ts';
 import { FIRST_START_FILE } from '../../src/data/data-folder.ts';
 import { RESTORE_ADVICE } from '../../src/store/sqlite/damage.ts';
-import { sallyport, serve, unusedFolder } from '../support/command.ts';
+import { sallyport, unusedFolder } from '../support/command.ts';
 import { type Folder, initialised } from '../support/command-folder.ts';
+import { startService } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -65,7 +66,7 @@ test('a healthy folder passes every check, also next to a running server, and st
     ],
   );
   assert.deepEqual(readFileSync(join(folder.dataDir, 'sallyport.db')), before);
-  await serve(t, folder.dataDir);
+  await startService(t, { after: folder });
   assert.deepEqual(await complaints(folder), []);
   const { status, stdout } = await folder.run(['doctor']);
   assert.equal(status, 0);

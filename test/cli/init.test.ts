@@ -4,10 +4,9 @@ import { once } from 'node:events';
 import { existsSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { credentialBytes } from '../../src/domain/credential.ts';
-import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
+import { CHEAP_PASSWORD, commandLine, sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
 
 test('init creates the data folder and prints the first credentials once, as a JSON object', async (t) => {
   const dataDir = unusedFolder(t);
@@ -60,11 +59,10 @@ async function initInto(
   dataDir: string,
   stdout: 'full disk' | 'closed pipe',
 ): Promise<{ status: number | null; stderr: string }> {
-  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  const [program = '', ...args] = commandLine(['init', '--data', dataDir]);
   const out = stdout === 'full disk' ? openSync('/dev/full', 'w') : 'pipe';
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, 'init', '--data', dataDir], {
-    stdio: ['ignore', out, 'pipe'],
-  });
+  const env = { ...process.env, ...CHEAP_PASSWORD };
+  const child = spawn(program, args, { env, stdio: ['ignore', out, 'pipe'] });
   child.stdout?.destroy();
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { ANNOUNCED_MS, announcedCertificate, announceReceiver } from '../../src/data/announcements.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
+import { sallyport } from '../support/command.ts';
 import { makeEndpoint, makeEventType, publish, readWebhook } from '../support/journey.ts';
-import { type Listener, spawnListen, startListener } from '../support/listening.ts';
+import { type Listener, startListener, startListenerProcess } from '../support/listening.ts';
 import { type ServiceInProcess, startService, temporaryFolder } from '../support/service.ts';
 
 const TYPE = 'order.created';
@@ -16,21 +16,20 @@ function startGuarded(t: TestContext): Promise<ServiceInProcess> {
   return startService(t, { env: { SALLYPORT_EGRESS_ALLOW: '' } });
 }
 
-function startRegistered(t: TestContext, { dataDir }: ServiceInProcess, ...args: string[]): Promise<Listener> {
-  return startListener(t, ['--register', '--event', TYPE, '--data', dataDir, ...args]);
+function registered({ dataDir }: ServiceInProcess, ...args: string[]): string[] {
+  return ['--register', '--event', TYPE, '--data', dataDir, ...args];
 }
 
 async function refusal(t: TestContext, args: readonly string[]): Promise<string> {
-  const child = spawnListen(t, ['--port', '0', '--certificate-folder', join(temporaryFolder(t), 'listen'), ...args]);
-  const [stderr] = await Promise.all([child.stderr.setEncoding('utf8').toArray(), once(child, 'close')]);
-  return stderr.join('');
+  const folder = join(temporaryFolder(t), 'listen');
+  return (await sallyport(['listen', '--port', '0', '--certificate-folder', folder, ...args])).stderr;
 }
 
 describe('sallyport listen --register', () => {
   it('receives the events of a running server without any other set-up, and stops its webhook at its end', async (t) => {
     const service = await startGuarded(t);
     const { admin, log } = service;
-    const listener = await startRegistered(t, service);
+    const listener = await startListenerProcess(t, registered(service));
     const { webhookId, endpointId } = listener as Listener & { webhookId: string; endpointId: string };
     const [event] = await publish(admin, TYPE, { orderId: 42 });
     const { what, delivery } = await listener.next();
@@ -44,7 +43,7 @@ describe('sallyport listen --register', () => {
     // The next call takes the same endpoint and webhook over, with new secrets, and gets what waited.
     const [second] = await publish(admin, TYPE, { orderId: 43 });
     const { port } = new URL(listener.url);
-    const next = await startRegistered(t, service, '--port', port);
+    const next = await startListener(t, registered(service, '--port', port));
     assert.deepEqual(
       { webhookId, endpointId },
       { webhookId: (next as typeof next & { webhookId: string }).webhookId, endpointId },
@@ -61,7 +60,7 @@ describe('sallyport listen --register', () => {
   it('opens no other address of this machine', async (t) => {
     const service = await startGuarded(t);
     const { admin } = service;
-    const listener = await startRegistered(t, service);
+    const listener = await startListener(t, registered(service));
     const { port } = new URL(listener.url);
     await makeEventType(admin, 'other.type');
     const literal = { name: 'literal', url: `https://127.0.0.1:${port}/` };

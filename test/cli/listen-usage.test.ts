@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { sallyport, sallyportHere } from '../support/command.ts';
+import { sallyport } from '../support/command.ts';
 import { startListener } from '../support/listening.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { SECRET, signedRequest } from '../support/signed-request.ts';
@@ -69,7 +69,7 @@ describe('sallyport listen with wrong usage', () => {
   for (const [args, problem] of wrong) {
     it(`is refused with the reason: ${args.join(' ')}`, async (t) => {
       const folder = join(temporaryFolder(t), 'listen');
-      const { status, stdout, stderr } = await sallyportHere(['listen', '--certificate-folder', folder, ...args]);
+      const { status, stdout, stderr } = await sallyport(['listen', '--certificate-folder', folder, ...args]);
       assert.deepEqual([status, stdout], [2, '']);
       assert.equal(stderr, `sallyport listen: ${problem}\nSee: sallyport listen --help\n`);
       assert.ok(!existsSync(folder));

@@ -4,9 +4,17 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import * as openpgp from 'openpgp';
 import { verifyChallengeAnswer } from '../../src/wire/challenge.ts';
+import { terminalHere } from '../support/command.ts';
 import { deferred } from '../support/deferred.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
-import { exchange, type ListenOptions, sendTo, spawnListen, startListener } from '../support/listening.ts';
+import {
+  exchange,
+  listenHere,
+  sendTo,
+  spawnListen,
+  startListener,
+  startListenerProcess,
+} from '../support/listening.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
 import { PATH, SECRET, signedRequest, withHeader } from '../support/signed-request.ts';
 import { requestVectors } from '../support/vectors.ts';
@@ -15,7 +23,7 @@ const GIVEN = ['--secret', SECRET];
 
 describe('sallyport listen', () => {
   it('creates a certificate, a secret and an API key, verifies with them, and shows the decoded delivery', async (t) => {
-    const listener = await startListener(t);
+    const listener = await startListenerProcess(t);
     const { secret, apiKey } = listener;
     assert.equal(Buffer.from(secret, 'base64').length, 32);
     assert.match(apiKey, /^[0-9a-f]{32}$/);
@@ -167,14 +175,18 @@ it('sallyport listen is an endpoint that the service verifies and delivers to, e
   assert.deepEqual(records[0]?.value.orderPlaced, { n: 1 });
 });
 
+const ESCAPE = String.fromCharCode(0x1b);
+
 describe('the output of sallyport listen for people', () => {
   /** The output for a delivery and for a refused request. */
-  async function shown(t: TestContext, options: ListenOptions): Promise<string> {
+  async function shown(
+    t: TestContext,
+    start: (args: readonly string[], take: (text: string) => void) => unknown,
+  ): Promise<string> {
     const folder = temporaryFolder(t);
-    const child = spawnListen(t, ['--port', '0', ...GIVEN, '--certificate-folder', folder], options);
     let text = '';
     let more = deferred();
-    child.stdout.on('data', (chunk: string) => {
+    start(['--port', '0', ...GIVEN, '--certificate-folder', folder], (chunk) => {
       text += chunk.replaceAll('\r\n', '\n');
       more.resolve();
       more = deferred();
@@ -195,8 +207,8 @@ describe('the output of sallyport listen for people', () => {
     return text;
   }
 
-  it('shows the set-up commands, then each request and its reply', async (t) => {
-    const text = await shown(t, {});
+  it('shows the set-up commands, then each request and its reply, without colours if it is no terminal', async (t) => {
+    const text = await shown(t, (args, take) => spawnListen(t, args).stdout.on('data', take));
     assert.match(text, /^Listening on https:\/\/localhost:\d+\/ and every path below\n/);
     assert.match(
       text,
@@ -217,18 +229,18 @@ describe('the output of sallyport listen for people', () => {
       new RegExp(`\n#2 ${time} POST \\S+  ✗ malformed_date: date is not an IMF-fixdate: "yesterday"\n`),
     );
     assert.match(text, /\n#2 → 401\n/);
-  });
-
-  const ESCAPE = String.fromCharCode(0x1b);
-  it('has no colours without a terminal', async (t) => {
-    assert.ok(!(await shown(t, {})).includes(ESCAPE));
+    assert.ok(!text.includes(ESCAPE));
   });
 
   it('has colours on a terminal', async (t) => {
-    assert.ok((await shown(t, { terminal: true })).includes(`${ESCAPE}[32m✓${ESCAPE}[39m 1 record`));
+    const text = await shown(t, (args, take) => spawnListen(t, args, { terminal: true }).stdout.on('data', take));
+    assert.ok(text.includes(`${ESCAPE}[32m✓${ESCAPE}[39m 1 record`));
   });
 
   it('has no colours with NO_COLOR', async (t) => {
-    assert.ok(!(await shown(t, { terminal: true, env: { NO_COLOR: '1' } })).includes(ESCAPE));
+    const shownWith = (env: Readonly<Record<string, string>>): Promise<string> =>
+      shown(t, (args, take) => listenHere(t, args, take, { ...terminalHere(), env, isInteractive: true }));
+    assert.ok((await shownWith({})).includes(ESCAPE));
+    assert.ok(!(await shownWith({ NO_COLOR: '1' })).includes(ESCAPE));
   });
 });

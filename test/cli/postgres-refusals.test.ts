@@ -34,7 +34,6 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['user', 'create', '--user-name', 'jane'],
   ['instances'],
 ];
-const WITHOUT_SERVER = ['init', 'migrate', 'user', 'instances'];
 
 /** A database that cannot be used, as the settings name it. `dataDir` has the master key, or does not exist. */
 type Unusable = {
@@ -42,8 +41,8 @@ type Unusable = {
   readonly dataDir: string;
   /** The database whose contents must stay, or null without one. */
   readonly database: string | null;
-  /** The commands that refuse it; null for all. `serve` needs a process of its own, and takes the way of `init`. */
-  readonly refusing?: readonly string[] | null;
+  /** The commands that refuse it; by default all. */
+  readonly refusing?: readonly string[];
 };
 
 describe('a database that cannot be used', () => {
@@ -115,7 +114,7 @@ describe('a database that cannot be used', () => {
   const CASES: readonly (readonly [what: string, make: (t: TestContext) => Promise<Unusable>, message: RegExp])[] = [
     [
       'an unreachable one',
-      async (t) => ({ ...(await empty(t, { port: await freePort() })), database: null, refusing: null }),
+      async (t) => ({ ...(await empty(t, { port: await freePort() })), database: null }),
       /cannot be reached \(connect ECONNREFUSED [^)]*\): check that PostgreSQL runs there and accepts connections/,
     ],
     [
@@ -142,7 +141,7 @@ describe('a database that cannot be used', () => {
       async (t) => {
         const one = await empty(t);
         await query(String(one.database), "CREATE TABLE setting (name text); INSERT INTO setting VALUES ('theirs')");
-        return { ...one, refusing: null };
+        return one;
       },
       /it has tables of another program: create an empty database for Sallyport, or a schema of its own/,
     ],
@@ -206,7 +205,6 @@ describe('a database that cannot be used', () => {
         ...(await empty(t)),
         url: urlOf('postgres', { port: standby.port }),
         database: null,
-        refusing: null,
       }),
       /it is a standby, which cannot be written: name the primary, or all hosts, in the URL$/,
     ],
@@ -223,7 +221,7 @@ describe('a database that cannot be used', () => {
 
   for (const [what, make, message] of CASES) {
     it(`is refused with one sentence that says what to do, and nothing is changed: ${what}`, async (t) => {
-      const { url, dataDir, database, refusing = WITHOUT_SERVER } = await make(t);
+      const { url, dataDir, database, refusing } = await make(t);
       const contents = (): Promise<unknown> => (database === null ? Promise.resolve(null) : contentsOf(database));
       const before = await contents();
       const key = readIfExists(join(dataDir, 'master.key'));

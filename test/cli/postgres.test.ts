@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data/data.ts';
@@ -7,6 +17,7 @@ import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { SCHEMA_VERSION } from '../../src/store/postgres/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import {
+  CHEAP_PASSWORD,
   type CommandResult,
   sallyport,
   sallyportJson,
@@ -14,7 +25,8 @@ import {
   serve,
   unusedFolder,
 } from '../support/command.ts';
-import { newDatabase } from '../support/postgres.ts';
+import { createDatabase, newDatabase } from '../support/postgres.ts';
+import { startService } from '../support/service.ts';
 
 type Database = { readonly dataDir: string; readonly env: Readonly<Record<string, string>>; readonly url: string };
 
@@ -24,10 +36,26 @@ async function emptyDatabase(t: TestContext): Promise<Database> {
   return { dataDir, url, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
 }
 
-async function initialised(t: TestContext): Promise<Database> {
-  const database = await emptyDatabase(t);
-  await sallyportJson(['init'], database);
-  return database;
+type Original = { readonly url: string; readonly credentials: FirstCredentials };
+
+let original: Promise<Original> | null = null;
+
+async function makeOriginal(): Promise<Original> {
+  const parent = mkdtempSync(join(tmpdir(), 'command-'));
+  process.once('exit', () => rmSync(parent, { recursive: true, force: true }));
+  const url = await createDatabase();
+  const env = { SALLYPORT_DATA: join(parent, 'data'), SALLYPORT_DATABASE_URL: url };
+  return { url, credentials: await sallyportJson<FirstCredentials>(['init'], { env }) };
+}
+
+/** Copies a database and its folder in which `sallyport init` ran once: that makes a schema, which takes the server half a second. */
+async function initialised(t: TestContext): Promise<Database & { readonly credentials: FirstCredentials }> {
+  original ??= makeOriginal();
+  const { url: template, credentials } = await original;
+  const [dataDir, url] = [unusedFolder(t), await newDatabase(t, template.split('/').at(-1))];
+  mkdirSync(dataDir, { mode: 0o700 });
+  copyFileSync(join(credentials.dataDir, 'master.key'), join(dataDir, 'master.key'));
+  return { dataDir, url, credentials, env: { SALLYPORT_DATA: dataDir, SALLYPORT_DATABASE_URL: url } };
 }
 
 /** The settings of another instance, with a copy of the master key. */
@@ -78,16 +106,17 @@ describe('commands on PostgreSQL', () => {
   it('instances lists who serves, and forgets who stopped', async (t) => {
     const one = await initialised(t);
     const other = otherInstance(t, one);
-    const services = await Promise.all([serve(t, one.dataDir, one), serve(t, other.dataDir, other)]);
+    const services = await Promise.all(
+      [one, other].map(({ dataDir, env }) =>
+        startService(t, { after: { dataDir, credentials: one.credentials }, env }),
+      ),
+    );
     const { items } = await sallyportJson<{ items: Record<string, unknown>[] }>(['instances'], one);
     assert.deepEqual(
       items.map(({ alive }) => alive),
       [true, true],
     );
-    assert.deepEqual(
-      items.map(({ address }) => address).sort(),
-      services.map(({ announcement }) => announcement.address).sort(),
-    );
+    assert.deepEqual(items.map(({ address }) => address).sort(), services.map(({ url }) => url).sort());
     assert.deepEqual(Object.keys(items[0] ?? {}).sort(), [
       'address',
       'alive',
@@ -108,7 +137,7 @@ describe('commands on PostgreSQL', () => {
       await sallyport(['rotate-master-key'], one),
       /stop all instances of .* first; still running: \d+ \(.+\), \d+ \(/,
     );
-    await Promise.all(services.map(({ end }) => end('SIGTERM')));
+    await Promise.all(services.map(({ stop }) => stop()));
     assert.equal((await sallyport(['instances'], one)).stdout, 'None.\n');
     // Nothing was left beside the key: commands find the database by their settings.
     assert.deepEqual(readdirSync(other.dataDir), ['master.key']);
@@ -119,7 +148,9 @@ describe('commands on PostgreSQL', () => {
     mkdirSync(one.dataDir, { mode: 0o700 });
     writeFileSync(join(one.dataDir, 'master.key'), `${Buffer.alloc(32, 5).toString('base64')}\n`, { mode: 0o600 });
     const all = [one, otherInstance(t, one), otherInstance(t, one)];
-    const services = await Promise.all(all.map((database) => serve(t, database.dataDir, database)));
+    const services = await Promise.all(
+      all.map(({ dataDir, env }) => serve(t, dataDir, { env: { ...env, ...CHEAP_PASSWORD } })),
+    );
     const shown = services.flatMap(({ announcement }) =>
       announcement.clientId === undefined ? [] : [announcement as FirstCredentials],
     );
@@ -253,7 +284,7 @@ describe('the client of PostgreSQL', () => {
     mkdirSync(folder, { recursive: true });
     const [preload, loaded] = [join(folder, 'preload.cjs'), join(folder, 'loaded.json')];
     writeFileSync(preload, LOADED);
-    const hook = { NODE_OPTIONS: `--require ${preload}`, LOADED_FILE: loaded };
+    const hook = { NODE_OPTIONS: `--require ${preload} ${CHEAP_PASSWORD.NODE_OPTIONS}`, LOADED_FILE: loaded };
     const files = async (command: string, env: Readonly<Record<string, string>>): Promise<number> => {
       const { status, stderr } = await sallyportProcess([command, '--json'], { env: { ...env, ...hook } });
       assert.equal(status, 0, stderr);

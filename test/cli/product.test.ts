@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';
 import { serve } from '../support/command.ts';
 import { type Folder, initialised, type Json, type Page } from '../support/command-folder.ts';
@@ -167,7 +168,10 @@ test('product: a change takes effect in a running server', async (t) => {
   const headers = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/shop/orders/17' };
   const ask = async (): Promise<number> => (await client.get('/services/api/oauth2/forward-auth', headers)).status;
   // The server checks once a second. The test's time limit ends the loop.
-  while ((await ask()) !== 200);
+  const answered = async (status: number): Promise<void> => {
+    while ((await ask()) !== status) await pause(20);
+  };
+  await answered(200);
   await json(['product', 'update', 'Shop', '--rule', 'GET /shop/elsewhere orders:view']);
-  while ((await ask()) !== 401);
+  await answered(401);
 });

@@ -12,7 +12,15 @@ import { setTimeout } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { commandLine, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import {
+  CHEAP_PASSWORD,
+  commandLine,
+  sallyport,
+  sallyportJson,
+  sallyportProcess,
+  serve,
+  unusedFolder,
+} from '../support/command.ts';
 import { lacking } from '../support/programs.ts';
 import { type Certificates, type Identity, makeCertificates } from '../support/tls.ts';
 
@@ -34,7 +42,7 @@ async function initialised(t: TestContext): Promise<string> {
 
 test('the first serve sets up an empty folder, prints its address, and shows working credentials once', async (t) => {
   const dataDir = unusedFolder(t);
-  const first = await serve(t, dataDir);
+  const first = await serve(t, dataDir, { env: CHEAP_PASSWORD });
   const { url, address, ...credentials } = first.announcement;
   assert.equal(address, url);
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
@@ -49,22 +57,6 @@ test('the first serve sets up an empty folder, prints its address, and shows wor
   assert.deepEqual(await second.end('SIGINT'), { status: 0, signal: null });
 });
 
-test('a second server of a folder is refused while the first one runs, and starts after that was killed', async (t) => {
-  const dataDir = await initialised(t);
-  const first = await serve(t, dataDir);
-  for (const command of ['serve', 'init']) {
-    assert.deepEqual(await sallyport([command, '--data', dataDir]), {
-      status: 1,
-      stdout: '',
-      stderr: `sallyport: the data folder ${dataDir} is in use: another sallyport serves it\n`,
-    });
-  }
-  assert.equal((await fetch(`${first.announcement.url}/livez`)).status, 200);
-  assert.deepEqual(await first.end('SIGKILL'), { status: null, signal: 'SIGKILL' });
-  const second = await serve(t, dataDir);
-  assert.equal((await fetch(`${second.announcement.url}/livez`)).status, 200);
-});
-
 test('credentials of a serve that was killed before showing them are shown by the next', async (t) => {
   const dataDir = unusedFolder(t);
   // It cannot listen, so it never shows them.
@@ -75,33 +67,55 @@ test('credentials of a serve that was killed before showing them are shown by th
   assert.equal(await tokenStatus(announcement.url, announcement), 200);
 });
 
-test('commands work next to a running server, which sees their changes immediately', async (t) => {
+test('a server of a folder, and another after it was killed', async (t) => {
   const dataDir = await initialised(t);
-  const { announcement } = await serve(t, dataDir);
-  const args = [
-    'application',
-    'create',
-    '--data',
-    dataDir,
-    '--name',
-    'Payroll',
-    '--user',
-    'admin',
-    '--scope',
-    'webhooks:view',
-  ];
-  const created = await sallyportJson<{ clientId: string; clientSecret: string }>(args);
-  assert.equal(await tokenStatus(announcement.url, created), 200);
-});
+  const first = await serve(t, dataDir);
 
-test('serve accepts settings as flags, which override the environment', async (t) => {
-  const dataDir = await initialised(t);
+  await t.test('is the only one: another is refused', async () => {
+    for (const command of ['serve', 'init']) {
+      assert.deepEqual(await sallyport([command, '--data', dataDir]), {
+        status: 1,
+        stdout: '',
+        stderr: `sallyport: the data folder ${dataDir} is in use: another sallyport serves it\n`,
+      });
+    }
+    assert.equal((await fetch(`${first.announcement.url}/livez`)).status, 200);
+  });
+
+  await t.test('sees the changes of commands immediately', async () => {
+    const names = ['--name', 'Payroll', '--user', 'admin', '--scope', 'webhooks:view'];
+    const args = ['application', 'create', '--data', dataDir, ...names];
+    const created = await sallyportJson<{ clientId: string; clientSecret: string }>(args);
+    assert.equal(await tokenStatus(first.announcement.url, created), 200);
+  });
+
+  await t.test('changes nothing at SIGHUP without a certificate, which is logged', async () => {
+    process.kill(first.pid, 'SIGHUP');
+    await first.log.line(({ msg }) => msg?.startsWith('there is no certificate to reload') === true);
+    assert.equal((await fetch(`${first.announcement.url}/livez`)).status, 200);
+  });
+
+  assert.deepEqual(await first.end('SIGKILL'), { status: null, signal: 'SIGKILL' });
   const env = { SALLYPORT_HOST: '192.0.2.1', SALLYPORT_PUBLIC_URL: 'https://wrong.example' };
   const args = ['--host', '127.0.0.1', '--public-url', 'https://edge.example', '--log-level', 'error'];
-  const { announcement, end } = await serve(t, dataDir, { args, env });
-  assert.equal(announcement.url, 'https://edge.example');
-  assert.match(announcement.address, /^http:\/\/127\.0\.0\.1:\d+$/);
-  assert.equal((await end('SIGTERM')).status, 0);
+  const second = await serve(t, dataDir, { args, env });
+
+  await t.test('accepts settings as flags, which override the environment', async () => {
+    assert.equal(second.announcement.url, 'https://edge.example');
+    assert.match(second.announcement.address, /^http:\/\/127\.0\.0\.1:\d+$/);
+    assert.equal((await fetch(`${second.announcement.address}/livez`)).status, 200);
+  });
+
+  await t.test('ends a waiting stop at a second interrupt, but not at the same signal sent twice', async (t) => {
+    const { announcement, pid, end } = second;
+    await halfSentRequest(t, announcement.address);
+    for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM', 'SIGTERM'] as const) process.kill(pid, signal);
+    await refusing(announcement.address);
+    // Only time distinguishes two interrupts, counted from when the process has received the first.
+    await setTimeout(1000);
+    assert.ok(process.kill(pid, 0), 'it still waits for requests under way');
+    assert.deepEqual(await end('SIGINT'), { status: 130, signal: null });
+  });
 });
 
 type Shown = {
@@ -153,63 +167,51 @@ const fingerprintOf = ({ certificate }: Identity): string => new X509Certificate
 
 test('serve uses TLS with the given certificate and key', async (t) => {
   const dataDir = await initialised(t);
-  const { args, certificates } = tlsFiles(dataDir);
-  const { announcement } = await serve(t, dataDir, { args });
-  assert.match(announcement.url, /^https:/);
-  const { status, fingerprint } = await askOverTls(`${announcement.url}/livez`, certificates.ca);
-  assert.deepEqual([status, fingerprint], [200, fingerprintOf(certificates.server)]);
-});
-
-test('with its own TLS only portal pages send HSTS, except on the loopback address', async (t) => {
-  const dataDir = await initialised(t);
-  const { args, certificates } = tlsFiles(dataDir);
-  const { announcement } = await serve(t, dataDir, { args });
-  const told = async (path: string, host: string): Promise<string | undefined> => {
-    const { headers } = await askOverTls(announcement.url + path, certificates.ca, { headers: { host } });
-    return headers['strict-transport-security'];
-  };
-  assert.equal(await told('/sign-in', 'edge.example'), 'max-age=15552000');
-  assert.equal(await told('/sign-in', 'localhost:8443'), undefined);
-  assert.equal(await told('/livez', 'edge.example'), undefined);
-});
-
-test('SIGHUP reloads the certificate for new connections, unless it is invalid', async (t) => {
-  const dataDir = await initialised(t);
   const { args, certificates, write } = tlsFiles(dataDir);
   const { announcement, pid, log, end } = await serve(t, dataDir, { args });
+  assert.match(announcement.url, /^https:/);
   const url = `${announcement.url}/livez`;
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  cleanUp(t, () => agent.destroy());
-  const next = certificates.issue();
-  write(next);
-  const before = await askOverTls(url, certificates.ca, { agent });
-  process.kill(pid, 'SIGHUP');
-  await log.line(({ msg }) => msg === 'the certificate was reloaded for new connections');
-  const kept = await askOverTls(url, certificates.ca, { agent });
-  assert.deepEqual([kept.status, kept.port], [200, before.port]);
-  assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
 
-  write({ ...next, privateKey: certificates.server.privateKey });
-  process.kill(pid, 'SIGHUP');
-  const refused = await log.line(
-    ({ msg }) => msg === 'the certificate was not reloaded: the previous one stays in use',
-  );
-  assert.match(
-    JSON.stringify(refused.err),
-    /SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: the certificate and key cannot be used/,
-  );
-  assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
-  agent.destroy();
-  assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
-});
+  await t.test('from its start', async () => {
+    const { status, fingerprint } = await askOverTls(url, certificates.ca);
+    assert.deepEqual([status, fingerprint], [200, fingerprintOf(certificates.server)]);
+  });
 
-test('SIGHUP changes nothing without a certificate, which is logged', async (t) => {
-  const dataDir = await initialised(t);
-  const { announcement, pid, log, end } = await serve(t, dataDir);
-  process.kill(pid, 'SIGHUP');
-  await log.line(({ msg }) => msg?.startsWith('there is no certificate to reload') === true);
-  assert.equal((await fetch(`${announcement.url}/livez`)).status, 200);
-  assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
+  await t.test('and only portal pages send HSTS, except on the loopback address', async () => {
+    const told = async (path: string, host: string): Promise<string | undefined> => {
+      const { headers } = await askOverTls(announcement.url + path, certificates.ca, { headers: { host } });
+      return headers['strict-transport-security'];
+    };
+    assert.equal(await told('/sign-in', 'edge.example'), 'max-age=15552000');
+    assert.equal(await told('/sign-in', 'localhost:8443'), undefined);
+    assert.equal(await told('/livez', 'edge.example'), undefined);
+  });
+
+  await t.test('which SIGHUP reloads for new connections, unless they are invalid', async (t) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    cleanUp(t, () => agent.destroy());
+    const next = certificates.issue();
+    write(next);
+    const before = await askOverTls(url, certificates.ca, { agent });
+    process.kill(pid, 'SIGHUP');
+    await log.line(({ msg }) => msg === 'the certificate was reloaded for new connections');
+    const kept = await askOverTls(url, certificates.ca, { agent });
+    assert.deepEqual([kept.status, kept.port], [200, before.port]);
+    assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
+
+    write({ ...next, privateKey: certificates.server.privateKey });
+    process.kill(pid, 'SIGHUP');
+    const refused = await log.line(
+      ({ msg }) => msg === 'the certificate was not reloaded: the previous one stays in use',
+    );
+    assert.match(
+      JSON.stringify(refused.err),
+      /SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: the certificate and key cannot be used/,
+    );
+    assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
+    agent.destroy();
+    assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
+  });
 });
 
 test('serve stops when its terminal is closed', { skip: lacking('python3') }, async (t) => {
@@ -244,7 +246,7 @@ test('the reason why serve does not start is the last line of output', async (t)
   await once(taken.listen(0, '127.0.0.1'), 'listening');
   cleanUp(t, () => taken.close());
   const { port } = taken.address() as AddressInfo;
-  const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--port', String(port)]);
+  const { status, stderr } = await sallyportProcess(['serve', '--data', dataDir, '--port', String(port)]);
   assert.equal(status, 1);
   const lines = stderr.trimEnd().split('\n');
   assert.equal(
@@ -273,8 +275,9 @@ test('unusable settings are refused before anything is created', async (t) => {
     ],
     [{}, ['--ca-file', '/dev/null'], /^sallyport: SALLYPORT_CA_FILE: \/dev\/null: the CA file has no certificate/],
   ];
-  for (const [env, args, message] of wrong) {
-    const { status, stdout, stderr } = await sallyport(['serve', '--data', dataDir, ...args], { env });
+  for (const [at, [env, args, message]] of wrong.entries()) {
+    const refuse = at === 0 ? sallyportProcess : sallyport;
+    const { status, stdout, stderr } = await refuse(['serve', '--data', dataDir, ...args], { env });
     assert.equal(status, 2, stderr);
     assert.equal(stdout, '');
     assert.match(stderr, message);
@@ -307,15 +310,3 @@ async function refusing(url: string): Promise<void> {
     if (accepted === false) return;
   }
 }
-
-test('a second interrupt ends a waiting stop, but not the same signal sent twice', async (t) => {
-  const dataDir = await initialised(t);
-  const { announcement, pid, end } = await serve(t, dataDir);
-  await halfSentRequest(t, announcement.url);
-  for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM', 'SIGTERM'] as const) process.kill(pid, signal);
-  await refusing(announcement.url);
-  // Only time distinguishes two interrupts, counted from when the process has received the first.
-  await setTimeout(1000);
-  assert.ok(process.kill(pid, 0), 'it still waits for requests under way');
-  assert.deepEqual(await end('SIGINT'), { status: 130, signal: null });
-});

@@ -7,16 +7,12 @@ import { GROUPS } from '../../src/cli/groups.ts';
 import { run } from '../../src/cli/run.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { VERSION } from '../../src/kernel/version.ts';
-import { type CommandResult, sallyport } from '../support/command.ts';
+import { type CommandResult, sallyport, terminalHere } from '../support/command.ts';
 import { initialised } from '../support/command-folder.ts';
 
 const TERMINAL: Terminal = {
+  ...terminalHere(),
   env: { SALLYPORT_DATA: '/nowhere' },
-  out: async () => true,
-  err: async () => true,
-  isInteractive: false,
-  isErrorInteractive: false,
-  program: () => 'sallyport',
   read: async () => assert.fail('read standard input'),
 };
 
@@ -118,14 +114,25 @@ test('without words, the commands are listed', async () => {
   assert.equal(stderr, (await here('--help')).stdout);
 });
 
+/** The words of command lines, as a shell reads them. */
+function wordsOf(lines: readonly string[]): string[][] {
+  const script = lines.map((line) => `set -- ${line}; printf '%s\\0' "$@"; printf '\\n'`).join('\n');
+  const output = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
+  return output
+    .split('\0\n')
+    .slice(0, -1)
+    .map((words) => words.split('\0'));
+}
+
 test('help of every command has examples, which are complete command lines', async () => {
-  for (const command of await everyCommand()) {
+  const commands = await everyCommand();
+  const read = wordsOf(commands.flatMap(({ examples }) => examples.map((one) => one.replace(/ > .*$/, ''))));
+  for (const command of commands) {
     const { stdout } = await here(...command.name.split(' '), '--help');
     assert.ok(command.examples.length > 0, command.name);
     for (const example of command.examples) {
       assert.ok(stdout.includes(`\n  ${example}\n`), example);
-      const script = `set -- ${example.replace(/ > .*$/, '')}; printf '%s\\0' "$@"`;
-      const [program, ...words] = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
+      const [program, ...words] = read.shift() ?? [];
       const name = words.splice(0, command.name.split(' ').length).join(' ');
       assert.deepEqual([program, name], ['sallyport', command.name]);
       assert.notEqual(parseInvocation(command, words, TERMINAL), null, example);

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ASSETS } from '../../src/kernel/assets.ts';
-import { serve, unusedFolder } from '../support/command.ts';
+import { CHEAP_PASSWORD, serve, unusedFolder } from '../support/command.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { makeCertificates } from '../support/tls.ts';
 
@@ -20,7 +20,7 @@ function statusOf(env: Readonly<Record<string, string>>): number | null {
 
 describe('the health check of the image', () => {
   it('succeeds only while the service is ready, on any port', async (t) => {
-    const { announcement, end } = await serve(t, unusedFolder(t));
+    const { announcement, end } = await serve(t, unusedFolder(t), { env: CHEAP_PASSWORD });
     const env = { SALLYPORT_PORT: new URL(announcement.address).port };
     assert.equal(statusOf(env), 0);
     await end('SIGTERM');
@@ -34,7 +34,7 @@ describe('the health check of the image', () => {
     writeFileSync(cert, certificate);
     writeFileSync(key, privateKey);
     const env = { SALLYPORT_TLS_CERT_FILE: cert, SALLYPORT_TLS_KEY_FILE: key };
-    const { announcement, end } = await serve(t, unusedFolder(t), { env });
+    const { announcement, end } = await serve(t, unusedFolder(t), { env: { ...env, ...CHEAP_PASSWORD } });
     const SALLYPORT_PORT = new URL(announcement.address).port;
     assert.equal(statusOf({ ...env, SALLYPORT_PORT }), 0);
     assert.notEqual(statusOf({ SALLYPORT_PORT }), 0);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { run } from '../../src/cli/run.ts';
+import { terminalHere } from '../support/command.ts';
 
 const unit = readFileSync(new URL('../../docs/examples/sallyport.service', import.meta.url), 'utf8');
 
@@ -28,15 +29,7 @@ function isAllowed(call: string): boolean {
 
 describe('the systemd unit', () => {
   it('restarts after every end, except with invalid settings', async () => {
-    const quiet = {
-      out: async () => true,
-      err: async () => true,
-      read: async () => null,
-      isInteractive: false,
-      isErrorInteractive: false,
-      program: () => 'sallyport',
-    };
-    const status = await run(['serve'], { ...quiet, env: { SALLYPORT_PORT: 'http' } });
+    const status = await run(['serve'], terminalHere({ SALLYPORT_PORT: 'http' }));
     assert.deepEqual(settings('RestartPreventExitStatus'), [String(status)]);
     assert.deepEqual(settings('Restart'), ['always']);
   });

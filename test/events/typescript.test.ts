@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
+import { COMPILER } from '../../scripts/build/compiler.ts';
 import { BUILT_IN_EVENT_TYPES } from '../../src/events/built-in.ts';
 import { typeDeclarations, typesModule } from '../../src/events/typescript.ts';
 import { cleanUp } from '../support/cleanup.ts';
 
 const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
-const TSC = resolve(import.meta.dirname, '../../node_modules/.bin/tsc');
 
 const typed = (name: string, dataSchema: object | null, more: object = {}) =>
   ({ name, description: '', deprecated: false, dataSchema, ...more }) as Parameters<typeof typeDeclarations>[0];
@@ -201,7 +201,9 @@ async function compiled(t: TestContext, files: Readonly<Record<string, string>>)
   ];
   const target = ['--target', 'es2023', '--module', 'nodenext', '--types', '', '--allowImportingTsExtensions'];
   return new Promise((done) => {
-    execFile(TSC, [...options, ...target, 'check.ts', 'types.d.ts'], { cwd: folder }, (error, stdout, stderr) => {
+    const args = [...COMPILER.args, ...options, ...target, 'check.ts', 'types.d.ts'];
+    const env = { ...process.env, ...COMPILER.env };
+    execFile(process.execPath, args, { cwd: folder, env }, (error, stdout, stderr) => {
       done(error === null ? '' : `${stdout}${stderr}`);
     });
   });

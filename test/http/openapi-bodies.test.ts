@@ -12,7 +12,7 @@ import {
   placeOf,
   placesIn,
 } from '../support/openapi-document.ts';
-import { documentOf, STUB, startDescribedService } from '../support/openapi-service.ts';
+import { describedOnce, documentOf, STUB } from '../support/openapi-service.ts';
 
 /** All media of requests and JSON replies of an operation, by place. */
 function contentsOf({ requestBody, responses }: Operation, document: ApiDocument): [where: string, content: Content][] {
@@ -28,7 +28,7 @@ function contentsOf({ requestBody, responses }: Operation, document: ApiDocument
 
 describe('refusals', () => {
   it('are described with every status that an operation can give', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const [id, statuses] of [
       ['listUsers', '200 400 401 500 503'],
       ['createUser', '201 400 401 408 409 413 415 429 500 503'],
@@ -54,7 +54,7 @@ describe('refusals', () => {
   });
 
   it('of the token endpoint have both formats', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const { responses } = operationNamed(document, 'issueToken').operation;
     for (const status of [400, 413, 415, 429, 500]) {
       assert.deepEqual(responses[status]?.content?.['application/json']?.schema, {
@@ -68,7 +68,7 @@ describe('refusals', () => {
 
 describe('bodies', () => {
   it('of a patch require nothing, accept null for optional fields, and lack fields that cannot change', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const check = createSchemaCheck(document);
     const problems = (name: string, value: unknown) => check(['components', 'schemas', name], value);
     const fine: readonly [string, unknown][] = [
@@ -92,7 +92,7 @@ describe('bodies', () => {
   });
 
   it('of a patch are merge patches or JSON; of a token request JSON or a form', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const schemas = (id: string) =>
       Object.fromEntries(
         Object.entries(operationNamed(document, id).operation.requestBody?.content ?? {}).map(([type, { schema }]) => [
@@ -112,20 +112,20 @@ describe('bodies', () => {
   });
 
   it('are required unless the route makes them optional', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     assert.equal(operationNamed(document, 'createUser').operation.requestBody?.required, true);
     assert.equal(operationNamed(document, 'startWebhook').operation.requestBody?.required, false);
     assert.equal(operationNamed(document, 'listUsers').operation.requestBody, undefined);
   });
 
   it('are closed in requests, open to further members in replies', async (t) => {
-    const { schemas } = (await startDescribedService(t)).document.components;
+    const { schemas } = (await describedOnce(t)).document.components;
     assert.equal(schemas.UserInput?.additionalProperties, false);
     assert.ok(schemas.User !== undefined && !('additionalProperties' in schemas.User));
   });
 
   it('are components with descriptions', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       assert.ok(typeof schema.description === 'string' && schema.description.length > 5, name);
     }
@@ -134,7 +134,7 @@ describe('bodies', () => {
 
 describe('examples', () => {
   it('satisfy their schemas, also for fields and defaults', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const check = createSchemaCheck(document);
     let count = 0;
     const holds = (steps: readonly string[], value: unknown): void => {
@@ -158,7 +158,7 @@ describe('examples', () => {
   });
 
   it('exist for every request and every JSON reply with members', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const { operation } of operationsOf(document)) {
       for (const [where, content] of contentsOf(operation, document)) {
         for (const { schema, examples } of Object.values(content)) {
@@ -172,7 +172,7 @@ describe('examples', () => {
   });
 
   it('of requests are accepted by the service itself', async (t) => {
-    const { routes } = await startDescribedService(t);
+    const { routes } = await describedOnce(t);
     let count = 0;
     for (const { body } of routes) {
       if (body === undefined || body.types.includes('application/merge-patch+json')) continue;
@@ -188,7 +188,7 @@ describe('examples', () => {
   });
 
   it('contain no valid credential', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const credentials = JSON.stringify(document).match(/sp[cst]_\w+/g) ?? [];
     assert.ok(credentials.length > 0);
     for (const credential of credentials) {

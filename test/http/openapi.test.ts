@@ -10,11 +10,11 @@ import type { Route } from '../../src/http/route.ts';
 import { VERSION } from '../../src/kernel/version.ts';
 import { createSchemaCheck } from '../support/openapi-check.ts';
 import { type ApiDocument, operationNamed, operationsOf, placeOf, placesIn } from '../support/openapi-document.ts';
-import { documentOf, PUBLIC_URL, STUB, startDescribedService } from '../support/openapi-service.ts';
+import { describedOnce, documentOf, PUBLIC_URL, STUB } from '../support/openapi-service.ts';
 
 describe('the document as a whole', () => {
   it('is valid by the official schema of OpenAPI 3.1', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     assert.match(document.openapi, /^3\.1\./);
     const { valid, errors } = await new Validator().validate(structuredClone(document));
     assert.ok(valid, JSON.stringify(errors));
@@ -23,7 +23,7 @@ describe('the document as a whole', () => {
   });
 
   it('contains only valid JSON Schemas (2020-12), which validators can compile', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const ajv = new Ajv2020({ strict: false });
     const check = createSchemaCheck(document);
     const schemas = placesIn(document).filter(({ steps }) => steps.at(-1) === 'schema' || steps.at(-2) === 'schemas');
@@ -37,7 +37,7 @@ describe('the document as a whole', () => {
   });
 
   it('has no broken reference', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     let count = 0;
     for (const { value, steps } of placesIn(document)) {
       if (!('$ref' in (value as object))) continue;
@@ -84,7 +84,7 @@ describe('the document as a whole', () => {
 
 describe('the operations', () => {
   it('are the routes, each with its own name', async (t) => {
-    const { document, routes } = await startDescribedService(t);
+    const { document, routes } = await describedOnce(t);
     const described = operationsOf(document);
     const ids = described.map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, ids.length);
@@ -97,7 +97,7 @@ describe('the operations', () => {
   });
 
   it('have names with a verb', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const [id, place] of Object.entries(NAMES)) {
       const { method, path } = operationNamed(document, id);
       assert.equal(`${method} ${path}`, place);
@@ -111,14 +111,14 @@ describe('the operations', () => {
   });
 
   it('have tags with descriptions', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const tags = document.tags.map(({ name }) => name);
     const used = new Set(operationsOf(document).flatMap(({ operation }) => operation.tags));
     assert.deepEqual([...used].sort(), tags.toSorted());
   });
 
   it('have exactly the parameters of their path', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const { path, operation } of operationsOf(document)) {
       const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
       assert.deepEqual(
@@ -131,7 +131,7 @@ describe('the operations', () => {
   });
 
   it('have the parameters of a query with their schemas', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     const { operation } = operationNamed(document, 'listDeliveries');
     const parameters = new Map(operation.parameters?.map(({ name, ...parameter }) => [name, parameter]));
     assert.deepEqual(parameters.get('limit'), {
@@ -185,7 +185,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 describe('who may call', () => {
   it('is the scope of the rule for guarded operations, and nothing for open ones', async (t) => {
-    const { document, routes } = await startDescribedService(t);
+    const { document, routes } = await describedOnce(t);
     const catalogue = compileCatalogue(BUILT_IN_PRODUCTS);
     for (const { method, path, access, operationId, authentication } of routes) {
       const { operation } = operationNamed(document, operationId ?? `of ${method} ${path}`);
@@ -202,7 +202,7 @@ describe('who may call', () => {
   });
 
   it('matches the scopes of the contract', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     for (const [id, scope] of [
       ['listEventTypes', 'webhooks:view'],
       ['createProduct', 'catalogue:manage'],
@@ -217,7 +217,7 @@ describe('who may call', () => {
   });
 
   it('of the token endpoint needs credentials, in the body or by Basic', async (t) => {
-    const { document } = await startDescribedService(t);
+    const { document } = await describedOnce(t);
     assert.deepEqual(operationNamed(document, 'issueToken').operation.security, [{}, { clientBasic: [] }]);
   });
 

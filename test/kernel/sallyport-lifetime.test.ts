@@ -12,6 +12,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { type Caller, createSallyport, Refusal, type Sallyport, StoppedError } from '../../src/sallyport.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
+import { startedFolder } from '../support/service.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../src/sallyport.ts')).href;
 
@@ -47,7 +48,7 @@ describe('a program ends without process.exit after stop', () => {
     ['no start at all', ''],
   ] as const)
     it(`that called ${how}`, async (t) => {
-      const dataDir = unusedFolder(t);
+      const { dataDir } = await startedFolder(t);
       const program = join(dirname(dataDir), 'program.mjs');
       const lines = [
         `import { createSallyport } from ${JSON.stringify(MODULE)};`,

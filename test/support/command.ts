@@ -1,4 +1,4 @@
-/** Runs the real command on a test's data folder: in this process if possible, otherwise in a separate one. */
+/** Runs the real command on a test's data folder: in this process, or in a separate one. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
+import { isWholeService } from './client.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';
 
@@ -37,29 +39,19 @@ export function unusedFolder(t: TestContext): string {
   return join(parent, 'data');
 }
 
-/** Commands that handle signals and log. They need a separate process. */
-const SERVERS = ['serve', 'listen'];
-
 /**
- * Runs `sallyport <args…>` to its end. Only servers get a separate process, because starting one takes half a second of CPU time.
- * Tests of the process itself, for example of its log, use `sallyportProcess`.
+ * Runs `sallyport <args…>` to its end in this process, because starting one takes half a second of processor time. `serve` and `listen`
+ * must refuse what they are given, and `serve` logs nothing. Tests of the process itself, for example of its log, use `sallyportProcess`.
  */
-export function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  return SERVERS.includes(args[0] ?? '') ? sallyportProcess(args, options) : sallyportHere(args, options);
-}
-
-/** Runs `sallyport <args…>` to its end in this process. A server must refuse its arguments. */
-export async function sallyportHere(
+export async function sallyport(
   args: readonly string[],
   { env = {}, input = '' }: CommandOptions = {},
 ): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
+  const silent = args[0] === 'serve' ? { SALLYPORT_LOG_LEVEL: 'silent' } : {};
   const status = await run(args, {
-    env: { ...inheritedEnvironment(), ...env },
-    isInteractive: false,
-    isErrorInteractive: false,
-    program: () => 'sallyport',
+    ...terminalHere({ ...silent, ...env }),
     out: async (text) => {
       stdout += text;
       return true;
@@ -71,6 +63,20 @@ export async function sallyportHere(
     read: async (limitBytes) => (Buffer.byteLength(input) > limitBytes ? null : input),
   });
   return { status, stdout, stderr };
+}
+
+/** What a command in this process gets in place of a terminal. It asks no server to end. */
+export function terminalHere(env: Readonly<Record<string, string>> = {}): Terminal {
+  return {
+    env: { ...inheritedEnvironment(), ...env },
+    isInteractive: false,
+    isErrorInteractive: false,
+    program: () => 'sallyport',
+    out: async () => true,
+    err: async () => true,
+    read: async () => '',
+    firstSignal: () => new Promise(() => {}),
+  };
 }
 
 /** Runs `sallyport <args…>` to its end in a separate process. */
@@ -139,9 +145,11 @@ export async function serve(
     announced,
     ended.then(([status]) => Promise.reject(new Error(`serve ended with ${status}: ${log.text()}`))),
   ]);
+  const announcement = JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'];
+  isWholeService(t, announcement.url);
   return {
     pid: child.pid ?? 0,
-    announcement: JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'],
+    announcement,
     stdout: () => stdout,
     log,
     end: async (signal) => {
@@ -151,6 +159,14 @@ export async function serve(
     },
   };
 }
+
+/**
+ * For a process that makes the first start of a folder: it hashes the password cheaply. It is loaded by the threads of the process too, so
+ * it pays only there.
+ */
+export const CHEAP_PASSWORD: Readonly<Record<string, string>> = {
+  NODE_OPTIONS: `--import=${new URL('password-cost.ts', import.meta.url)}`,
+};
 
 /** The command line of `sallyport <args…>`, for tests that start the process themselves. */
 export function commandLine(args: readonly string[]): string[] {

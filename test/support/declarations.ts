@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COMPILER } from '../../scripts/build/compiler.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -17,8 +18,8 @@ export function emitDeclarations(files: readonly string[], folder: string): void
   );
   const { status, stdout } = spawnSync(
     process.execPath,
-    ['node_modules/typescript/bin/tsc', '--ignoreConfig', ...flags, ...files.map((file) => join('src', file))],
-    { cwd: root, encoding: 'utf8' },
+    [...COMPILER.args, '--ignoreConfig', ...flags, ...files.map((file) => join('src', file))],
+    { cwd: root, encoding: 'utf8', env: { ...process.env, ...COMPILER.env } },
   );
   assert.equal(status, 0, stdout);
 }

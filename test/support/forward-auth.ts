@@ -1,12 +1,12 @@
 /** Tests that every proxy with forward auth must pass (contract §3.5). */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { matchRule } from '../../src/domain/catalogue.ts';
 import { canonicalPath } from '../../src/domain/path.ts';
 import { IDENTITY_HEADERS } from '../../src/http/routes/forward-auth.ts';
 import { succeeded, tokenFor } from './client.ts';
-import { CATALOGUE, customerOf, openShop } from './forward-auth-shop.ts';
+import { CATALOGUE, customerOf, openShop, type Shop } from './forward-auth-shop.ts';
 import { readingsOf } from './path-readings.ts';
 import { anyTarget, PATH_TRICKS } from './path-tricks.ts';
 import type { Behind, RunningProxy } from './proxies.ts';
@@ -41,16 +41,21 @@ export function testForwardAuth(
   start: Start,
   { removesAliases, underscoreStatus = 401 }: { readonly removesAliases: boolean; readonly underscoreStatus?: number },
 ): void {
-  testRights(name, start);
-  testHeaders(name, start, { removesAliases, underscoreStatus });
-  testPaths(name, start);
+  // These leave the rights of the callers as they are, so they share a proxy.
+  test(`${name} in front of an API`, async (t) => {
+    const shop = await openShop(t, start);
+    await testAllowed(t, shop);
+    await testHeaders(t, shop, { removesAliases, underscoreStatus });
+    await testPaths(t, shop);
+  });
+  testRefused(name, start);
 }
 
 type Start = (behind: Behind) => Promise<RunningProxy>;
 
-function testRights(name: string, start: Start): void {
-  test(`${name} passes an allowed request with its body and the caller's identity`, async (t) => {
-    const { send, arrived, viewer, editor, user, clientId } = await openShop(t, start);
+async function testAllowed(t: TestContext, shop: Shop): Promise<void> {
+  await t.test("passes an allowed request with its body and the caller's identity", async () => {
+    const { send, arrived, viewer, editor, user, clientId } = shop;
     const answer = await send('/shop/orders/17?expand=lines&a=%2F', viewer);
     assert.equal(answer.status, 200, answer.text);
     assert.match(answer.text, /upstream: GET \/shop\/orders\/17\?expand=lines&a=%2F/);
@@ -79,6 +84,29 @@ function testRights(name: string, start: Start): void {
     assert.equal(arrived()[0]?.method, 'HEAD');
   });
 
+  await t.test(
+    'asks about every request, also for other paths, methods and tokens on the same connection',
+    async () => {
+      const { proxy, arrived, viewer } = shop;
+      const call = async (path: string, init: RequestInit): Promise<number> => {
+        const reply = await fetch(proxy.url + path, init);
+        await reply.arrayBuffer();
+        return reply.status;
+      };
+      const headers = { Authorization: `Bearer ${viewer}` };
+      for (let round = 0; round < 3; round += 1) {
+        assert.equal(await call('/shop/orders/17', { headers }), 200);
+        assert.equal(await call('/shop/orders/17', {}), 401);
+        assert.equal(await call('/shop/admin/17', { headers }), 401);
+        assert.equal(await call('/shop/orders/17', { headers, method: 'PUT', body: '{}' }), 401);
+        assert.equal(await call('/shop/orders/17', { headers: { Authorization: 'Bearer spt_x' } }), 401);
+      }
+      assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
+    },
+  );
+}
+
+function testRefused(name: string, start: Start): void {
   test(`${name} refuses requests that the token, the rules or the user do not allow, and passes none to the upstream`, async (t) => {
     const { send, arrived, viewer, editor, admin, user } = await openShop(t, start);
     const scope = /^Bearer error="insufficient_scope"/;
@@ -125,33 +153,15 @@ function testRights(name: string, start: Start): void {
     assertRefused(await send('/shop/orders/17', editor), /^Bearer error="invalid_token"/);
     assert.deepEqual(arrived(), []);
   });
-
-  test(`${name} asks about every request, also for other paths, methods and tokens on the same connection`, async (t) => {
-    const { proxy, arrived, viewer } = await openShop(t, start);
-    const call = async (path: string, init: RequestInit): Promise<number> => {
-      const reply = await fetch(proxy.url + path, init);
-      await reply.arrayBuffer();
-      return reply.status;
-    };
-    const headers = { Authorization: `Bearer ${viewer}` };
-    for (let round = 0; round < 3; round += 1) {
-      assert.equal(await call('/shop/orders/17', { headers }), 200);
-      assert.equal(await call('/shop/orders/17', {}), 401);
-      assert.equal(await call('/shop/admin/17', { headers }), 401);
-      assert.equal(await call('/shop/orders/17', { headers, method: 'PUT', body: '{}' }), 401);
-      assert.equal(await call('/shop/orders/17', { headers: { Authorization: 'Bearer spt_x' } }), 401);
-    }
-    assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
-  });
 }
 
-function testHeaders(
-  name: string,
-  start: Start,
+async function testHeaders(
+  t: TestContext,
+  shop: Shop,
   { removesAliases, underscoreStatus }: { readonly removesAliases: boolean; readonly underscoreStatus: number },
-): void {
-  test(`${name} passes requests whose cookies exceed Sallyport's limit for headers`, async (t) => {
-    const { send, arrived, viewer, user, clientId } = await openShop(t, start);
+): Promise<void> {
+  await t.test("passes requests whose cookies exceed Sallyport's limit for headers", async () => {
+    const { send, arrived, viewer, user, clientId } = shop;
     for (const kilobytes of [17, 30]) {
       // nginx accepts four header lines of 8 KiB.
       const headers = [1, 2, 3, 4].map((part) => `Cookie: part${part}=${'c'.repeat(kilobytes * 250)}`);
@@ -176,8 +186,7 @@ function testHeaders(
     }
   });
 
-  test(`${name} passes no identity headers forged by a client`, async (t) => {
-    const shop = await openShop(t, start);
+  await t.test('passes no identity headers forged by a client', async () => {
     const { send, arrived, viewer, user } = shop;
     const forged = IDENTITY_HEADERS.flatMap((name) => [
       `${name}: shop:admin forged`,
@@ -238,8 +247,8 @@ function testHeaders(
     }
   });
 
-  test(`${name} asks about the real request, even if a client forges the headers that describe it`, async (t) => {
-    const { send, arrived, viewer } = await openShop(t, start);
+  await t.test('asks about the real request, even if a client forges the headers that describe it', async () => {
+    const { send, arrived, viewer } = shop;
     const allowed = '/shop/orders/17';
     const claims: readonly (readonly string[])[] = [
       [`X-Original-URI: ${allowed}`],
@@ -282,9 +291,9 @@ function testHeaders(
   });
 }
 
-function testPaths(name: string, start: Start): void {
-  test(`${name} refuses a request whose path can be read in two ways`, async (t) => {
-    const { send, arrived, viewer } = await openShop(t, start);
+async function testPaths(t: TestContext, shop: Shop): Promise<void> {
+  await t.test('refuses a request whose path can be read in two ways', async () => {
+    const { send, arrived, viewer } = shop;
     for (const target of PATH_TRICKS) {
       const { status } = await send(target, viewer);
       assert.ok(status === 401 || status === 400 || status === 404, `${target} was answered ${status}`);
@@ -295,8 +304,8 @@ function testPaths(name: string, start: Start): void {
     );
   });
 
-  test(`${name} passes no request that a lenient upstream could read as a forbidden path`, async (t) => {
-    const { send, arrived, viewer } = await openShop(t, start);
+  await t.test('passes no request that a lenient upstream could read as a forbidden path', async () => {
+    const { send, arrived, viewer } = shop;
     await fc.assert(
       fc.asyncProperty(anyTarget, async (target) => {
         const answer = await send(target, viewer);

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { serve } from './command.ts';
 import { type Folder, initialised, reachableReceiver } from './command-folder.ts';
 import type { SeenRequest } from './https-server.ts';
 import { createMailbox } from './mailbox.ts';
+import { startService } from './service.ts';
 
 export type Imported = Folder & {
   /** The path of a file with this JSON. */
@@ -25,7 +25,7 @@ export async function importing(t: TestContext, database: Readonly<Record<string
   const { receiver, env } = await reachableReceiver(t);
   const settings = { ...env, SALLYPORT_CUSTOMER_EGRESS_ALLOW: env.SALLYPORT_EGRESS_ALLOW ?? '', ...database };
   const folder = await initialised(t, settings);
-  await serve(t, folder.dataDir, { env: settings });
+  await startService(t, { after: folder, env: settings });
   const came = createMailbox<SeenRequest>('a request');
   receiver.route('/in', (request) => {
     came.put(request);

@@ -1,4 +1,4 @@
-/** Runs `sallyport listen` in a separate process, and sends requests to it over TLS. They trust only its certificate. */
+/** Runs `sallyport listen`, and sends requests to it over TLS. They trust only its certificate. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { run } from '../../src/cli/run.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import { cleanUp } from './cleanup.ts';
+import { terminalHere } from './command.ts';
 import { baseEnvironment } from './environment.ts';
 import { createMailbox } from './mailbox.ts';
 import { temporaryFolder } from './service.ts';
@@ -29,28 +32,36 @@ export type Listener = {
   send(
     request: RawRequest,
   ): Promise<{ readonly status: number; readonly text: string; readonly answer: string | null }>;
-  /** Sends SIGTERM and returns how the process ended. */
+  /** Asks it to end, a process with SIGTERM, and returns how it ended. */
   end(): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
 };
 
-/** Starts `sallyport listen --json` on a free port, with a new certificate folder unless one is given. */
-export async function startListener(t: TestContext, args: readonly string[] = [], folder?: string): Promise<Listener> {
-  const kept = folder ?? join(temporaryFolder(t), 'listen');
-  const child = spawnListen(t, ['--json', '--port', '0', '--certificate-folder', kept, ...args]);
+/** Starts `sallyport listen --json` in this process on a free port, with a new certificate folder unless one is given. */
+export function startListener(t: TestContext, args: readonly string[] = [], folder?: string): Promise<Listener> {
+  return startWith(listenHere, t, args, folder);
+}
+
+/** The same in a separate process. */
+export function startListenerProcess(t: TestContext, args: readonly string[] = []): Promise<Listener> {
+  return startWith(listenInOtherProcess, t, args);
+}
+
+async function startWith(
+  start: typeof listenHere,
+  t: TestContext,
+  args: readonly string[],
+  folder = join(temporaryFolder(t), 'listen'),
+): Promise<Listener> {
   const lines = createMailbox<string>('a line of sallyport listen');
   let stdout = '';
-  let stderr = '';
   let unfinished = '';
-  child.stdout.on('data', (text: string) => {
+  const running = start(t, ['--json', '--port', '0', '--certificate-folder', folder, ...args], (text) => {
     stdout += text;
     const [last = '', ...whole] = `${unfinished}${text}`.split('\n').reverse();
     unfinished = last;
     for (const line of whole.reverse()) lines.put(line);
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  child.once('close', () => lines.fail(`listen ended: ${stderr}`));
+  void running.ended.then(() => lines.fail(`listen ended: ${running.stderr()}`));
   const next = async (): Promise<Record<string, unknown>> => JSON.parse(await lines.take()) as Record<string, unknown>;
   const announced = (await next()) as Pick<Listener, 'url' | 'certificateFile' | 'secret' | 'apiKey'>;
   const ca = readFileSync(announced.certificateFile);
@@ -59,12 +70,56 @@ export async function startListener(t: TestContext, args: readonly string[] = []
     next,
     send: (request) => sendTo(announced.url, ca, request),
     end: async () => {
-      const closed = once(child, 'close');
-      child.kill('SIGTERM');
-      const [code] = (await closed) as [number | null];
-      return { code, stdout, stderr };
+      running.end();
+      return { code: await running.ended, stdout, stderr: running.stderr() };
     },
   };
+}
+
+type Running = {
+  /** Resolves with its exit status. */
+  readonly ended: Promise<number | null>;
+  stderr(): string;
+  end(): void;
+};
+
+/** `take` gets the output. It ends when the test does. `terminal` is what the command gets in place of a terminal. */
+export function listenHere(
+  t: TestContext,
+  args: readonly string[],
+  take: (text: string) => void,
+  terminal: Terminal = terminalHere(),
+): Running {
+  const { promise: asked, resolve: end } = Promise.withResolvers<void>();
+  let stderr = '';
+  const ended = run(['listen', ...args], {
+    ...terminal,
+    out: async (text) => {
+      take(text);
+      return true;
+    },
+    err: async (text) => {
+      stderr += text;
+      return true;
+    },
+    firstSignal: () => asked,
+  });
+  cleanUp(t, () => {
+    end();
+    return ended;
+  });
+  return { ended, stderr: () => stderr, end };
+}
+
+function listenInOtherProcess(t: TestContext, args: readonly string[], take: (text: string) => void): Running {
+  const child = spawnListen(t, args);
+  let stderr = '';
+  child.stdout.on('data', take);
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return { ended, stderr: () => stderr, end: () => void child.kill('SIGTERM') };
 }
 
 /** Sends a delivery. Returns the status and the text that `listen` showed. */
@@ -76,23 +131,17 @@ export async function exchange(
   return [status, await listener.next()];
 }
 
-export type ListenOptions = {
-  /** Runs it in a terminal, using the program `script`. */
-  readonly terminal?: boolean;
-  readonly env?: Readonly<Record<string, string>>;
-};
-
-/** Starts the process, which is killed when the test ends. */
+/** Starts the process, which is killed when the test ends. `terminal`: in one that the program `script` makes. */
 export function spawnListen(
   t: TestContext,
   args: readonly string[],
-  { terminal = false, env = {} }: ListenOptions = {},
+  { terminal = false }: { readonly terminal?: boolean } = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
   const { HOME } = process.env;
   const command = [process.execPath, ...FLAGS, MAIN, 'listen', ...args];
   const [file = '', ...rest] = terminal ? ['script', '-qefc', command.join(' '), '/dev/null'] : command;
   const child = spawn(file, rest, {
-    env: { ...baseEnvironment(), HOME, ...env },
+    env: { ...baseEnvironment(), HOME },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A separate process group, so that killing it also ends the child of `script`.
     detached: true,

@@ -63,6 +63,16 @@ export async function startDescribedService(t: TestContext): Promise<DescribedSe
   return { url, routes, document, publicUrl, admin, credentials: { clientId, clientSecret } };
 }
 
+type Described = Pick<DescribedService, 'document' | 'routes'>;
+
+let described: Promise<Described> | null = null;
+
+/** The document and the routes of such a service, which the first test that asks starts. No test changes them. */
+export function describedOnce(t: TestContext): Promise<Described> {
+  described ??= startDescribedService(t).then(({ document, routes }) => ({ document, routes }));
+  return described;
+}
+
 function routesOf(t: TestContext, services: TestServices, issuer: () => string): Route[] {
   const { store, clock, ids, gate, tokens, webhooks } = services;
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });

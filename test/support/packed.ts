@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COMPILER } from '../../scripts/build/compiler.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
@@ -116,8 +117,9 @@ export function typeErrors({ folder }: Project, files: readonly string[], compil
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings));
   try {
-    return execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {
+    return execFileSync(process.execPath, [...COMPILER.args, '-p', folder], {
       encoding: 'utf8',
+      env: { ...process.env, ...COMPILER.env },
     });
   } catch (error) {
     return (error as { stdout: string }).stdout;

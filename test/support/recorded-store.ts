@@ -25,6 +25,8 @@ export type RanStatements = {
 type Verb = (...values: never[]) => unknown;
 type Notes = {
   readonly texts: Map<string, Set<string>>;
+  /** The same sets by the text as it was written: the statements run millions of times. */
+  readonly written: Map<string, Set<string>>;
   readonly called: Set<string>;
   readonly verbs: Set<string>;
   readonly replaced: Set<string>;
@@ -37,16 +39,19 @@ const watched = new WeakSet<Verb>();
 let making: DatabaseName = 'SQLite';
 
 function noNotes(): Notes {
-  return { texts: new Map(), called: new Set(), verbs: new Set(), replaced: new Set() };
+  return { texts: new Map(), written: new Map(), called: new Set(), verbs: new Set(), replaced: new Set() };
 }
 
 function noting(database: DatabaseName): (sql: string) => void {
-  const { texts } = notes[database];
-  return (sql) => {
+  const { texts, written } = notes[database];
+  const verbsOf = (sql: string): Set<string> => {
     const text = oneLine(sql);
     const by = texts.get(text) ?? new Set();
-    texts.set(text, by.add(current.getStore() ?? ''));
+    texts.set(text, by);
+    written.set(sql, by);
+    return by;
   };
+  return (sql) => void (written.get(sql) ?? verbsOf(sql)).add(current.getStore() ?? '');
 }
 
 export const createSharedStore: typeof createShared = (db, vault, ids, access) =>

@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { cleanUp } from './cleanup.ts';
-import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { type ApiClient, createClient, isWholeService, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { temporaryFolder } from './service.ts';
 import { readTrace, type SystemCall } from './strace.ts';
@@ -43,6 +44,7 @@ export async function traceService(t: TestContext): Promise<TracedService> {
   const announced = await firstLine(child.stdout.setEncoding('utf8'), exited);
   const credentials = JSON.parse(announced) as FirstCredentials & { readonly url: string };
   const { url } = credentials;
+  isWholeService(t, url);
   return {
     url,
     credentials,
@@ -76,6 +78,6 @@ async function wholeTrace(file: string, pid: number): Promise<string> {
   for (;;) {
     const text = readFileSync(file, 'utf8');
     if (new RegExp(`^${pid} +\\+\\+\\+ exited with`, 'm').test(text)) return text;
-    await new Promise((resolve) => setImmediate(resolve));
+    await pause(20);
   }
 }
