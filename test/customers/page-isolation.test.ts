@@ -216,11 +216,15 @@ for (const by of ['link', 'user'] as const) {
           const filled = path.replace(/\{\w+\}/, mine.ids[kindOf(path) ?? ''] ?? unknownLike(own.id));
           if (method !== 'GET' || role === null || /^\/(products|event-types|tester|settings|instances)/.test(path))
             continue;
+          const get = (query: Readonly<Record<string, string>>): Promise<PortalReply> =>
+            request(`${service.url}${filled}?${new URLSearchParams(query)}`, { token });
+          if (await ignoresAll(get, theirs)) {
+            compared += Object.keys(PARAMETERS).length;
+            continue;
+          }
           for (const [name, references] of Object.entries(PARAMETERS)) {
             for (const [foreign, unknown] of references.flatMap((one) => valuesOf(one, [theirs]))) {
-              const ask = (value: string): Promise<PortalReply> =>
-                request(`${service.url}${filled}?${new URLSearchParams({ [name]: value })}`, { token });
-              await same(`${path}?${name}`, ask, foreign, unknown);
+              await same(`${path}?${name}`, (value) => get({ [name]: value }), foreign, unknown);
             }
           }
         }
@@ -312,16 +316,43 @@ async function overviewOf({ admin }: ServiceInProcess): Promise<ReadonlyMap<stri
   return found;
 }
 
-function told({ status, headers, text }: PortalReply, asked: string): unknown {
+/**
+ * Whether a page answers all parameters at once as it answers none, with references of somebody else and with unknown ones: it reads none of
+ * them, as most pages. One that searches shows what it searched for.
+ */
+async function ignoresAll(
+  get: (query: Readonly<Record<string, string>>) => Promise<PortalReply>,
+  others: Belongings,
+): Promise<boolean> {
+  const firsts = Object.entries(PARAMETERS).flatMap(([name, references]) => {
+    const [values] = references.flatMap((one) => valuesOf(one, [others]));
+    return values === undefined ? [] : [[name, values] as const];
+  });
+  const shown = async (values: readonly (readonly [name: string, value: string])[]): Promise<string> => {
+    const reply = told(await get(Object.fromEntries(values)), ...values.map(([, value]) => value));
+    // The address of the page, for the forms of its frame.
+    return JSON.stringify(reply).replaceAll(/name=\\"back\\" value=\\"[^"]*/g, '');
+  };
+  const plain = await shown([]);
+  for (const which of [0, 1]) {
+    if ((await shown(firsts.map(([name, values]) => [name, values[which] ?? '']))) !== plain) return false;
+  }
+  return true;
+}
+
+function told({ status, headers, text }: PortalReply, ...asked: readonly string[]): unknown {
   // The clock stands still, so ids that a request makes begin with the time: those of errors, and of the request in the guide.
   const now = Date.now().toString(16).padStart(12, '0');
   const made = new RegExp(`\\b${now.slice(0, 8)}-${now.slice(8)}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`, 'g');
   const kept = [...headers].filter(([name]) => name !== 'date' && name !== 'content-length');
+  const echoes = asked.flatMap((value) => [
+    value,
+    encodeURIComponent(value),
+    encodeURIComponent(encodeURIComponent(value)),
+  ]);
   const without = (from: string): string =>
-    from
-      .replaceAll(asked, '…')
-      .replaceAll(encodeURIComponent(asked), '…')
-      .replaceAll(encodeURIComponent(encodeURIComponent(asked)), '…')
+    echoes
+      .reduce((kept, echo) => kept.replaceAll(echo, '…'), from)
       .replace(made, 'an id')
       // Hashes and signatures of what has such an id.
       // Without the look behind it, a search would begin at each letter of each word: an eighth of the test.

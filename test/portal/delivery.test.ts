@@ -97,7 +97,7 @@ describe('a delivery', () => {
   it('shows viewers no actions', async (t) => {
     const { openAs, dock, admin } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
-    const { page, open } = await openAs('viewer', '/deliveries');
+    const { page, open } = await openAs('viewer', '/deliveries', { isBrowserless: true });
     assert.equal(await page.getByRole('checkbox').count(), 0);
     assert.equal(await page.getByRole('link', { name: 'Send many again' }).count(), 0);
     await open(`/deliveries/${delivery?.id}`);
@@ -109,7 +109,7 @@ describe('a delivery', () => {
     const { openAs, dock, admin, portal } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
     await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);
-    const { page } = await openAs('administrator', `/deliveries/${delivery?.id}`);
+    const { page } = await openAs('administrator', `/deliveries/${delivery?.id}`, { isBrowserless: true });
     await page.getByText('The data was erased.').waitFor();
     await page.getByText('The response was erased').waitFor();
     await page.getByText('Data erased').waitFor();
@@ -232,7 +232,7 @@ describe('the live list of attempts', () => {
 
   it('shows earlier attempts without JavaScript, and says how to see newer ones', async (t) => {
     const { openAs } = await sent(t, 1);
-    const { page } = await openAs('viewer', '/deliveries/watch', { isScriptless: true, width: 390 });
+    const { page } = await openAs('viewer', '/deliveries/watch', { isBrowserless: true });
     assert.equal(await page.locator('.tail-row').count(), 3);
     await page.getByText('Reload the page to see newer attempts.').waitFor();
   });

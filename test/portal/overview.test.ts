@@ -129,7 +129,7 @@ describe('the overview', () => {
       at.answer(() => ({ status: 410 }));
       await publish(admin, TYPE, { n: 1 });
       await log.line(({ msg }) => msg === 'webhook stopped');
-      const { page, open } = await portal.signIn('operator', { isScriptless });
+      const { page, open } = await portal.signIn('operator', { isBrowserless: isScriptless });
       await open('/?period=day');
       const row = page.locator('#attention').getByRole('row', { name: /Warehouse/ });
       await row.getByText('stopped').waitFor();

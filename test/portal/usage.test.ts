@@ -63,7 +63,7 @@ describe('the usage in the portal', () => {
     const portal = await startPortal(t);
     const { admin } = portal.service;
     const { id } = await makeCustomer(portal.service);
-    const { page: shown, open } = await portal.signIn('administrator');
+    const { page: shown, open } = await portal.signIn('administrator', { isBrowserless: true });
     const limits = async (): Promise<unknown> =>
       (await succeeded<{ limits: unknown }>(admin.get(`customers/${id}`))).limits;
     const save = async (endpoints: string, eventsPerSecond: string): Promise<void> => {
