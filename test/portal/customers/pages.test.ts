@@ -36,8 +36,9 @@ describe('the pages of customers', () => {
     await open(new URL(added.page.url()).pathname);
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Maximum endpoints').fill('3');
-    await page.getByLabel('Value').fill('');
-    await page.getByLabel('Name', { exact: true }).last().fill('');
+    // The first of several rows.
+    await page.getByLabel('Value').first().fill('');
+    await page.getByLabel('Name', { exact: true }).nth(1).fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Acme is saved.').waitFor();
     const changed = await succeeded<{ items: { limits: { endpoints: number }; metadata: object }[] }>(

@@ -123,11 +123,13 @@ describe('a portal link', () => {
 
   it('leads to a page that says that the session is over, if it named no way back', async (t) => {
     const portal = await startPortal(t);
-    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal), { expecting: [404] });
-    await page.getByRole('button', { name: 'Acme' }).click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
-    await isAccessible();
+    const visitor = await openAs(portal, await makeCustomer(portal));
+    await visitor.page.getByRole('button', { name: 'Acme' }).click();
+    await visitor.page.getByRole('button', { name: 'Sign out' }).click();
+    await visitor.page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    await visitor.isAccessible();
+    const { page, context } = await portal.visit({ isBrowserless: true, expecting: [404] });
+    await context.addCookies(await visitor.context.cookies());
     // Not to the sign-in of the operator, whose name customers do not know.
     await page.goto(`${portal.url}/webhooks`);
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
