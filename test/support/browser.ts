@@ -141,7 +141,7 @@ async function checkAccessibility(page: Page): Promise<void> {
   if (onPostgres && new URL(page.url()).pathname !== ON_POSTGRES_ALONE) return;
   await page.evaluate(AXE);
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.emulateMedia({ colorScheme });
     // The themes differ only in colours. axe leaves out the size of targets (WCAG 2.2, 2.5.8) unless it is asked for.
     // It preloads style sheets only for a rule that does not run.
     const rules =
