@@ -182,7 +182,7 @@ describe('applications', () => {
       { name: 'Shop API', scopes: [{ name: 'orders:view', description: 'See orders.' }], rules: [] },
       SERVICE,
     );
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open, isAccessible } = await portal.signIn('administrator');
     await open('/applications/new');
     await page.getByRole('radio', { name: 'An existing user' }).check();
     const offered = page.locator('datalist option');
@@ -198,14 +198,17 @@ describe('applications', () => {
     await page.getByLabel('orders:view').check();
     await isAccessible();
     await page.getByRole('button', { name: 'Register the application' }).click();
-    await page.getByRole('link', { name: 'Go to Shop' }).click();
-    await page.getByText('Valid tokens').waitFor();
-    await page.getByRole('link', { name: 'Change' }).click();
-    await page.locator('summary', { hasText: 'Shop API' }).getByText('1 of 1 chosen').waitFor();
-    await page.locator('summary', { hasText: 'Shop API' }).click();
-    await page.getByLabel('orders:view').uncheck();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.locator('#field-scopes-problem').waitFor();
+    const address = await page.getByRole('link', { name: 'Go to Shop' }).getAttribute('href');
+    const plain = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
+    await plain.open(address ?? '');
+    await plain.page.getByText('Valid tokens').waitFor();
+    await plain.page.getByRole('link', { name: 'Change' }).click();
+    const fold = plain.page.locator('summary', { hasText: 'Shop API' });
+    await fold.getByText('1 of 1 chosen').waitFor();
+    await fold.click();
+    await plain.page.getByLabel('orders:view').uncheck();
+    await plain.page.getByRole('button', { name: 'Save' }).click();
+    await plain.page.locator('#field-scopes-problem').waitFor();
   });
 
   it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
