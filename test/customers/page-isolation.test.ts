@@ -218,14 +218,17 @@ for (const by of ['link', 'user'] as const) {
             continue;
           const get = (query: Readonly<Record<string, string>>): Promise<PortalReply> =>
             request(`${service.url}${filled}?${new URLSearchParams(query)}`, { token });
-          if (await ignoresAll(get, theirs)) {
-            compared += Object.keys(PARAMETERS).length;
-            continue;
-          }
-          for (const [name, references] of Object.entries(PARAMETERS)) {
-            for (const [foreign, unknown] of references.flatMap((one) => valuesOf(one, [theirs]))) {
+          const values = new Map(
+            Object.entries(PARAMETERS).map(([name, references]) => [
+              name,
+              references.flatMap((one) => valuesOf(one, [theirs])),
+            ]),
+          );
+          const names = [...values].flatMap(([name, all]) => (all.length > 0 ? [name] : []));
+          compared += names.length;
+          for (const name of await parametersReadBy(get, values, names)) {
+            for (const [foreign, unknown] of values.get(name) ?? [])
               await same(`${path}?${name}`, (value) => get({ [name]: value }), foreign, unknown);
-            }
           }
         }
       });
@@ -316,28 +319,35 @@ async function overviewOf({ admin }: ServiceInProcess): Promise<ReadonlyMap<stri
   return found;
 }
 
+type Get = (query: Readonly<Record<string, string>>) => Promise<PortalReply>;
+
 /**
- * Whether a page answers all parameters at once as it answers none, with references of somebody else and with unknown ones: it reads none of
- * them, as most pages. One that searches shows what it searched for.
+ * The parameters that a page reads. Those that it answers together as it answers none, with references of somebody else and with unknown
+ * ones, it does not read: a page shows what it searched for.
  */
-async function ignoresAll(
-  get: (query: Readonly<Record<string, string>>) => Promise<PortalReply>,
-  others: Belongings,
-): Promise<boolean> {
-  const firsts = Object.entries(PARAMETERS).flatMap(([name, references]) => {
-    const [values] = references.flatMap((one) => valuesOf(one, [others]));
-    return values === undefined ? [] : [[name, values] as const];
-  });
-  const shown = async (values: readonly (readonly [name: string, value: string])[]): Promise<string> => {
-    const reply = told(await get(Object.fromEntries(values)), ...values.map(([, value]) => value));
+async function parametersReadBy(
+  get: Get,
+  values: ReadonlyMap<string, readonly (readonly [foreign: string, unknown: string])[]>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const shown = async (query: Readonly<Record<string, string>>): Promise<string> => {
+    const reply = told(await get(query), ...Object.values(query));
     // The address of the page, for the forms of its frame.
     return JSON.stringify(reply).replaceAll(/name=\\"back\\" value=\\"[^"]*/g, '');
   };
-  const plain = await shown([]);
-  for (const which of [0, 1]) {
-    if ((await shown(firsts.map(([name, values]) => [name, values[which] ?? '']))) !== plain) return false;
-  }
-  return true;
+  const plain = await shown({});
+  const readOf = async (some: readonly string[]): Promise<readonly string[]> => {
+    const queries = [0, 1].map((which) =>
+      Object.fromEntries(some.map((name) => [name, values.get(name)?.[0]?.[which] ?? ''])),
+    );
+    const [foreign, unknown] = [await shown(queries[0] ?? {}), await shown(queries[1] ?? {})];
+    if (foreign === plain && unknown === plain) return [];
+    if (some.length === 1) return some;
+    assert.equal(foreign, unknown, some.join());
+    const middle = Math.ceil(some.length / 2);
+    return [...(await readOf(some.slice(0, middle))), ...(await readOf(some.slice(middle)))];
+  };
+  return readOf(names);
 }
 
 function told({ status, headers, text }: PortalReply, ...asked: readonly string[]): unknown {
