@@ -81,7 +81,9 @@ export function finders(shown: Shown, outer: Query): Finders {
         return name === undefined || fits(nameOf(one), name, exact);
       }),
     getByLabel: (text, { exact } = {}) => where((one) => labelTexts(one).some((label) => fits(label, text, exact))),
-    getByText: (text, { exact = false } = {}) => where((one) => isInnermost(one, text, exact)),
+    // The element itself may have it.
+    getByText: (text, { exact = false } = {}) =>
+      inside((scope) => [scope, ...within(scope)].filter((one) => isInnermost(one, text, exact))),
     getByPlaceholder: (text) => where(({ attributes }) => fits(attributes.get('placeholder') ?? '\0', text)),
   };
 }

@@ -110,8 +110,9 @@ function contentOf(element: Element | null): string {
   const label = attributes.get('aria-label') ?? (tag === 'img' ? attributes.get('alt') : undefined);
   if (label !== undefined) return label;
   if (/^(?:input|select|textarea)$/.test(tag)) return '';
+  const isRead = (child: Element): boolean => isShown(child) || !isShown(element);
   const texts = element.children.map((child) =>
-    typeof child === 'string' ? child : attributes.has('hidden') ? '' : contentOf(child),
+    typeof child === 'string' ? child : isRead(child) ? contentOf(child) : '',
   );
   return INLINE.test(tag) ? texts.join('') : ` ${texts.join('')} `;
 }
@@ -127,7 +128,7 @@ export function labelTexts(element: Element): string[] {
 
 /** Whether this is the innermost element of the page with the text. */
 export function isInnermost(element: Element, wanted: Wanted, isExact: boolean): boolean {
-  if (/^(?:head|script|style)$/.test(element.tag) || closest(element, 'head') !== null) return false;
+  if (/^(?:#document|head|script|style)$/.test(element.tag) || closest(element, 'head') !== null) return false;
   const test = isExact && typeof wanted === 'string' ? hasPiece : hasText;
   return test(element, wanted) && !element.children.some((child) => typeof child !== 'string' && test(child, wanted));
 }

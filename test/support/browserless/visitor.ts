@@ -159,7 +159,7 @@ async function send({ url, origin, cookies }: Tab, { url: target, form }: Sent):
   if (isOwn && cookies.size > 0) headers.cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; ');
   if (isFromHere) headers.referer = withoutHash(url);
   if (form !== undefined) headers.origin = origin;
-  const reply = await request(target, { headers, ...(form !== undefined && { form }) });
+  const reply = await request(target, { headers, isWhole: true, ...(form !== undefined && { form }) });
   if (!isOwn) return reply;
   for (const cookie of reply.headers.getSetCookie()) {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
