@@ -335,7 +335,8 @@ async function parametersReadBy(
     // The address of the page, for the forms of its frame.
     return JSON.stringify(reply).replaceAll(/name=\\"back\\" value=\\"[^"]*/g, '');
   };
-  const plain = await shown({});
+  // Lists show whether their address has any parameter.
+  const plain = await shown({ unread: 'of-no-page' });
   const readOf = async (some: readonly string[]): Promise<readonly string[]> => {
     const queries = [0, 1].map((which) =>
       Object.fromEntries(some.map((name) => [name, values.get(name)?.[0]?.[which] ?? ''])),
