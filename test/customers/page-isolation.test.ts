@@ -332,8 +332,8 @@ async function parametersReadBy(
 ): Promise<readonly string[]> {
   const shown = async (query: Readonly<Record<string, string>>): Promise<string> => {
     const reply = told(await get(query), ...Object.values(query));
-    // The address of the page, for the forms of its frame.
-    return JSON.stringify(reply).replaceAll(/name=\\"back\\" value=\\"[^"]*/g, '');
+    // The address of the page, in its forms and links.
+    return JSON.stringify(reply).replaceAll(/(?:[?&]|&amp;|%3F|%26)\w+(?:=|%3D)…/g, '');
   };
   // Lists show whether their address has any parameter.
   const plain = await shown({ unread: 'of-no-page' });
