@@ -31,7 +31,8 @@ async function serve(t: TestContext, pages: Readonly<Record<string, string>>) {
 const FORM = `<!doctype html><html lang="en"><head><title>A &amp; B</title></head><body><main>
 <h1>Shop</h1><p hidden>Never</p><p>One<br>two <b>three</b></p>
 <form method="post" action="/go">
-<input type="hidden" name="token" value="t&quot;1"><label for="name">Name <span>optional</span></label><input id="name" name="name" value="old">
+<input type="hidden" name="token" value="t&quot;1">
+<label for="name">Name <span>optional</span></label><input id="name" name="name" value="old">
 <textarea name="text" aria-label="Text">
 first
 second</textarea>
@@ -44,7 +45,8 @@ second</textarea>
 <details><summary>More</summary><input name="more" aria-label="Further"></details>
 <button name="which" value="send">Send</button><button formaction="/end" formmethod="get">Look</button>
 </form>
-<table><caption>Orders</caption><tr><th scope="row"><a href="/end">Nine</a><span>to Acme</span></th><td>9</td></tr></table>
+<table><caption>Orders</caption>
+<tr><th scope="row"><a href="/end">Nine</a><span>to Acme</span></th><td>9</td></tr></table>
 </main></body></html>`;
 
 describe('a visitor without a browser', () => {
@@ -84,7 +86,7 @@ describe('a visitor without a browser', () => {
     assert.match(received.at(-1)?.url ?? '', /^\/end\?token=t%221&name=old&.*&more=$/);
   });
 
-  it('finds by role, label and text what is shown, and fails for what is not there or not the only one', async (t) => {
+  it('finds by role, label and text what is shown, and fails unless one element fits', async (t) => {
     const { base } = await serve(t, { '/': FORM });
     const { page, open } = plainVisitor(base, []);
     await open('/');

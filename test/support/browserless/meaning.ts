@@ -143,8 +143,11 @@ function hasPiece(element: Element, wanted: Wanted): boolean {
   return own || element.children.some((child) => typeof child !== 'string' && hasPiece(child, wanted));
 }
 
-const BLOCK =
-  /^(?:address|article|aside|blockquote|br|caption|dd|details|div|dl|dt|fieldset|figure|footer|form|h\d|header|hr|legend|li|main|nav|ol|option|p|pre|section|summary|table|tbody|thead|tr|ul)$/;
+const BLOCKS = [
+  'address article aside blockquote br caption dd details div dl dt fieldset figure footer form h1 h2 h3 h4 header hr legend',
+  'li main nav ol option p pre section summary table tbody thead tr ul',
+];
+const BLOCK: ReadonlySet<string> = new Set(BLOCKS.flatMap((tags) => tags.split(' ')));
 
 /** The text as it is shown: a line for each block, and a tabulator between cells. */
 export function shownText(element: Element): string {
@@ -169,5 +172,5 @@ function lines(element: Element): string {
     })
     .join('');
   if (tag === 'td' || tag === 'th') return `${text}\t`;
-  return BLOCK.test(tag) ? `\n${text}\n` : text;
+  return BLOCK.has(tag) ? `\n${text}\n` : text;
 }
