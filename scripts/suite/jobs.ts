@@ -20,7 +20,7 @@ const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResou
 const STARTS_PROGRAMS = /\b(spawnService|serve|sallyportProcess|spawn|spawnSync|execFile|execFileSync)\(/;
 
 /** Seconds of processor time for each kilobyte of a file's text, measured over all files. */
-const SECONDS_PER_KB = { browser: 0.7, programs: 0.55, others: 0.08 };
+const SECONDS_PER_KB = { browser: 0.5, programs: 0.55, others: 0.08 };
 
 /** Seconds of files that take much longer than the others of their size: of slow ones on the clock, of others of the processor. */
 const MEASURED: Readonly<Record<string, number>> = {
@@ -31,7 +31,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'cli/move.slow.test.ts': 10,
   'cli/postgres.test.ts': 10,
   'cli/serve.test.ts': 14,
-  'customers/page-isolation.test.ts': 12,
+  'customers/page-isolation.test.ts': 7,
   'delivery/lease-model.slow.test.ts': 15,
   'delivery/rate-limit.slow.test.ts': 30,
   'docs/commands.slow.test.ts': 21,
@@ -55,7 +55,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'portal/accessibility.slow.test.ts': 65,
   'portal/browsers.slow.test.ts': 26,
   'portal/customers/console.slow.test.ts': 10,
-  'portal/deliveries.test.ts': 17,
+  'portal/deliveries.test.ts': 12,
   'portal/markup.slow.test.ts': 31,
   'portal/passkeys.slow.test.ts': 12,
   'portal/stored-markup.slow.test.ts': 12,

@@ -216,12 +216,19 @@ for (const by of ['link', 'user'] as const) {
           const filled = path.replace(/\{\w+\}/, mine.ids[kindOf(path) ?? ''] ?? unknownLike(own.id));
           if (method !== 'GET' || role === null || /^\/(products|event-types|tester|settings|instances)/.test(path))
             continue;
-          for (const [name, references] of Object.entries(PARAMETERS)) {
-            for (const [foreign, unknown] of references.flatMap((one) => valuesOf(one, [theirs]))) {
-              const ask = (value: string): Promise<PortalReply> =>
-                request(`${service.url}${filled}?${new URLSearchParams({ [name]: value })}`, { token });
-              await same(`${path}?${name}`, ask, foreign, unknown);
-            }
+          const get = (query: Readonly<Record<string, string>>): Promise<PortalReply> =>
+            request(`${service.url}${filled}?${new URLSearchParams(query)}`, { token });
+          const values = new Map(
+            Object.entries(PARAMETERS).map(([name, references]) => [
+              name,
+              references.flatMap((one) => valuesOf(one, [theirs])),
+            ]),
+          );
+          const names = [...values].flatMap(([name, all]) => (all.length > 0 ? [name] : []));
+          compared += names.length;
+          for (const name of await parametersReadBy(get, values, names)) {
+            for (const [foreign, unknown] of values.get(name) ?? [])
+              await same(`${path}?${name}`, (value) => get({ [name]: value }), foreign, unknown);
           }
         }
       });
@@ -312,16 +319,51 @@ async function overviewOf({ admin }: ServiceInProcess): Promise<ReadonlyMap<stri
   return found;
 }
 
-function told({ status, headers, text }: PortalReply, asked: string): unknown {
+type Get = (query: Readonly<Record<string, string>>) => Promise<PortalReply>;
+
+/**
+ * The parameters that a page reads. Those that it answers together as it answers none, with references of somebody else and with unknown
+ * ones, it does not read: a page shows what it searched for.
+ */
+async function parametersReadBy(
+  get: Get,
+  values: ReadonlyMap<string, readonly (readonly [foreign: string, unknown: string])[]>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const shown = async (query: Readonly<Record<string, string>>): Promise<string> => {
+    const reply = told(await get(query), ...Object.values(query));
+    // The address of the page, in its forms and links.
+    return JSON.stringify(reply).replaceAll(/(?:[?&]|&amp;|%3F|%26)\w+(?:=|%3D)…/g, '');
+  };
+  // Lists show whether their address has any parameter.
+  const plain = await shown({ unread: 'of-no-page' });
+  const readOf = async (some: readonly string[]): Promise<readonly string[]> => {
+    const queries = [0, 1].map((which) =>
+      Object.fromEntries(some.map((name) => [name, values.get(name)?.[0]?.[which] ?? ''])),
+    );
+    const [foreign, unknown] = [await shown(queries[0] ?? {}), await shown(queries[1] ?? {})];
+    if (foreign === plain && unknown === plain) return [];
+    if (some.length === 1) return some;
+    assert.equal(foreign, unknown, some.join());
+    const middle = Math.ceil(some.length / 2);
+    return [...(await readOf(some.slice(0, middle))), ...(await readOf(some.slice(middle)))];
+  };
+  return readOf(names);
+}
+
+function told({ status, headers, text }: PortalReply, ...asked: readonly string[]): unknown {
   // The clock stands still, so ids that a request makes begin with the time: those of errors, and of the request in the guide.
   const now = Date.now().toString(16).padStart(12, '0');
   const made = new RegExp(`\\b${now.slice(0, 8)}-${now.slice(8)}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`, 'g');
   const kept = [...headers].filter(([name]) => name !== 'date' && name !== 'content-length');
+  const echoes = asked.flatMap((value) => [
+    value,
+    encodeURIComponent(value),
+    encodeURIComponent(encodeURIComponent(value)),
+  ]);
   const without = (from: string): string =>
-    from
-      .replaceAll(asked, '…')
-      .replaceAll(encodeURIComponent(asked), '…')
-      .replaceAll(encodeURIComponent(encodeURIComponent(asked)), '…')
+    echoes
+      .reduce((kept, echo) => kept.replaceAll(echo, '…'), from)
       .replace(made, 'an id')
       // Hashes and signatures of what has such an id.
       // Without the look behind it, a search would begin at each letter of each word: an eighth of the test.

@@ -1,4 +1,4 @@
-/** Applications, users and API products in a real browser. */
+/** Applications, users and API products: in a browser where a script or the look matters, and otherwise by requests. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -11,7 +11,7 @@ describe('applications', () => {
   for (const isScriptless of [false, true]) {
     it(`is registered with a new service account, and its credentials work${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
       const portal = await startPortal(t);
-      const { page, open, isAccessible } = await portal.signIn('administrator', { isScriptless });
+      const { page, open, isAccessible } = await portal.signIn('administrator', { isBrowserless: isScriptless });
       await open('/applications');
       const { height = 99 } = (await page.locator('.copyable code').first().boundingBox()) ?? {};
       assert.ok(height < 24, 'a client id is not broken');
@@ -22,7 +22,7 @@ describe('applications', () => {
       // The script offers a name made of the application's, which can be changed.
       if (isScriptless) await account.fill('acme-staff-import');
       else assert.equal(await account.inputValue(), 'acme-staff-import');
-      assert.equal(await page.locator('#field-userId').isVisible(), false);
+      if (!isScriptless) assert.equal(await page.locator('#field-userId').isVisible(), false);
       const employees = page.locator('summary', { hasText: 'Employees' });
       await employees.getByText('none of 3 chosen').waitFor();
       await employees.click();
@@ -48,10 +48,11 @@ describe('applications', () => {
 
   it('shows the problem beside the field, keeps the typed values, and creates no account', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator', { expecting: [400, 409] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400, 409] });
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
+    await page.getByRole('textbox', { name: 'Service account' }).fill('shop');
     await page.locator('summary', { hasText: 'Advanced' }).click();
     await page.getByLabel('Token lifetime').fill('5');
     await page.getByRole('button', { name: 'Register the application' }).click();
@@ -97,7 +98,7 @@ describe('applications', () => {
   it('is registered once, however often the page with its secret is loaded', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
-    const { page, open } = await portal.signIn('administrator', { isScriptless: true, expecting: [404] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [404] });
     const named = async (): Promise<number> =>
       (await services.applications.list('', 100)).filter(({ name }) => name === 'Shop').length;
     await open('/applications/new');
@@ -118,7 +119,7 @@ describe('applications', () => {
     await page.getByRole('heading', { name: 'New secret for Shop' }).waitFor();
     await open(new URL(result).pathname);
     // Another session sees nothing, and after ten minutes no session does.
-    const other = await portal.signIn('administrator', { expecting: [404] });
+    const other = await portal.signIn('administrator', { isBrowserless: true, expecting: [404] });
     assert.equal(await other.open(new URL(result).pathname), 404);
     assert.ok(!(await other.page.content()).includes(shown ?? ''));
     portal.service.advance(10 * 60_000);
@@ -133,7 +134,7 @@ describe('applications', () => {
     const { services } = portal.service;
     const { id: hrId } = await services.users.create({ userName: 'hr', displayName: 'Human resources' }, SERVICE);
     await services.users.create({ userName: 'gone', active: false }, SERVICE);
-    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
     await open('/applications/new');
     const actsAs = page.locator('#field-userId');
     await page.getByRole('radio', { name: 'An existing user' }).check();
@@ -182,7 +183,7 @@ describe('applications', () => {
       { name: 'Shop API', scopes: [{ name: 'orders:view', description: 'See orders.' }], rules: [] },
       SERVICE,
     );
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open, isAccessible } = await portal.signIn('administrator');
     await open('/applications/new');
     await page.getByRole('radio', { name: 'An existing user' }).check();
     const offered = page.locator('datalist option');
@@ -198,14 +199,17 @@ describe('applications', () => {
     await page.getByLabel('orders:view').check();
     await isAccessible();
     await page.getByRole('button', { name: 'Register the application' }).click();
-    await page.getByRole('link', { name: 'Go to Shop' }).click();
-    await page.getByText('Valid tokens').waitFor();
-    await page.getByRole('link', { name: 'Change' }).click();
-    await page.locator('summary', { hasText: 'Shop API' }).getByText('1 of 1 chosen').waitFor();
-    await page.locator('summary', { hasText: 'Shop API' }).click();
-    await page.getByLabel('orders:view').uncheck();
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.locator('#field-scopes-problem').waitFor();
+    const address = await page.getByRole('link', { name: 'Go to Shop' }).getAttribute('href');
+    const plain = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
+    await plain.open(address ?? '');
+    await plain.page.getByText('Valid tokens').waitFor();
+    await plain.page.getByRole('link', { name: 'Change' }).click();
+    const fold = plain.page.locator('summary', { hasText: 'Shop API' });
+    await fold.getByText('1 of 1 chosen').waitFor();
+    await fold.click();
+    await plain.page.getByLabel('orders:view').uncheck();
+    await plain.page.getByRole('button', { name: 'Save' }).click();
+    await plain.page.locator('#field-scopes-problem').waitFor();
   });
 
   it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
@@ -217,7 +221,7 @@ describe('applications', () => {
       SERVICE,
     );
     const before = { clientId: made.application.clientId, clientSecret: made.clientSecret };
-    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
     await open(`/applications/${made.application.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
     assert.equal(await page.locator('input[name="overlapSeconds"]:checked').count(), 0, 'nothing is chosen beforehand');
@@ -255,7 +259,7 @@ describe('applications', () => {
   it('offers a viewer no button that changes anything', async (t) => {
     const portal = await startPortal(t);
     const [application] = await portal.service.services.applications.list('', 1);
-    const { page, open } = await portal.signIn('viewer');
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
     for (const path of [
       '/applications',
       `/applications/${application?.id}`,
@@ -288,8 +292,11 @@ describe('users', () => {
     await page.getByText('grace is added.').waitFor();
     await page.getByText('sales, legal').waitFor();
     await isAccessible();
-    await page.getByRole('button', { name: 'Invite: grace' }).click();
-    const link = (await page.getByRole('group', { name: 'Invitation' }).locator('code').textContent()) ?? '';
+    const plain = await portal.signIn('administrator', { isBrowserless: true });
+    await plain.open(new URL(page.url()).pathname);
+    await plain.page.getByRole('button', { name: 'Invite: grace' }).click();
+    const invitation = plain.page.getByRole('group', { name: 'Invitation' });
+    const link = (await invitation.locator('code').textContent()) ?? '';
     const guest = await portal.visit();
     await guest.page.goto(link);
     await guest.page.getByLabel('Password', { exact: true }).fill('a pony in a tall hat');
@@ -297,11 +304,11 @@ describe('users', () => {
     await guest.page.getByRole('button', { name: 'Set password' }).click();
     await guest.page.getByText('Your password is set, and you are signed in.').waitFor();
     assert.equal(guest.page.url(), `${portal.url}/`);
-    await open('/users?q=grace');
-    await page.getByRole('link', { name: 'grace' }).click();
-    await page.getByText('in one browser').waitFor();
-    await page.getByRole('button', { name: 'Sign out everywhere: grace' }).click();
-    await page.getByText('not now').waitFor();
+    await plain.open('/users?q=grace');
+    await plain.page.getByRole('link', { name: 'grace' }).click();
+    await plain.page.getByText('in one browser').waitFor();
+    await plain.page.getByRole('button', { name: 'Sign out everywhere: grace' }).click();
+    await plain.page.getByText('not now').waitFor();
     await guest.page.waitForURL(/sign-in/);
   });
 
@@ -312,7 +319,7 @@ describe('users', () => {
       { userName: 'hr', permissions: ['employees:view', 'old:permission'], constraints: { divisions: ['sales'] } },
       SERVICE,
     );
-    const { page, open } = await portal.signIn('administrator');
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true });
     await open(`/users/${id}/edit`);
     await page.getByLabel('All divisions').check();
     await page.locator('summary', { hasText: 'Employees' }).click();
@@ -351,7 +358,7 @@ describe('users', () => {
 
   it('cannot take the role, the activity or the existence of their own account away', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
     await open('/users');
     assert.ok((await page.evaluate<number>(APART)) < 1.5, 'the text of a badge is on the line of the name beside it');
     await page.getByRole('row').filter({ hasText: 'you' }).getByRole('link').first().click();
@@ -412,20 +419,21 @@ describe('API products', () => {
     await isAccessible();
     await page.getByLabel('Path').fill('/shop/else');
     await page.getByText('no rule of the API catalogue names this', { exact: false }).waitFor();
-    await open('/products');
-    await page.getByRole('link', { name: 'Shop' }).click();
-    await page.getByRole('link', { name: 'Change' }).click();
-    await page.getByLabel('Name').fill('The shop');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The shop is saved.').waitFor();
-    await page.getByRole('link', { name: 'Delete the product' }).click();
-    await page.getByRole('button', { name: 'Delete the product' }).click();
-    await page.getByText('The shop is deleted.').waitFor();
+    const plain = await portal.signIn('administrator', { isBrowserless: true });
+    await plain.open('/products');
+    await plain.page.getByRole('link', { name: 'Shop' }).click();
+    await plain.page.getByRole('link', { name: 'Change' }).click();
+    await plain.page.getByLabel('Name').fill('The shop');
+    await plain.page.getByRole('button', { name: 'Save' }).click();
+    await plain.page.getByText('The shop is saved.').waitFor();
+    await plain.page.getByRole('link', { name: 'Delete the product' }).click();
+    await plain.page.getByRole('button', { name: 'Delete the product' }).click();
+    await plain.page.getByText('The shop is deleted.').waitFor();
   });
 
   it('that are built in are shown and not changed', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator');
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true });
     await open('/products');
     await page.getByRole('link', { name: 'Employees', exact: true }).click();
     await page.getByText('built in').waitFor();

@@ -10,7 +10,7 @@ describe('the audit log', () => {
     const { admin } = portal.service;
     const { id } = await succeeded<{ id: string }>(admin.post('users', { userName: 'grace', role: 'operator' }));
     await succeeded(admin.patch(`users/${id}`, { displayName: 'Grace', role: 'viewer' }));
-    const { page, open } = await portal.signIn('viewer');
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
     assert.equal(await open('/audit'), 200);
     const row = page.getByRole('row').filter({ hasText: 'user.update' });
     await row.getByText('Name: Grace, and 1 more').click();
@@ -41,7 +41,7 @@ describe('the audit log', () => {
       const portal = await startPortal(t);
       for (let at = 0; at < 60; at += 1)
         await portal.service.services.users.create({ userName: `user-${at}` }, SERVICE);
-      const { page, open } = await portal.signIn('viewer', { isScriptless });
+      const { page, open } = await portal.signIn('viewer', { isBrowserless: isScriptless });
       await open('/audit?action=user.create&actor=service');
       await page.getByText('user-59', { exact: true }).first().waitFor();
       assert.equal(await page.getByText('user-5', { exact: true }).count(), 0);
@@ -57,7 +57,7 @@ describe('the audit log', () => {
     const portal = await startPortal(t);
     const { services } = portal.service;
     await services.erasures.erase({ subject: 'anna@example.com' }, COMMAND_LINE);
-    const { page, open } = await portal.signIn('viewer');
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
     await open('/audit');
     const did = page.getByLabel('Action');
     for (const name of [
@@ -82,7 +82,7 @@ describe('the audit log', () => {
 
   it('can be empty, and says how to go on', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('viewer');
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
     await open('/audit?target=nothing');
     await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
     await page.getByRole('link', { name: 'Show all' }).click();
@@ -91,7 +91,7 @@ describe('the audit log', () => {
 
   it('refuses a time that is none', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('viewer', { expecting: [400] });
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true, expecting: [400] });
     assert.equal(await open('/audit?since=yesterday'), 400);
     await page.getByText('Since must be a time').waitFor();
   });

@@ -297,8 +297,8 @@ describe('two administrators at one user', () => {
       const { openAs, admin } = await startDeliverPortal(t);
       const { id } = await make(admin, 'users', { userName: unique('ada'), role: 'viewer', displayName: 'Ada' });
       const expecting = [412];
-      const first = await openAs('administrator', `/users/${id}/edit`, { isScriptless, expecting });
-      const second = await openAs('administrator', `/users/${id}/edit`);
+      const first = await openAs('administrator', `/users/${id}/edit`, { isBrowserless: isScriptless, expecting });
+      const second = await openAs('administrator', `/users/${id}/edit`, { isBrowserless: true });
       await second.page.getByLabel('Name', { exact: false }).nth(1).fill('Ada Lovelace');
       await second.page.getByRole('button', { name: 'Save' }).click();
       await second.page.getByText('is saved.').waitFor();

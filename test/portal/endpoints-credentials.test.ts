@@ -13,7 +13,7 @@ describe('a new secret', () => {
     const at = receiver.endpoint('/in');
     const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
     await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
-    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`);
+    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`, { isBrowserless: true });
     await page.getByRole('link', { name: 'New secret' }).click();
     await page.getByLabel('Use it').selectOption('in an hour');
     await page.getByRole('button', { name: 'Create the new secret' }).click();
@@ -37,7 +37,7 @@ describe('a new secret', () => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in', { secret: 'the one after' });
     const { id } = await makeEndpoint(admin, { ...at, secret: 'the one before' }, { name: 'Shop' });
-    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isScriptless: true });
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isBrowserless: true });
     await page.getByLabel('Use it').selectOption('immediately');
     await page.getByText('Use an existing one').click();
     await page.locator('#field-secret').fill('the one after');
@@ -52,7 +52,10 @@ describe('a new secret', () => {
   it('is refused beside its field', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'));
-    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`, { expecting: [400, 404] });
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`, {
+      isBrowserless: true,
+      expecting: [400, 404],
+    });
     await page.getByText('Use an existing one').click();
     await page.locator('#field-apiKey').fill('short');
     await page.getByRole('button', { name: 'Create the new API key' }).click();
@@ -66,7 +69,7 @@ describe('a new API key', () => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in');
     const { id } = await makeEndpoint(admin, at, { name: 'Shop' });
-    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`);
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`, { isBrowserless: true });
     await page.getByRole('button', { name: 'Create the new API key' }).click();
     await page.getByText('The new API key is scheduled. Give it to the receiver.').waitFor();
     const { nextApiKey } = await succeeded<EndpointView>(admin.get(`endpoints/${id}`));
@@ -88,7 +91,9 @@ describe('the OAuth settings of an endpoint', () => {
       const { openAs, receiver, admin } = await startDeliverPortal(t);
       const server = createAuthorizationServer(receiver, '/token', { expires_in: 600, scope: MARKUP });
       const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth: server.oauth });
-      const { page, isAccessible } = await openAs('operator', `/endpoints/${id}/settings`, { isScriptless });
+      const { page, isAccessible } = await openAs('operator', `/endpoints/${id}/settings`, {
+        isBrowserless: isScriptless,
+      });
       const oauth = page.locator('#oauth');
       await page.getByRole('button', { name: 'Request a token' }).click();
       await oauth.getByText(/The server issued a token after/).waitFor();

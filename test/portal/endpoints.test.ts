@@ -23,10 +23,10 @@ async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
 describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {
     const { openAs } = await startDeliverPortal(t);
-    const administrator = await openAs('administrator', '/endpoints');
+    const administrator = await openAs('administrator', '/endpoints', { isBrowserless: true });
     await administrator.page.getByRole('heading', { name: 'Add your first endpoint' }).waitFor();
     assert.equal(await administrator.page.getByRole('link', { name: 'New endpoint' }).count(), 1);
-    const viewer = await openAs('viewer', '/endpoints');
+    const viewer = await openAs('viewer', '/endpoints', { isBrowserless: true });
     await viewer.page.getByText('An administrator can create one.').waitFor();
     assert.equal(await viewer.page.getByRole('link', { name: 'New endpoint' }).count(), 0);
   });
@@ -108,7 +108,7 @@ describe('the health of an endpoint', () => {
   it('is not asked of the figures without a webhook', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Shop' });
-    const { page } = await openAs('viewer', `/endpoints/${id}`);
+    const { page } = await openAs('viewer', `/endpoints/${id}`, { isBrowserless: true });
     await page.getByText('Nothing is sent here yet').waitFor();
     assert.equal(await page.locator('.figures').count(), 0);
   });
@@ -118,7 +118,7 @@ describe('the way from an endpoint to its webhook', () => {
   it('has numbered steps, and a refused start names the button to press', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
-    const { page } = await openAs('administrator', '/endpoints/new');
+    const { page } = await openAs('administrator', '/endpoints/new', { isBrowserless: true });
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/in`);
     await page.getByLabel('Verify ownership before anything is sent').check();
@@ -210,7 +210,7 @@ describe('creating an endpoint', () => {
 
   it('refuses an address that is not sent to, beside its field', async (t) => {
     const { openAs } = await startDeliverPortal(t);
-    const { page } = await openAs('administrator', '/endpoints/new', { expecting: [400], isScriptless: true });
+    const { page } = await openAs('administrator', '/endpoints/new', { expecting: [400], isBrowserless: true });
     await page.getByLabel('Name').fill('Metadata');
     await page.getByLabel('Address').fill('https://169.254.169.254/latest');
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
@@ -225,7 +225,7 @@ describe('creating an endpoint', () => {
 
   it('shows the secret once, with code in seven languages, and no way back to it', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
-    const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new');
+    const { page, isAccessible } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/in`);
     await page.getByText('Recommended. The receiver must sign a challenge').waitFor();
@@ -251,16 +251,17 @@ describe('creating an endpoint', () => {
     const { items } = (await admin.get<{ items: EndpointView[] }>('endpoints')).body;
     assert.equal(items.length, 1, 'loading the page again creates no other');
     const { id } = only(items);
+    const later = await openAs('administrator', '/endpoints', { isBrowserless: true });
     for (const path of ['', '/receiver', '/edit', '/rotate-secret']) {
-      await open(`/endpoints/${id}${path}`);
-      assert.ok(!(await page.content()).includes(secret), path);
+      await later.open(`/endpoints/${id}${path}`);
+      assert.ok(!(await later.page.content()).includes(secret), path);
     }
     assert.equal(receiver.requests.length, 0, 'nothing had to be proved');
   });
 
   it('shows no typed secret, and the state of the challenge', async (t) => {
     const { openAs, receiver } = await startDeliverPortal(t);
-    const { page } = await openAs('administrator', '/endpoints/new');
+    const { page } = await openAs('administrator', '/endpoints/new', { isBrowserless: true });
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/nobody`);
     await page.getByText('Use an existing secret or API key').click();
@@ -312,7 +313,10 @@ describe('an endpoint', () => {
       contentEncoding: 'gzip',
       clientCertificate: { certificate, privateKey },
     });
-    const { page, open } = await openAs('administrator', `/endpoints/${made.id}/edit`, { expecting: [400] });
+    const { page, open } = await openAs('administrator', `/endpoints/${made.id}/edit`, {
+      isBrowserless: true,
+      expecting: [400],
+    });
     const read = async (): Promise<EndpointView> => succeeded(admin.get(`endpoints/${made.id}`));
     await page.getByLabel('Name').fill('Corner shop');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -339,7 +343,7 @@ describe('an endpoint', () => {
   it('is switched off and on', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
-    const { page } = await openAs('administrator', `/endpoints/${id}`, { isScriptless: true });
+    const { page } = await openAs('administrator', `/endpoints/${id}`, { isBrowserless: true });
     await page.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
     await page.getByText('The endpoint is disabled: nothing is sent here.').waitFor();
     await page.getByText('an administrator disabled the endpoint').waitFor();
@@ -379,7 +383,7 @@ describe('an endpoint', () => {
       ['viewer', []],
       ['operator', ['Request a token with the settings of Shop', 'Verify now: the endpoint Shop']],
     ] as const) {
-      const { page } = await openAs(role, `/endpoints/${id}/settings`);
+      const { page } = await openAs(role, `/endpoints/${id}/settings`, { isBrowserless: true });
       const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));
       assert.deepEqual(buttons, offered);
       assert.equal(

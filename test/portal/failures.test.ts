@@ -92,8 +92,8 @@ describe('a failed request of a page', () => {
   });
 
   it('shows that a live page is not up to date until it reconnects', async (t) => {
-    const { openAs } = await startDeliverPortal(t);
-    const { page, open } = await openAs('viewer', '/account', {
+    const { portal } = await startDeliverPortal(t);
+    const { page, open } = await portal.signIn('viewer', {
       expecting: [503, 'SSE reconnect failed with status 503'],
     });
     const connected = page.waitForResponse('**/overview/live?*');

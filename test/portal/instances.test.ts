@@ -10,7 +10,7 @@ repeatsInSlowTier('postgres');
 describe('the page of the instances', () => {
   onSqlite('does not exist for an SQLite file, which one process uses', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator', { expecting: [404] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [404] });
     assert.equal(await open('/instances'), 404);
     assert.equal(await page.getByRole('link', { name: 'Instances' }).count(), 0);
   });

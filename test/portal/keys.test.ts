@@ -42,7 +42,7 @@ describe('importing a key', () => {
   ];
   it('says beside the field why one is refused, each with its own reason', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
-    const { page } = await openAs('administrator', '/keys/new', { expecting: [400], isScriptless: true });
+    const { page } = await openAs('administrator', '/keys/new', { expecting: [400], isBrowserless: true });
     for (const [name, says] of refusals) {
       await page.getByLabel('Name').fill('partner');
       await page.getByLabel('Public key').fill(name === 'text' ? 'no key' : pgpVector(name));
@@ -56,7 +56,7 @@ describe('importing a key', () => {
 
   it('puts no private key back into the page that was pasted by mistake', async (t) => {
     const { openAs } = await startDeliverPortal(t);
-    const { page } = await openAs('administrator', '/keys/new', { expecting: [400] });
+    const { page } = await openAs('administrator', '/keys/new', { isBrowserless: true, expecting: [400] });
     const { privateKey } = await pgpKeyPair();
     await page.getByLabel('Name').fill('ours');
     await page.getByLabel('Public key').fill(privateKey);
@@ -69,7 +69,7 @@ describe('importing a key', () => {
   it('refuses a name that is taken', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     await importKey(admin, 'hr', pgpVector('curve25519'));
-    const { page } = await openAs('administrator', '/keys/new', { expecting: [409] });
+    const { page } = await openAs('administrator', '/keys/new', { isBrowserless: true, expecting: [409] });
     await page.getByLabel('Name').fill('hr');
     await page.getByLabel('Public key').fill(pgpVector('rsa4096'));
     await page.getByRole('button', { name: 'Import the key' }).click();
@@ -94,7 +94,7 @@ describe('the keys', () => {
     await makeWebhook(admin, endpoint, ['employee.*'], { name: 'People', encryptionKeyName: 'soon' });
     portal.service.advance(1.5 * DAY_MS);
     // The script would tell by the browser's own clock.
-    const { page } = await openAs('viewer', '/keys', { isScriptless: true });
+    const { page } = await openAs('viewer', '/keys', { isBrowserless: true });
     const drawn = page.getByRole('listitem').filter({ has: page.locator('svg.expiry-bar') });
     const words = (await drawn.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
     assert.deepEqual(words, [
@@ -129,7 +129,7 @@ describe('the keys', () => {
     await makeEventType(admin, 'order.created');
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'));
     const webhook = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders', encryptionKeyName: 'hr' });
-    const { page, open } = await openAs('administrator', `/keys/${id}`, { expecting: [400] });
+    const { page, open } = await openAs('administrator', `/keys/${id}`, { isBrowserless: true, expecting: [400] });
     await page.getByText('It expires soon.').waitFor();
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Name').fill('hr-2027');

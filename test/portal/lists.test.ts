@@ -5,7 +5,7 @@ import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { startHistory } from '../support/portal-history.ts';
-import { request } from '../support/portal-requests.ts';
+import { newSession, request } from '../support/portal-requests.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 
 repeatsInSlowTier('postgres');
@@ -21,7 +21,7 @@ describe('the lists', () => {
       const { id: userId } = await succeeded<{ id: string }>(admin.post('users', { userName: `list-${name}` }));
       await succeeded(admin.post('applications', { name: `list-${name}`, userId, scopes: [] }));
     }
-    const { page, open } = await openAs('viewer', '/endpoints?limit=2');
+    const { page, open } = await openAs('viewer', '/endpoints?limit=2', { isBrowserless: true });
     const names = async () => (await page.locator('tbody th a:not(.plain-link)').allInnerTexts()).join(' ');
     // Keys are in the order of their import, the others newest first.
     for (const [path, first, next] of [
@@ -51,7 +51,7 @@ describe('the lists', () => {
 
   it('refuse a cursor and a limit that are none', async (t) => {
     const { openAs } = await startDeliverPortal(t);
-    const { open } = await openAs('viewer', '/', { expecting: [400] });
+    const { open } = await openAs('viewer', '/', { isBrowserless: true, expecting: [400] });
     for (const path of ['/endpoints', '/webhooks', '/keys', '/users', '/applications', '/audit', '/deliveries']) {
       assert.equal(await open(`${path}?cursor=none`), 400, path);
       assert.equal(await open(`${path}?limit=0`), 400, path);
@@ -139,15 +139,12 @@ describe('a form for an unknown record', () => {
     '/webhooks/none/delete',
   ];
   it('is answered that there is nothing', async (t) => {
-    const { openAs, portal } = await startDeliverPortal(t);
-    const { page, context } = await openAs('administrator', '/endpoints/new');
-    const token = page.locator('main form input[type="hidden"]').first();
-    const form = { [String(await token.getAttribute('name'))]: await token.inputValue() };
-    const headers = { 'sec-fetch-site': 'same-origin' };
+    const { portal } = await startDeliverPortal(t);
+    const { token } = await newSession(portal.service, 'administrator');
     for (const path of paths) {
-      const reply = await context.request.post(portal.url + path, { form, headers, maxRedirects: 0 });
-      assert.equal(reply.status(), 404, path);
-      assert.match(await reply.text(), /There is nothing here/, path);
+      const reply = await request(portal.url + path, { token, form: {} });
+      assert.equal(reply.status, 404, path);
+      assert.match(reply.text, /There is nothing here/, path);
     }
   });
 });

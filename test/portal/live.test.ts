@@ -45,9 +45,9 @@ function state(page: Page, text: string): Promise<void> {
 describe('a live page', () => {
   for (const path of ['/', '/deliveries', '/deliveries/failures', WATCH]) {
     it(`leads to the sign-in page after the session ended: ${path}`, async (t) => {
-      const { portal, openAs } = await watched(t);
+      const { portal } = await watched(t);
       const { services } = portal.service;
-      const visitor: Visitor = await openAs('viewer', '/account');
+      const visitor: Visitor = await portal.signIn('viewer');
       const connected = visitor.page.waitForResponse((reply) => isStream(reply.headers()));
       await visitor.open(path);
       await connected;

@@ -111,15 +111,16 @@ describe('scripts and styles', () => {
 describe('an address that there is not', () => {
   it('is a page for people, inside the portal with a session, and an error body for programs', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('viewer', { expecting: [404] });
+    const visitor = await portal.signIn('viewer', { expecting: [404] });
+    assert.equal(await visitor.open('/nothing/here'), 404);
+    await visitor.isAccessible();
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true, expecting: [404] });
     assert.equal(await open('/nothing/here'), 404);
     await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
     await page.getByRole('navigation', { name: 'Portal' }).getByRole('link', { name: 'Deliveries' }).waitFor();
     // A delivery is deleted after its retention, and its link may live longer.
     assert.equal(await open('/deliveries/01933f2a-0000-7000-8000-000000000000'), 404);
     await page.getByText('Delivered ones are kept for 30 days, dead ones for 90 days.').waitFor();
-    assert.equal(await open('/nothing/here'), 404);
-    await isAccessible();
     assert.equal(await open('/endpoints/'), 404);
     const json = { accept: 'application/json' };
     for (const [path, headers] of [

@@ -103,7 +103,7 @@ describe('publishing in the portal', () => {
 
   it('offers no types that only the service publishes, and is not for viewers', async (t) => {
     const { openAs, typeId } = await start(t);
-    const { page, open } = await openAs('operator', '/publish', { expecting: [403, 400] });
+    const { page, open } = await openAs('operator', '/publish', { isBrowserless: true, expecting: [403, 400] });
     const offered = await page
       .getByLabel('Event type')
       .locator('option')
@@ -111,7 +111,7 @@ describe('publishing in the portal', () => {
     assert.deepEqual(offered, ['', 'employee.created', 'employee.updated', 'order.placed']);
     await open('/publish?type=webhook.started');
     assert.equal(await page.getByRole('button', { name: 'Publish the event' }).count(), 0);
-    const viewer = await openAs('viewer', `/event-types/${typeId}`, { expecting: [403] });
+    const viewer = await openAs('viewer', `/event-types/${typeId}`, { isBrowserless: true, expecting: [403] });
     assert.equal(await viewer.page.getByRole('link', { name: 'Publish an event' }).count(), 0);
     assert.equal(await viewer.page.getByRole('button', { name: 'Send the test event' }).count(), 0);
     assert.equal(await viewer.open('/publish'), 403);
@@ -232,7 +232,7 @@ describe('a sample', () => {
     const { openAs, admin, receiver, typeId } = await start(t);
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { enabled: false });
     await makeWebhook(admin, endpoint, ['order.placed'], { name: 'Orders' });
-    const { page } = await openAs('operator', `/event-types/${typeId}`);
+    const { page } = await openAs('operator', `/event-types/${typeId}`, { isBrowserless: true });
     await page.getByRole('button', { name: 'Send the test event' }).click();
     await page.getByText(/No test can be sent/).waitFor();
     assert.equal(receiver.requests.length, 0);
@@ -244,7 +244,7 @@ describe('the public catalogue', () => {
     const { admin, portal } = await start(t);
     await succeeded(admin.post('event-types', { name: 'order.audited', group: 'Orders', public: false }));
     await succeeded(admin.post('event-types', { name: 'order.booked', description: MARKUP, deprecated: true }));
-    const { page, open, isAccessible } = await portal.visit({ expecting: [404] });
+    const { page, open, isAccessible } = await portal.visit();
     await open('/event-catalogue');
     assert.deepEqual(await page.locator('section h2').allInnerTexts(), [
       'Orders',
@@ -283,8 +283,9 @@ describe('the public catalogue', () => {
     assert.deepEqual(JSON.parse(await code('Type of order.placed: JSON Schema').innerText()), SCHEMA);
     await page.getByRole('group', { name: 'Receive order.placed: JavaScript' }).getByText('"order.placed"').waitFor();
     await isAccessible();
-    assert.equal(await open('/event-catalogue/order.audited'), 404);
-    assert.equal(await open('/event-catalogue/order.none'), 404);
+    const plain = await portal.visit({ isBrowserless: true, expecting: [404] });
+    assert.equal(await plain.open('/event-catalogue/order.audited'), 404);
+    assert.equal(await plain.open('/event-catalogue/order.none'), 404);
     const headers = (await page.request.get(new URL('/event-catalogue', page.url()).href)).headers();
     assert.match(headers['content-security-policy'] ?? '', /script-src 'self'/);
   });
@@ -292,7 +293,7 @@ describe('the public catalogue', () => {
   it('has no internal type for somebody who is signed in either, and works without the script', async (t) => {
     const { admin, openAs } = await start(t);
     await succeeded(admin.post('event-types', { name: 'order.audited', public: false }));
-    const { page } = await openAs('administrator', '/event-catalogue?q=order', { isScriptless: true });
+    const { page } = await openAs('administrator', '/event-catalogue?q=order', { isBrowserless: true });
     await page.getByRole('link', { name: 'order.placed' }).waitFor();
     assert.equal(await page.getByText('order.audited').count(), 0);
   });

@@ -12,7 +12,7 @@ describe('rows of a form', () => {
   ] as const) {
     it(`are ${count} in an empty form ${isScriptless ? 'without' : 'with'} JavaScript`, async (t) => {
       const portal = await startPortal(t);
-      const { page, open } = await portal.signIn('administrator', { isScriptless });
+      const { page, open } = await portal.signIn('administrator', { isBrowserless: isScriptless });
       await open('/products/new');
       assert.equal(await page.getByRole('textbox').count(), isScriptless ? 1 + 3 * 2 + 4 * 4 : 1 + 2 + 4);
       assert.equal(await page.locator('[data-row]').count(), count);

@@ -98,7 +98,7 @@ describe('the search', () => {
 
   it('is a page without JavaScript, says when nothing was found, and finds pages', async (t) => {
     const { openAs } = await startDeliverPortal(t);
-    const { page, open } = await openAs('viewer', '/', { isScriptless: true });
+    const { page, open } = await openAs('viewer', '/', { isBrowserless: true });
     await page.getByRole('link', { name: 'Search' }).click();
     await page.getByRole('searchbox').first().fill('settings');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
@@ -112,7 +112,7 @@ describe('the search', () => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in');
     for (let count = 0; count <= SEARCH_PER_KIND; count += 1) await makeEndpoint(admin, at, { name: `Shop ${count}` });
-    const { page } = await openAs('viewer', '/search?q=shop');
+    const { page } = await openAs('viewer', '/search?q=shop', { isBrowserless: true });
     assert.equal(await page.locator('.page .search-hits a[href^="/endpoints/"]').count(), SEARCH_PER_KIND);
   });
 

@@ -14,7 +14,7 @@ repeatsInSlowTier('postgres');
 describe('settings', () => {
   it('shows each setting and its source, changed ones first', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('viewer');
+    const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
     assert.equal(await open('/settings'), 200);
     const names = await page.locator('.page th code').allTextContents();
     assert.deepEqual(

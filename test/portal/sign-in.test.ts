@@ -34,9 +34,13 @@ describe('signing in', () => {
 
   it('says the same of a wrong password and of an unknown user, and keeps the name that was typed', async (t) => {
     const { visit } = await startPortal(t);
-    const { page, open, isAccessible } = await visit({ expecting: [401] });
+    const visitor = await visit({ expecting: [401] });
+    const plain = await visit({ isBrowserless: true, expecting: [401] });
     const texts: (string | null)[] = [];
-    for (const name of ['admin', 'nobody']) {
+    for (const [name, { page, open }] of [
+      ['admin', plain],
+      ['nobody', visitor],
+    ] as const) {
       await open('/sign-in');
       await page.getByLabel('User name').fill(name);
       await page.getByLabel('Password').fill('not this one');
@@ -48,6 +52,6 @@ describe('signing in', () => {
       assert.equal(await page.getByLabel('Password').inputValue(), '');
     }
     assert.equal(texts[0], texts[1]);
-    await isAccessible();
+    await visitor.isAccessible();
   });
 });

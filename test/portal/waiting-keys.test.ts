@@ -22,7 +22,7 @@ it('a key that holds others back is shown, given up, and its records are sent ag
   const waiting = () => succeeded<WaitingKeys>(admin.get(`webhooks/${dock.webhook.id}/waiting-keys`));
   await until('both records of the key', async () => (await waiting()).items[0]?.waitingRecords === 2);
 
-  const viewer = await d.openAs('viewer', `/webhooks/${dock.webhook.id}`);
+  const viewer = await d.openAs('viewer', `/webhooks/${dock.webhook.id}`, { isBrowserless: true });
   await viewer.page.getByRole('heading', { name: '1 key waits; key order-17 failed once' }).waitFor();
   assert.equal(await viewer.page.getByRole('button', { name: /^Give up/ }).count(), 0);
   await viewer.page.getByRole('link', { name: 'order-17', exact: true }).click();
@@ -48,7 +48,7 @@ it('a key is text, not markup', async (t) => {
   dock.at.answer(() => ({ status: 503 }));
   await succeeded(admin.post('events', { type: TYPE, data: {}, orderingKey: MARKUP }));
   await d.portal.service.log.nextAttempt(dock.webhook.id);
-  const { page } = await d.openAs('operator', `/webhooks/${dock.webhook.id}`);
+  const { page } = await d.openAs('operator', `/webhooks/${dock.webhook.id}`, { isBrowserless: true });
   const row = page.getByRole('table', { name: 'Waiting keys' }).getByRole('row').filter({ hasText: MARKUP });
   assert.equal(await row.getByRole('link', { name: 'Send dead ones again' }).count(), 1);
 });

@@ -64,7 +64,9 @@ describe('a webhook', () => {
       name: 'Other',
     });
     const { id } = await succeeded<{ id: string }>(deliver.admin.post(`webhooks/${webhook.id}/test`));
-    const { page, open } = await deliver.openAs('viewer', `/webhooks/${webhook.id}?test=${id}`, { isScriptless: true });
+    const { page, open } = await deliver.openAs('viewer', `/webhooks/${webhook.id}?test=${id}`, {
+      isBrowserless: true,
+    });
     await page.getByText(/It arrived after/).waitFor();
     await open(`/webhooks/${other.id}?test=${id}`);
     assert.equal(await page.getByText(/It arrived after/).count(), 0);
@@ -84,7 +86,7 @@ describe('a webhook', () => {
     await until('both to be dead', settled);
     await succeeded(admin.post(`webhooks/${webhook.id}/stop`));
     await publish(admin, 'order.created', { n: 3 });
-    const { page, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
+    const { page, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`, { isBrowserless: true });
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(
       figures,
@@ -115,6 +117,7 @@ describe('a webhook', () => {
       standardWebhooks: true,
     });
     const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}`, {
+      isBrowserless: true,
       expecting: [400],
     });
     await page.getByRole('link', { name: 'Change' }).click();
@@ -154,7 +157,7 @@ describe('a webhook', () => {
     const later = await portal.service.signIn();
     await publish(later, 'order.created', { n: 1 });
     await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
-    const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
+    const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isBrowserless: true });
     await page.getByText(/^It was stopped automatically /).waitFor();
     await page.getByText('Give it an unexpired key, then start the webhook again.').first().waitFor();
     await page.getByRole('link', { name: 'Settings', exact: true }).last().click();
@@ -167,7 +170,7 @@ describe('a webhook', () => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
-    const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
+    const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`, { isBrowserless: true });
     await page.getByText('2 pending deliveries, which will not be sent').waitFor();
     await page.getByText('Its endpoint, its PGP key, the event types').waitFor();
     await page.getByRole('button', { name: 'Delete the webhook' }).click();
@@ -183,7 +186,7 @@ describe('a webhook', () => {
       ['viewer', []],
       ['operator', ['Send a test event through Orders', 'Start the webhook Orders']],
     ] as const) {
-      const { page, open } = await deliver.openAs(role, `/webhooks/${webhook.id}`);
+      const { page, open } = await deliver.openAs(role, `/webhooks/${webhook.id}`, { isBrowserless: true });
       for (const tab of ['', '/settings', '/history']) {
         await open(`/webhooks/${webhook.id}${tab}`);
         const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));

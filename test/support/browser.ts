@@ -1,4 +1,4 @@
-/** The portal in a real browser, and visitors with or without a session. */
+/** The portal in a real browser, and visitors with or without a session, or without a browser. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,6 +7,7 @@ import type { BrowserContext, ConsoleMessage, Page, Request } from 'playwright-c
 import type { PortalRole } from '../../src/domain/user.ts';
 import { takePage } from './browser-pages.ts';
 import { sessionCookie } from './browser-session.ts';
+import { plainVisitor } from './browserless/visitor.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
 import { onPostgres } from './store.ts';
@@ -23,6 +24,8 @@ export type Portal = {
 export type VisitorOptions = {
   /** Disables JavaScript. */
   readonly isScriptless?: boolean;
+  /** Reads pages and sends forms by requests, for what the server renders: `page` has what tests need of Playwright's, and nothing else. */
+  readonly isBrowserless?: boolean;
   /** In CSS pixels. The default is 1280. */
   readonly width?: number;
   /** The host name to use in place of the service's address. */
@@ -82,9 +85,10 @@ export async function startPortal(t: TestContext, options: ServiceOptions = {}):
 export async function openVisitor(
   t: TestContext,
   url: string,
-  { isScriptless = false, width = 1280, host, expecting = [] }: VisitorOptions,
+  { isScriptless = false, isBrowserless = false, width = 1280, host, expecting = [] }: VisitorOptions,
 ): Promise<Visitor> {
   const base = host === undefined ? url : url.replace('127.0.0.1', host);
+  if (isBrowserless) return openBrowserless(t, base, expecting);
   const { page, context, giveBack } = await takePage(isScriptless, { width, height: 900 });
   const problems: string[] = [];
   const noteError = (error: Error): void => {
@@ -116,6 +120,13 @@ export async function openVisitor(
   };
 }
 
+function openBrowserless(t: TestContext, base: string, expecting: readonly (number | string)[]): Visitor {
+  const { page, context, problems, open } = plainVisitor(base, expecting);
+  cleanUp(t, () => assert.deepEqual(problems, []));
+  const seen = { page, context } as unknown as Pick<Visitor, 'page' | 'context'>;
+  return { ...seen, problems, open, isAccessible: async () => assert.fail('axe needs a browser') };
+}
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 type Violation = {
@@ -130,7 +141,7 @@ async function checkAccessibility(page: Page): Promise<void> {
   if (onPostgres && new URL(page.url()).pathname !== ON_POSTGRES_ALONE) return;
   await page.evaluate(AXE);
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.emulateMedia({ colorScheme });
     // The themes differ only in colours. axe leaves out the size of targets (WCAG 2.2, 2.5.8) unless it is asked for.
     // It preloads style sheets only for a rule that does not run.
     const rules =

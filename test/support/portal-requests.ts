@@ -29,16 +29,19 @@ type PortalRequest = {
   readonly token?: string | undefined;
   /** Fields of a form. Adds the form token unless the fields contain one. */
   readonly form?: Readonly<Record<string, string>> | URLSearchParams;
+  /** Leaves the fields as they are. */
+  readonly isWhole?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
 /** Sends the given headers unchanged, including `Host`. Does not read the body of a stream. */
 export async function request(
   url: string,
-  { method, token, form, headers = {} }: PortalRequest = {},
+  { method, token, form, isWhole = false, headers = {} }: PortalRequest = {},
 ): Promise<PortalReply> {
   const fields = form === undefined ? null : new URLSearchParams(form);
-  if (fields?.has(FORGERY_FIELD) === false) fields.set(FORGERY_FIELD, token === undefined ? '' : formToken(token));
+  if (!isWhole && fields?.has(FORGERY_FIELD) === false)
+    fields.set(FORGERY_FIELD, token === undefined ? '' : formToken(token));
   const body = fields?.toString() ?? '';
   const sent = httpRequest(url, {
     method: method ?? (form === undefined ? 'GET' : 'POST'),

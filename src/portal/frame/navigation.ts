@@ -176,7 +176,7 @@ export function pageAbove(path: string, isCustomers: boolean): Pick<NavigationIt
 const ELSEWHERE: readonly (readonly [path: string, section: string])[] = [
   ['/event-catalogue', '/event-types'],
   ['/publish', '/event-types'],
-  ['/events', '/event-types'],
+  ['/events', '/deliveries'],
   ['/guide', '/endpoints'],
 ];
 

@@ -92,7 +92,7 @@ describe('a customer in its own portal', () => {
       }),
     );
     const customer = await makeCustomer(portal);
-    const { page, open } = await openAs(portal, customer);
+    const { page, open } = await openAs(portal, customer, { isBrowserless: true });
     for (const [name, scope] of [
       ['Warehouse', 'orders:view'],
       ['Books', 'deliveries:view'],

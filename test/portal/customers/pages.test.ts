@@ -16,26 +16,29 @@ async function endpointOf({ service }: Portal, customerId: string | null, name: 
 describe('the pages of customers', () => {
   it('add, find, change and delete a customer in the portal', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator');
-    await open('/');
-    await page.getByRole('link', { name: 'Customers', exact: true }).click();
-    await page.getByRole('link', { name: 'Add a customer' }).click();
-    await page.getByLabel('Name', { exact: true }).first().fill('Acme');
-    await page.getByLabel('External id').fill('cus_1');
-    await page.getByLabel('Name', { exact: true }).last().fill('plan');
-    await page.getByLabel('Value').fill('business');
-    await page.getByRole('button', { name: 'Add the customer' }).click();
-    await page.getByText('Acme was added.').waitFor();
-    await page.getByText('business').waitFor();
-    await isAccessible();
+    const added = await portal.signIn('administrator');
+    await added.open('/');
+    await added.page.getByRole('link', { name: 'Customers', exact: true }).click();
+    await added.page.getByRole('link', { name: 'Add a customer' }).click();
+    await added.page.getByLabel('Name', { exact: true }).first().fill('Acme');
+    await added.page.getByLabel('External id').fill('cus_1');
+    await added.page.getByLabel('Name', { exact: true }).last().fill('plan');
+    await added.page.getByLabel('Value').fill('business');
+    await added.page.getByRole('button', { name: 'Add the customer' }).click();
+    await added.page.getByText('Acme was added.').waitFor();
+    await added.page.getByText('business').waitFor();
+    await added.isAccessible();
     const { items } = await succeeded<{ items: { externalId: string; metadata: object }[] }>(
       portal.service.admin.get('customers'),
     );
     assert.deepEqual([items[0]?.externalId, items[0]?.metadata], ['cus_1', { plan: 'business' }]);
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true });
+    await open(new URL(added.page.url()).pathname);
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Maximum endpoints').fill('3');
-    await page.getByLabel('Value').fill('');
-    await page.getByLabel('Name', { exact: true }).last().fill('');
+    // The first of several rows.
+    await page.getByLabel('Value').first().fill('');
+    await page.getByLabel('Name', { exact: true }).nth(1).fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Acme is saved.').waitFor();
     const changed = await succeeded<{ items: { limits: { endpoints: number }; metadata: object }[] }>(
@@ -62,10 +65,11 @@ describe('the pages of customers', () => {
     await endpointOf(portal, acme.id, 'Acme shop');
     await endpointOf(portal, globex.id, 'Globex shop');
     await endpointOf(portal, null, 'Our own');
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [404] });
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    const plain = await portal.signIn('administrator', { isBrowserless: true, expecting: [404] });
     const choices = async (path: string): Promise<string[]> => {
-      await open(path);
-      return page.getByRole('combobox', { name: 'Endpoint' }).locator('option:not([value=""])').allInnerTexts();
+      await plain.open(path);
+      return plain.page.getByRole('combobox', { name: 'Endpoint' }).locator('option:not([value=""])').allInnerTexts();
     };
     assert.deepEqual(await choices('/webhooks/new'), ['Our own']);
     assert.deepEqual(await choices(`/webhooks/new?customer=${acme.id}`), ['Acme shop']);
@@ -102,11 +106,11 @@ describe('the pages of customers', () => {
       items.map(({ name, customerId }) => [name, customerId]),
       [['Orders of Acme', acme.id]],
     );
-    assert.equal(await open('/webhooks/new?customer=01933f2a-0000-7000-8000-000000000000'), 404);
+    assert.equal(await plain.open('/webhooks/new?customer=01933f2a-0000-7000-8000-000000000000'), 404);
 
     const names = async (path: string): Promise<string[]> => {
-      await open(path);
-      return page.getByRole('rowheader').getByRole('link').allInnerTexts();
+      await plain.open(path);
+      return plain.page.getByRole('rowheader').getByRole('link').allInnerTexts();
     };
     assert.deepEqual(await names('/endpoints'), ['Our own', 'Globex shop', 'Globex', 'Acme shop', 'Acme']);
     for (const asked of ['Acme', 'acme', acme.id])
@@ -116,9 +120,9 @@ describe('the pages of customers', () => {
     assert.deepEqual(await names('/webhooks?customer=Globex'), []);
     assert.deepEqual(await names('/keys?customer=Acme'), []);
     for (const list of ['applications', 'users', 'deliveries', 'audit'])
-      assert.equal(await open(`/${list}?customer=Acme`), 200, list);
-    await open(`/customers/${acme.id}`);
-    await page
+      assert.equal(await plain.open(`/${list}?customer=Acme`), 200, list);
+    await plain.open(`/customers/${acme.id}`);
+    await plain.page
       .getByText('You can delete this customer only when nothing belongs to it. It has 1 endpoint, 1 webhook.')
       .waitFor();
   });
@@ -126,7 +130,7 @@ describe('the pages of customers', () => {
   it('make a link that is shown once, and suspending says what stops and closes the portal', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);
-    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
     await open(`/customers/${acme.id}`);
     await page.getByRole('link', { name: 'Create a portal link' }).click();
     await page.getByLabel('Return URL').fill('javascript:alert(1)');
@@ -136,7 +140,7 @@ describe('the pages of customers', () => {
     await page.getByLabel('Viewer').check();
     await page.getByRole('button', { name: 'Create the link' }).click();
     const link = await page.getByRole('group', { name: 'Portal link' }).locator('code').innerText();
-    const guest = await portal.visit({ expecting: [403, 404] });
+    const guest = await portal.visit({ isBrowserless: true, expecting: [403, 404] });
     await guest.open(new URL(link).pathname);
     await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.equal(await guest.page.getByRole('link', { name: 'Back to shop.example' }).count(), 1);
@@ -158,11 +162,14 @@ describe('the pages of customers', () => {
   it('open the portal as the customer, stay signed in, and leave it again', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [404] });
-    await open(`/customers/${acme.id}`);
-    await page.getByRole('button', { name: 'Open as this customer' }).click();
-    await page.getByText('You are looking at Acme as').waitFor();
-    await isAccessible();
+    const seen = await portal.signIn('administrator');
+    await seen.open(`/customers/${acme.id}`);
+    await seen.page.getByRole('button', { name: 'Open as this customer' }).click();
+    await seen.page.getByText('You are looking at Acme as').waitFor();
+    await seen.isAccessible();
+    // With the same cookies.
+    const { page, open, context } = await portal.visit({ isBrowserless: true, expecting: [404] });
+    await context.addCookies(await seen.context.cookies());
     await open('/products');
     await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
     await open('/audit');
@@ -245,8 +252,8 @@ describe('the pages of customers', () => {
   it('ask again if somebody else has changed the look in the meantime', async (t) => {
     const portal = await startPortal(t);
     const [mine, theirs] = [
-      await portal.signIn('administrator', { expecting: [412] }),
-      await portal.signIn('administrator'),
+      await portal.signIn('administrator', { isBrowserless: true, expecting: [412] }),
+      await portal.signIn('administrator', { isBrowserless: true }),
     ];
     for (const { open } of [mine, theirs]) await open('/settings/customers-portal');
     const save = async ({ page }: typeof mine, name: string): Promise<void> => {
@@ -295,8 +302,8 @@ describe('the pages of customers', () => {
       succeeded(admin.post('events', { type: 'order.created', data: {}, audience: 'everyone' }));
     await publishAll();
     for (const id of webhooks) await service.log.nextAttempt(id);
-    const { page, open } = await portal.openAs('viewer', '/deliveries/failures');
-    const shown = async (place: string): Promise<string[]> => {
+    const plain = await portal.openAs('viewer', '/deliveries/failures', { isBrowserless: true });
+    const shown = async (place: string, { page } = plain): Promise<string[]> => {
       const text = await page.locator(place).innerText();
       return names.filter((name) => text.includes(name));
     };
@@ -306,12 +313,13 @@ describe('the pages of customers', () => {
       ['own', ['My orders']],
       ['nobody', []],
     ] as const) {
-      await open(`/deliveries/failures?customer=${typed}`);
+      await plain.open(`/deliveries/failures?customer=${typed}`);
       assert.deepEqual(await shown('#results'), found);
-      await open(`/deliveries/watch?customer=${typed}`);
+      await plain.open(`/deliveries/watch?customer=${typed}`);
       assert.deepEqual(await shown('.tail'), found);
     }
-    await open('/deliveries/watch?customer=Acme');
+    const visitor = await portal.openAs('viewer', '/deliveries/watch?customer=Acme');
+    const { page, open } = visitor;
     await page.getByLabel('Webhook').pressSequentially('orders');
     const suggested = page.locator('#field-webhook-list option');
     await suggested.first().waitFor({ state: 'attached' });
@@ -322,6 +330,6 @@ describe('the pages of customers', () => {
     await publishAll();
     await page.locator('.tail-row').nth(1).waitFor();
     for (const id of webhooks) await service.log.nextAttempt(id);
-    assert.deepEqual(await shown('.tail'), ['Acme orders']);
+    assert.deepEqual(await shown('.tail', visitor), ['Acme orders']);
   });
 });

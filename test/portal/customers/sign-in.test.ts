@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { SESSION_COOKIE } from '../../../src/portal/frame/cookies.ts';
-import { type Portal, startPortal } from '../../support/browser.ts';
+import { type Portal, startPortal, type Visitor } from '../../support/browser.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';
 import { type Customer, makeCustomer, openAs, PASSWORD, portalLink, userOf } from '../../support/customer-portal.ts';
@@ -17,8 +17,9 @@ describe('a user of a customer', () => {
     const portal = await startPortal(t);
     const [acme, globex] = [await makeCustomer(portal), await makeCustomer(portal, 'Globex')];
     await userOf(portal, acme, 'ada');
-    const { page, open, isAccessible } = await portal.visit({ expecting: [401] });
-    const enter = async (path: string): Promise<void> => {
+    const plain = await portal.visit({ isBrowserless: true, expecting: [401] });
+    const visitor = await portal.visit();
+    const enter = async ({ page, open }: Visitor, path: string): Promise<void> => {
       await open(path);
       await page.getByLabel('User name').fill('ada');
       await page.getByLabel('Password').fill(PASSWORD);
@@ -26,10 +27,11 @@ describe('a user of a customer', () => {
     };
     const nobody = '01933f2a-0000-7000-8000-000000000000';
     for (const path of ['/sign-in', `/sign-in/${globex.id}`, `/sign-in/${nobody}`, '/sign-in/no-id']) {
-      await enter(path);
-      await page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
+      await enter(plain, path);
+      await plain.page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
     }
-    await enter(`/sign-in/${acme.id}?next=/endpoints`);
+    await enter(visitor, `/sign-in/${acme.id}?next=/endpoints`);
+    const { page, open, isAccessible } = visitor;
     await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
     await page.getByRole('button', { name: 'ada' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -61,7 +63,7 @@ describe('a user of a customer', () => {
     const acme = await makeCustomer(portal);
     await userOf(portal, acme, 'ada');
     await succeeded(portal.service.admin.patch(`customers/${acme.id}`, { active: false }));
-    const { page, open } = await portal.visit({ expecting: [401] });
+    const { page, open } = await portal.visit({ isBrowserless: true, expecting: [401] });
     await open(`/sign-in/${acme.id}`);
     await page.getByLabel('User name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
@@ -76,13 +78,13 @@ describe('a user of a customer', () => {
   it('is invited by the administrator of the customer, and is in its portal after setting a password', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);
-    const { page, open } = await openAs(portal, acme);
+    const { page, open } = await openAs(portal, acme, { isBrowserless: true });
     await open('/users/new');
     await page.getByLabel('User name').fill('grace');
     await page.getByRole('button', { name: 'Add the user' }).click();
     await page.getByRole('button', { name: 'Invite: grace' }).click();
     const link = await page.getByRole('group', { name: 'Invitation' }).locator('code').innerText();
-    const guest = await portal.visit();
+    const guest = await portal.visit({ isBrowserless: true });
     await guest.open(new URL(link).pathname);
     assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
     await guest.page.getByLabel('Password').fill(PASSWORD);
@@ -121,11 +123,13 @@ describe('a portal link', () => {
 
   it('leads to a page that says that the session is over, if it named no way back', async (t) => {
     const portal = await startPortal(t);
-    const { page, isAccessible } = await openAs(portal, await makeCustomer(portal), { expecting: [404] });
-    await page.getByRole('button', { name: 'Acme' }).click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
-    await isAccessible();
+    const visitor = await openAs(portal, await makeCustomer(portal));
+    await visitor.page.getByRole('button', { name: 'Acme' }).click();
+    await visitor.page.getByRole('button', { name: 'Sign out' }).click();
+    await visitor.page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    await visitor.isAccessible();
+    const { page, context } = await portal.visit({ isBrowserless: true, expecting: [404] });
+    await context.addCookies(await visitor.context.cookies());
     // Not to the sign-in of the operator, whose name customers do not know.
     await page.goto(`${portal.url}/webhooks`);
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
