@@ -10,8 +10,8 @@ CREATE TABLE setting (
   value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A customer of the operator. Users, applications, endpoints, keys and webhooks belong to one. The row with the empty id stands for the
--- operator itself: what it owns has `customer_id` '' here and `customerId` null in the API.
+-- A customer of the operator. Users, applications, endpoints, keys and webhooks belong to one. The row with the empty id is the
+-- operator itself: its own resources have `customer_id` '' here and `customerId` null in the API.
 CREATE TABLE customer (
   id          TEXT PRIMARY KEY,
   name        TEXT NOT NULL,
@@ -282,7 +282,7 @@ CREATE TABLE event_type (
 ) STRICT;
 
 -- A webhook: which events go to which endpoint, and how. Nothing is sent for one in mode `pull`: its reader fetches the records and
--- acknowledges them. `number` stands for it in the log tables.
+-- acknowledges them. The log tables have its `number`.
 CREATE TABLE webhook (
   number                 INTEGER PRIMARY KEY AUTOINCREMENT CHECK (number < 67108864),
   id                     TEXT NOT NULL UNIQUE,
@@ -330,7 +330,7 @@ CREATE TABLE webhook_progress (
   pulled             INTEGER NOT NULL DEFAULT 0 CHECK (pulled IN (0, 1)),  -- whether the webhook's mode is `pull`
   state              TEXT NOT NULL CHECK (state IN ('stopped', 'started', 'running', 'failing', 'failed')),
   state_reason       TEXT,  -- a code from a fixed list
-  state_detail       TEXT,  -- the receiver's answer, if the code alone does not tell it
+  state_detail       TEXT,  -- the receiver's answer, if the code does not tell it
   state_at           INTEGER NOT NULL,
   session_id         TEXT,
   session_at         INTEGER,
@@ -399,14 +399,14 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
 CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
--- The latest events that a customer could get. Events of the operator alone do not pay for it.
+-- The latest events that a customer could get. Events that only the operator gets do not pay for it.
 CREATE INDEX event_of_audience ON event (audience, key) WHERE audience <> '';
 -- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
 -- Events of one ordering key, newest first. Events without one do not pay for it.
 CREATE INDEX event_of_key ON event (ordering_key) WHERE ordering_key IS NOT NULL;
--- The same of one audience, so that a customer's search does not read what others have. Events of the operator alone do not pay for it.
+-- The same of one audience, so that a customer's search does not read what others have. Events that only the operator gets do not pay for it.
 CREATE INDEX event_of_audience_key ON event (audience, ordering_key) WHERE ordering_key IS NOT NULL AND audience <> '';
 -- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
@@ -473,7 +473,7 @@ CREATE INDEX kept_reply_expiry ON kept_reply (expires_at);
 
 -- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds rows, and only
 -- housekeeping deletes them, oldest settled records first. The log tables have no foreign keys, because deleting a webhook would then
--- delete its whole log at once.
+-- delete its whole log in one transaction.
 CREATE TABLE outbox (
   webhook_number INTEGER NOT NULL,
   record_offset  INTEGER NOT NULL,
@@ -565,7 +565,7 @@ CREATE TABLE customer_usage (
   deliveries  INTEGER NOT NULL,  -- records that its webhooks delivered
   attempts    INTEGER NOT NULL,  -- requests of its webhooks that carried records
   failures    INTEGER NOT NULL,  -- those of them that failed
-  bytes       INTEGER NOT NULL,  -- of the bodies of those that were answered
+  bytes       INTEGER NOT NULL,  -- of the bodies of answered ones
   tokens      INTEGER NOT NULL,  -- issued to its applications
   PRIMARY KEY (customer_id, day)
 ) STRICT, WITHOUT ROWID;

@@ -38,6 +38,7 @@ export type {
   FilterPreviewInput,
   GiveUpInput,
   KeyInput,
+  KeyQuery,
   PageQuery,
   PortalLinkInput,
   PortalTokenInput,

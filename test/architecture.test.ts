@@ -48,6 +48,8 @@ const STORE: Readonly<Record<string, string>> = {
   sqlite: 'port shared',
   postgres: 'port shared',
 };
+/** Rooms whose dependencies name the verbs of the store that they use. */
+const USE_CASES = ['access', 'events', 'employees', 'customers', 'webhooks', 'delivery', 'housekeeping', 'resources'];
 /** The rooms that know the database behind the store: they open, copy and examine its file. */
 const KNOW_SQLITE = ['store', 'data', 'cli'];
 /** A thread opens its own connection. */
@@ -160,6 +162,16 @@ describe('the layout of src/', () => {
       targets.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
     );
     assert.deepEqual(unused, []);
+  });
+
+  it('gives each use case the verbs that it uses, and none the whole store', () => {
+    const whole = [...sources].filter(
+      ([file, source]) => USE_CASES.includes(roomOf(file) ?? '') && /: Store\b(?!\[)/.test(source),
+    );
+    assert.deepEqual(
+      whole.map(([file]) => file),
+      [],
+    );
   });
 
   it('has no circle of files', () => {

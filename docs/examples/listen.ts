@@ -15,7 +15,7 @@ type Line = { url: string; certificateFile: string; what: string; delivery: { re
 const lines = createInterface(listening.stdout)[Symbol.asyncIterator]();
 const readLine = async (): Promise<Line> => JSON.parse((await lines.next()).value ?? '{}');
 
-// The first line says where it listens, the others what came.
+// The first line says where it listens, the others show the deliveries.
 const { url, certificateFile } = await readLine();
 const { sallyport, call } = await startSallyport({ caFile: certificateFile });
 await subscribe(call, { url, eventType: 'order.created', endpoint: { secret } });

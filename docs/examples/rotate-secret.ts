@@ -26,7 +26,7 @@ const announcement = { secret: 'the new secret', activateAfterSeconds: 86_400 };
 await call('POST', `endpoints/${endpointId}/rotate-secret`, announcement);
 await deliver();
 
-// The customer has configured both, so it can be used at once.
+// The customer has configured both, so it can be used immediately.
 secrets = [secret, 'the new secret'];
 await call('POST', `endpoints/${endpointId}/rotate-secret`, { secret: 'the new secret' });
 await deliver();

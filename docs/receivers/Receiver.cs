@@ -266,7 +266,7 @@ public static class Receiver
         JsonElement envelope;
         try
         {
-            // The parser alone would accept text that is not UTF-8.
+            // On its own, the parser would accept text that is not UTF-8.
             using (var document = JsonDocument.Parse(new UTF8Encoding(false, true).GetString(body)))
                 envelope = document.RootElement.Clone();
         }

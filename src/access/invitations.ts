@@ -113,7 +113,8 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         refuseChanged(acting.ifMatch, viewUser(user), 'user');
         if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
         const customer = user.customerId === null ? null : await store.customers.get(user.customerId);
-        if (customer?.active === false) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+        if (customer?.active === false)
+          throw new Refusal('invalid_state', `the customer ${customer.name} is suspended`);
         requireRightsOfUser(acting, user, offeredScopes(await store.products.all()));
         if (user.role === 'service') throw new Refusal('invalid_state', signsInNowhere(user));
         const token = mintCredential('spi', random);

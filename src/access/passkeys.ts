@@ -31,12 +31,12 @@ export type Passkeys = {
   /** Whether passkeys work at this address. They need a host name, not an IP address. */
   isPossible(origin: string): boolean;
   /**
-   * The options for the browser to create a passkey. `name` tells its owner which one it is.
+   * The options for the browser to create a passkey. `name` tells its owner which one it is, and devices say that it is for `portal`.
    * Throws 400 for an invalid name and for too many passkeys.
    */
   beginRegistration(
     user: Pick<User, 'id' | 'userName' | 'displayName'>,
-    place: Place,
+    place: Place & { readonly portal: string },
     name: string,
   ): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Adds a passkey from the browser's JSON `response`. Throws 400: naming `name`, or no field if the response is invalid. */
@@ -107,7 +107,7 @@ function registration({
   entry,
 }: Context): Pick<Passkeys, 'beginRegistration' | 'register'> {
   return {
-    beginRegistration: async ({ id, userName, displayName }, { origin, visitor }, name) => {
+    beginRegistration: async ({ id, userName, displayName }, { origin, visitor, portal }, name) => {
       readName(name);
       const existing = await store.passkeys.ofUser(id);
       if (existing.length >= PASSKEYS_PER_USER_MAX) {
@@ -115,7 +115,7 @@ function registration({
       }
       const { generateRegistrationOptions } = await import('@simplewebauthn/server');
       return generateRegistrationOptions({
-        rpName: 'Sallyport',
+        rpName: portal,
         rpID: requireHost(origin),
         userName,
         userDisplayName: displayName ?? userName,

@@ -27,7 +27,7 @@ import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
-import { printRecord, tableText } from './output.ts';
+import { printRecord, type Shown, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
 const NAMED: Operand = { name: 'customer', description: 'Its id, external id or name' };
@@ -112,7 +112,7 @@ export const customerCommands: CommandGroup = [
   }),
   listCommand(CUSTOMER, {
     rules: CUSTOMER_LIST,
-    columns: ['name', { field: 'externalId', whole: true }, 'active', 'id'],
+    columns: ['name', { field: 'externalId', whole: true }, { field: 'state', of: stateOf }, 'id'],
   }),
   showCommand(CUSTOMER),
   updateCommand(CUSTOMER),
@@ -236,6 +236,11 @@ export const customerCommands: CommandGroup = [
     'A customer that has resources cannot be deleted. To suspend one instead, see sallyport help customer update.',
   ),
 ];
+
+/** As the portal calls it. */
+function stateOf({ active }: Shown): string {
+  return active === true ? 'active' : 'suspended';
+}
 
 /** The days with usage, and the total. */
 function usageText({ items, total, since, until }: CustomerUsageView): string {

@@ -4,7 +4,7 @@ import { COMMAND_LINE } from '../domain/acting.ts';
 import type { PgpKey } from '../domain/webhook.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
-import { type KeyBody, keyReader, viewKey } from '../webhooks/keys.ts';
+import { KEY_LIST, type KeyBody, keyReader, viewKey } from '../webhooks/keys.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { readFileOrInput } from './input.ts';
@@ -45,6 +45,7 @@ export const keyCommands: CommandGroup = [
     },
   }),
   listCommand(KEY, {
+    rules: KEY_LIST,
     columns: ['name', 'customer', 'algorithm', 'expiresAt', 'expired', { field: 'fingerprint', whole: true }],
   }),
   showCommand(KEY),

@@ -15,7 +15,7 @@ import {
   WEBHOOKS_LIMIT_MAX,
 } from '../domain/limits.ts';
 import type { Progress, Webhook } from '../domain/webhook.ts';
-import { isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
+import { isRunnable, isStoppedFor, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { displayName, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
@@ -61,7 +61,8 @@ const customerInput = z
       .meta({ description: 'Your own id of the customer. Unique.' }),
     metadata: metadata.default({}).meta({ description: `At most ${METADATA_PAIRS_MAX} pairs of text.` }),
     active: z.boolean().default(true).meta({
-      description: 'The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop.',
+      description:
+        'False suspends the customer: its sessions, applications and tokens are refused, and its webhooks stop.',
     }),
     limits: limitsInput.default(DEFAULTS),
   })
@@ -189,8 +190,10 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
       if (progress === null) continue;
       const action = active ? ('webhook.start' as const) : ('webhook.stop' as const);
       const { state, stateReason } = webhook.progress;
+      const isSame = progress.state === state;
       changes.push({
-        change: stateChange(webhook, progress, ids),
+        // Subscribers are told of another state, not of another reason.
+        change: isSame ? { progress, stateBefore: state, event: null } : stateChange(webhook, progress, ids),
         audit: {
           id: ids.uuid(),
           at: now,
@@ -199,7 +202,7 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
           target: `webhook:${webhook.id}`,
           customerId,
           changes: {
-            state: { from: state, to: progress.state },
+            ...(!isSame && { state: { from: state, to: progress.state } }),
             stateReason: { from: stateReason, to: progress.stateReason },
           },
         },
@@ -211,14 +214,15 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
   }
 }
 
+/** A webhook that stopped with its endpoint gets another reason: enabling the endpoint must not start it for an inactive customer. */
 function stopped({ progress }: Webhook, now: number): Progress | null {
-  return isRunnable(progress.state) ? stoppedProgress(progress, 'stop', 'customer_inactive', now) : null;
+  const reason = 'customer_inactive';
+  if (isRunnable(progress.state)) return stoppedProgress(progress, 'stop', reason, now);
+  return isStoppedFor(progress, 'endpoint_disabled') ? { ...progress, stateReason: reason } : null;
 }
 
 function startedAgain(webhook: Webhook, sessionId: string, now: number): Progress | null {
-  const { progress } = webhook;
-  const isDue = progress.state === 'stopped' && progress.stateReason === 'customer_inactive';
-  return isDue ? startedProgress(webhook, { sessionId, now }) : null;
+  return isStoppedFor(webhook.progress, 'customer_inactive') ? startedProgress(webhook, { sessionId, now }) : null;
 }
 
 export function viewCustomer({ createdAt, updatedAt, ...customer }: Customer): CustomerView {

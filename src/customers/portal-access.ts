@@ -20,7 +20,7 @@ export type PortalAccessDependencies = {
 };
 
 /**
- * The customer of this name. Throws 404 for an unknown one, 409 for an inactive one, 412 if it has changed, and 401
+ * The customer of this name. Throws 404 for an unknown one, 409 for a suspended one, 412 if it has changed, and 401
  * `insufficient_permission` for a role with rights that the caller lacks.
  */
 export async function customerToOpen(
@@ -32,6 +32,6 @@ export async function customerToOpen(
   const customer = await customers.get(named);
   refuseChanged(acting.ifMatch, viewCustomer(customer), 'customer');
   requireRightsOfLink(acting, role, offeredScopes(await store.products.all()));
-  if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is inactive`);
+  if (!customer.active) throw new Refusal('invalid_state', `the customer ${customer.name} is suspended`);
   return customer;
 }

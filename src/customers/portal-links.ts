@@ -83,7 +83,7 @@ export type NewPortalLink = { readonly token: string; readonly expiresAt: number
 
 export type PortalLinks = {
   /**
-   * Makes a link. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights
+   * Makes a link. Throws 404 for an unknown customer, 409 for a suspended one, and 401 `insufficient_permission` for a role with rights
    * that the caller lacks.
    */
   create(
@@ -95,7 +95,7 @@ export type PortalLinks = {
   /** The link, if it can be opened. */
   find(token: string): Promise<PortalLink | null>;
   /**
-   * Begins the session of a link. Null if it was used, has expired, or its customer is inactive. Of several concurrent calls, one succeeds.
+   * Begins the session of a link. Null if it was used, has expired, or its customer is suspended. Of concurrent calls, one succeeds.
    * `by`: who opens it, if that is known; else the audit log has the link.
    */
   open(token: string, visitor: Visitor, by?: Actor): Promise<OpenedLink | null>;

@@ -38,7 +38,7 @@ export type NewPortalToken = { readonly token: string; readonly expiresAt: numbe
 
 export type PortalTokens = {
   /**
-   * Makes a token. Throws 404 for an unknown customer, 409 for an inactive one, and 401 `insufficient_permission` for a role with rights
+   * Makes a token. Throws 404 for an unknown customer, 409 for a suspended one, and 401 `insufficient_permission` for a role with rights
    * that the caller lacks.
    */
   create(

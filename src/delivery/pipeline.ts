@@ -10,8 +10,10 @@ import { isRunnable } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
+import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { isOutage, StaleWrite } from '../store/port/errors.ts';
-import type { Store } from '../store/port/store.ts';
+import type { EventVerbs } from '../store/port/events.ts';
+import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type ChangeReader, createChangeReader } from './changes.ts';
 import { type Claim, claimWork, idleAt } from './claim.ts';
 import { type AttemptsInProgress, createDeliver } from './deliver.ts';
@@ -35,7 +37,7 @@ import type { WebhookLog } from './webhook-log.ts';
 import { createWebhookLogs, hasWork, noteSettled, type WebhookLogs } from './webhook-logs.ts';
 
 export type PipelineOptions = {
-  readonly store: Store;
+  readonly store: DispatchVerbs & WebhookVerbs & Pick<EventVerbs, 'eventTypes'>;
   readonly clock: Clock;
   readonly checkClock: CheckClock;
   readonly ids: Ids;

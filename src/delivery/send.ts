@@ -11,7 +11,7 @@ import {
   standardWebhookSecrets,
 } from '../domain/endpoint.ts';
 import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
-import { maskSecrets } from '../domain/masking.ts';
+import { formsOfSecret, maskSecrets } from '../domain/masking.ts';
 import { failure, type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { SignatureTemplate, WebhookConfiguration } from '../domain/webhook.ts';
 import type { Secret } from '../kernel/secret.ts';
@@ -94,7 +94,8 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       const outcome = await post(authorized, parts, cancellation);
       const isUnauthorized = !outcome.ok && outcome.answer?.status === 401;
       if (isUnauthorized) oauth.drop(endpoint, bearer.token);
-      if (!isUnauthorized || round === 2) return { outcome, message: authorized };
+      if (!isUnauthorized || round === 2)
+        return { outcome: withoutSecrets(outcome, formsOfSecret(bearer.token)), message: authorized };
     }
   };
 
@@ -113,13 +114,13 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     const isAnswered = outcome.ok || outcome.errorClass === 'http_status';
     const { own, headers } = sent.message;
     const requestHeaders = maskedHeaders(headers, own);
-    const shown = cut(own === null ? outcome : withoutSecrets(outcome, own));
+    const shown = cut(own === null ? outcome : withoutSecrets(outcome, own.secrets));
     return { startedAt, outcome: shown, requestHeaders, bodyBytes: isAnswered ? byteLength : 0 };
   };
 }
 
 /** A receiver may answer with what it got. */
-function withoutSecrets(outcome: Outcome, { secrets }: OwnHeaders): Outcome {
+function withoutSecrets(outcome: Outcome, secrets: readonly string[]): Outcome {
   if (outcome.answer === null || secrets.length === 0) return outcome;
   return { ...outcome, answer: maskSecrets(outcome.answer, secrets) } as Outcome;
 }

@@ -38,7 +38,7 @@ export type Application = {
 
 /** The application as the token endpoint reads it. */
 export type Client = Omit<Application, 'lastUsedAt'> & {
-  /** False also if the customer is inactive. */
+  /** False also if the customer is suspended. */
   readonly userActive: boolean;
 };
 
@@ -73,7 +73,7 @@ export type TokenGrant = AccessToken & {
   readonly customerId: string | null;
   readonly userId: string;
   readonly userName: string;
-  /** False also if the customer is inactive. */
+  /** False also if the customer is suspended. */
   readonly userActive: boolean;
   readonly role: Role;
   readonly permissions: readonly string[];

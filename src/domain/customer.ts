@@ -15,7 +15,7 @@ export type Customer = {
   /** The operator's own id of the customer. Unique. */
   readonly externalId: string | null;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The sessions, applications and tokens of an inactive customer are refused, and its webhooks stop. */
+  /** False: the customer is suspended. Its sessions, applications and tokens are refused, and its webhooks stop. */
   readonly active: boolean;
   readonly limits: CustomerLimits;
   readonly createdAt: number;

@@ -91,8 +91,8 @@ function keptText(text: string): string {
 }
 
 /**
- * What to check or change. Everyone may read it: it names no setting of the operator. For `http_status` by the status of the answer, for
- * `tls_untrusted` by the code at the end of the failure's message, if they are given.
+ * What to check or change. Everyone may read it: it names no setting, log or machine of the operator. For `http_status` by the status of
+ * the answer, for `tls_untrusted` by the code at the end of the failure's message, if they are given.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
   if (errorClass === 'tls_untrusted') return untrustedAdvice(message ?? '');
@@ -100,7 +100,7 @@ export function adviceFor(errorClass: ErrorClass, status?: number | null, messag
   return STATUS_ADVICE[status] ?? STATUS_ADVICE[`${Math.floor(status / 100)}xx`] ?? ADVICE.http_status;
 }
 
-/** The advice for the owner of an endpoint. The operator's own may need a setting of Sallyport. */
+/** The advice for the owner of an endpoint. The operator's own may need a setting or the log of Sallyport. */
 export function adviceForOwner(
   customerId: string | null,
   errorClass: ErrorClass,
@@ -115,7 +115,8 @@ export function adviceForOwner(
 const SETTINGS: Readonly<Partial<Record<ErrorClass, string>>> = {
   tls_untrusted: 'SALLYPORT_CA_FILE has the authorities that are trusted here.',
   egress_refused: 'To allow a private one, add it to SALLYPORT_EGRESS_ALLOW and restart.',
-  proxy: 'SALLYPORT_EGRESS_PROXY names it.',
+  proxy: 'Check that it runs and allows CONNECT to this address and port. SALLYPORT_EGRESS_PROXY names it.',
+  internal: "Look into the service's log.",
 };
 
 /** The status in the message of an `http_status` failure ("the receiver answered 503"), or null. */
@@ -133,7 +134,7 @@ const CREDENTIALS =
   'The receiver rejects the credentials. Compare the secret and the API key of the endpoint with those of the receiver.';
 
 const ADVICE: Readonly<Record<ErrorClass, string>> = {
-  dns: 'Check the host name in the URL and that it resolves from this machine.',
+  dns: 'Check the host name in the URL, and that its name servers answer.',
   connect:
     'Check that the receiver runs, listens on this port, and that firewalls between here and there let it through.',
   tls_untrusted:
@@ -148,11 +149,11 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   malformed_response:
     'Check that the port speaks HTTP/1.1 over TLS, and that nothing in between rewrites the answer or sends ' +
     'interim answers (1xx) without end.',
-  proxy: 'Check that the proxy for outgoing requests runs and allows CONNECT to this address and port.',
+  proxy: 'The proxy for outgoing requests did not lead there. The receiver was not at fault.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
   http_status: "Look into the receiver's log for the reason. Redirects are not followed.",
-  internal: "Look into this service's log; the receiver was not at fault, and the attempt does not count.",
+  internal: 'The receiver was not at fault, and the attempt does not count.',
 };
 
 export const ERROR_CLASSES = Object.keys(ADVICE) as readonly ErrorClass[];

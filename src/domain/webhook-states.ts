@@ -17,7 +17,8 @@ export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_u
 /** The next state by event. Events that are not listed change nothing. */
 const TRANSITIONS: Readonly<Record<WebhookState, Partial<Readonly<Record<LifecycleEvent, WebhookState>>>>> = {
   stopped: { start: 'started' },
-  started: { stop: 'stopped', succeeded: 'running', failed: 'failing' },
+  // A failure may have begun before the stop and the start.
+  started: { stop: 'stopped', succeeded: 'running', failed: 'failing', gave_up: 'failed' },
   running: { stop: 'stopped', failed: 'failing' },
   failing: { stop: 'stopped', succeeded: 'running', gave_up: 'failed' },
   failed: { start: 'started', stop: 'stopped' },
@@ -39,7 +40,7 @@ export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
   endpoint_gone:
     'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
-  customer_inactive: 'Its customer is inactive. It starts again automatically when the customer is active.',
+  customer_inactive: 'Its customer is suspended. It starts again automatically when the customer is active.',
   endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
   encryption_key_missing:
@@ -50,6 +51,14 @@ export const STATE_REASONS = {
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
+
+/** Whether the webhook is stopped for one of these reasons. */
+export function isStoppedFor(
+  { state, stateReason }: Pick<Progress, 'state' | 'stateReason'>,
+  ...reasons: readonly StopReason[]
+): boolean {
+  return state === 'stopped' && reasons.some((reason) => reason === stateReason);
+}
 
 /** `too_many_dead`, after its dead deliveries were sent again. */
 export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the receiver, then start the webhook again.`;

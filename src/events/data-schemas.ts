@@ -8,7 +8,7 @@ import { LARGE_JSON_BYTES, parsing } from '../kernel/json-parts.ts';
 import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
 import { SLICE_MS, type Work } from '../kernel/slices.ts';
-import { fieldName } from '../kernel/validation.ts';
+import { dataProblems, UNSATISFIED } from './data-problems.ts';
 import { EVENT_TYPE_SCHEMAS_CACHED } from './limits.ts';
 
 /**
@@ -30,13 +30,13 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 export type DataSchemas = {
   /** Throws a refusal of `dataSchema` that gives the reason. */
   refuseInvalid(schema: JsonSchema): void;
-  /** The first problem of `data`, or null, by a schema of no stored event type. */
-  problemOf(schema: JsonSchema, data: unknown): FieldProblem | null;
+  /** The problems of `data` by a schema of no stored event type. */
+  problemsOfOne(schema: JsonSchema, data: unknown): readonly FieldProblem[];
   /**
-   * The first problem of each, or null. A check that takes too long is a problem too, because the size of a schema does not bound its
-   * work: one check, or all of them together. The checks after it are skipped.
+   * The problems of each: one, or all missing members and those beside them. A check that takes too long is a problem too, because the
+   * size of a schema does not bound its work: one check, or all of them together. The checks after it are skipped.
    */
-  problemsOf(checks: readonly DataCheck[]): Work<(FieldProblem | null)[]>;
+  problemsOf(checks: readonly DataCheck[]): Work<(readonly FieldProblem[])[]>;
 };
 
 export type DataCheck = {
@@ -48,7 +48,7 @@ export type DataCheck = {
 /** Throws if it is not a schema of the dialect. */
 type Compile = (schema: JsonSchema) => ValidateFunction;
 
-const OPTIONS = { strict: false, validateFormats: false } as const;
+const OPTIONS = { strict: false, validateFormats: false, verbose: true } as const;
 
 /**
  * One instance checks all schemas of a dialect, because it compiles the schema of schemas, which takes 30 ms. It does so before a time
@@ -105,13 +105,13 @@ export function createDataSchemas(): DataSchemas {
       }
       if (!inTime) throw refuseField('dataSchema', `takes more than ${SCHEMA_COMPILE_MS} ms to be compiled`);
     },
-    problemOf: (schema, data) => {
+    problemsOfOne: (schema, data) => {
       const compile = compilerOf(schema);
-      let problem: FieldProblem | null = tooSlow(SCHEMA_CHECK_MS);
+      let problems: readonly FieldProblem[] = [tooSlow(SCHEMA_CHECK_MS)];
       endsInTries(SCHEMA_CHECK_MS, () => {
-        problem = dataProblem(compile(schema), data);
+        problems = problemsBy(compile(schema), data);
       });
-      return problem;
+      return problems;
     },
     problemsOf: function* (checks) {
       const validators: ValidateFunction[] = [];
@@ -119,7 +119,7 @@ export function createDataSchemas(): DataSchemas {
         validators.push(validatorOf(eventType, schema));
         yield;
       }
-      const problems: (FieldProblem | null)[] = [];
+      const problems: (readonly FieldProblem[])[] = [];
       let leftMs = SCHEMA_CHECK_MS;
       let tries = 0;
       for (let next = checks[0]; next !== undefined; next = checks[problems.length]) {
@@ -127,7 +127,7 @@ export function createDataSchemas(): DataSchemas {
         const beganAt = performance.now();
         const inTime = endsWithin(SCHEMA_EVENT_MS, () => {
           for (;;) {
-            problems.push(dataProblem(validators[problems.length], data));
+            problems.push(problemsBy(validators[problems.length], data));
             const json = checks[problems.length]?.dataJson;
             if (json === undefined || json.length > LARGE_JSON_BYTES || performance.now() - beganAt >= SLICE_MS) return;
             data = JSON.parse(json);
@@ -139,7 +139,7 @@ export function createDataSchemas(): DataSchemas {
         tries = inTime ? 0 : tries + 1;
         if (!isLast && (leftMs <= 0 || tries === SCHEMA_TRIES)) {
           const limit = tries === SCHEMA_TRIES ? SCHEMA_EVENT_MS : SCHEMA_CHECK_MS;
-          return [...problems, tooSlow(limit), ...checks.slice(problems.length + 1).map(() => null)];
+          return [...problems, [tooSlow(limit)], ...checks.slice(problems.length + 1).map(() => [])];
         }
         yield;
       }
@@ -165,13 +165,12 @@ function tooSlow(limitMs: number): FieldProblem {
   return { field: 'data', problem: `takes more than ${limitMs} ms to be checked against the event type's schema` };
 }
 
-function dataProblem(validator: ValidateFunction | undefined, data: unknown): FieldProblem | null {
-  if (validator === undefined || validator(data)) return null;
+function problemsBy(validator: ValidateFunction | undefined, data: unknown): readonly FieldProblem[] {
+  if (validator === undefined || validator(data)) return [];
   const [error] = validator.errors ?? [];
-  return {
-    field: fieldName(['data', ...stepsOf(error?.instancePath ?? '')]),
-    problem: error?.message ?? "does not satisfy the event type's schema",
-  };
+  // It would keep the data in memory.
+  validator.errors = null;
+  return error === undefined ? [{ field: 'data', problem: UNSATISFIED }] : dataProblems(error);
 }
 
 function dialectOf({ $schema }: JsonSchema): (() => Compile) | undefined {
@@ -182,14 +181,6 @@ function dialectOf({ $schema }: JsonSchema): (() => Compile) | undefined {
 /** For a schema that was not refused. */
 function compilerOf(schema: JsonSchema): Compile {
   return (dialectOf(schema) ?? newest)();
-}
-
-/** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
-function stepsOf(pointer: string): (string | number)[] {
-  const names = pointer.split('/').slice(1);
-  return names.map((name) =>
-    /^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~'),
-  );
 }
 
 // The context only carries the time limit. `work` is the caller's own function and sees the caller's own globals.

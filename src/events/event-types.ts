@@ -6,7 +6,7 @@ import { EMPLOYEE_CATEGORY, type EventType, STATUS_CATEGORY } from '../domain/ev
 import { SEARCH_PATHS_MAX, searchPathProblem } from '../domain/search-terms.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { once } from '../kernel/lifetime.ts';
-import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
+import { type FieldProblem, Refusal, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { displayName, EVENT_TYPE_NAME, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { slices } from '../kernel/slices.ts';
 import { nextTurn } from '../kernel/turns.ts';
@@ -107,8 +107,8 @@ export const eventTypeReader = inputReader(eventTypeInput, eventTypeView, {
 });
 
 export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput> & {
-  /** Why each draft is not a valid event of its type, or null. */
-  problemsOf(drafts: readonly Draft[]): Promise<(FieldProblem | null)[]>;
+  /** Why each draft is not a valid event of its type. */
+  problemsOf(drafts: readonly Draft[]): Promise<(readonly FieldProblem[])[]>;
 };
 
 type Draft = { readonly type: string; readonly dataJson: string };
@@ -157,7 +157,7 @@ export function createEventTypes({
       { clock, ids },
     ),
     problemsOf: async (drafts) => {
-      const problems: (FieldProblem | null)[] = [];
+      const problems: (readonly FieldProblem[])[] = [];
       const checks: (DataCheck & { readonly at: number })[] = [];
       // A thousand events have few types.
       const known = new Map<string, EventType | null>();
@@ -168,13 +168,13 @@ export function createEventTypes({
           // A look-up on SQLite does not wait for anything.
           if (known.size % TYPES_AT_ONCE === 0) await nextTurn();
         }
-        problems.push(typeProblem(type, eventType, store.customerId));
+        problems.push(typeProblems(type, eventType, store.customerId));
         const schema = eventType?.dataSchema ?? null;
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, dataJson });
       }
       if (checks.length === 0) return problems;
       const found = await slices(store.customerId, (await schemas()).problemsOf(checks));
-      for (const [n, problem] of found.entries()) problems[checks[n]?.at ?? 0] ??= problem;
+      for (const [n, { at }] of checks.entries()) if (problems[at]?.length === 0) problems[at] = found[n] ?? [];
       return problems;
     },
   };
@@ -196,9 +196,14 @@ async function refuseUnfit(schemas: () => Promise<DataSchemas>, { sample, dataSc
   if (sample === null) return;
   if (Buffer.byteLength(JSON.stringify(sample)) > EVENT_SAMPLE_BYTES)
     throw refuseField('sample', `must be at most ${EVENT_SAMPLE_BYTES} bytes of JSON`);
-  const problem = dataSchema === null ? null : (await schemas()).problemOf(dataSchema, sample);
-  if (problem === null) return;
-  throw refuseField(problem.field.replace(/^data/, 'sample'), `does not satisfy dataSchema: ${problem.problem}`);
+  const problems = dataSchema === null ? [] : (await schemas()).problemsOfOne(dataSchema, sample);
+  if (problems.length === 0) return;
+  throw refuseFields(
+    problems.map(({ field, problem }) => ({
+      field: field.replace(/^data/, 'sample'),
+      problem: `does not satisfy dataSchema: ${problem}`,
+    })),
+  );
 }
 
 /** Values of data that must be encrypted are not to be found. */
@@ -211,10 +216,10 @@ function refuseSearchPaths({ name, searchPaths, encryptionRequired }: EventTypeI
   }
 }
 
-function typeProblem(type: string, eventType: EventType | null, customerId: string | null): FieldProblem | null {
-  if (eventType === null) return { field: 'type', problem: noSuchType(type, customerId) };
-  if (!type.startsWith(STATUS_CATEGORY)) return null;
-  return { field: 'type', problem: 'is an event type that only the service publishes' };
+function typeProblems(type: string, eventType: EventType | null, customerId: string | null): FieldProblem[] {
+  if (eventType === null) return [{ field: 'type', problem: noSuchType(type, customerId) }];
+  if (!type.startsWith(STATUS_CATEGORY)) return [];
+  return [{ field: 'type', problem: 'is an event type that only the service publishes' }];
 }
 
 /** The problem of a field that names an unknown event type, for its publisher or the owner of a webhook. */

@@ -65,9 +65,10 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       store.customerId,
       making(inputs, { audiences, ids, now: clock(), publisher }),
     );
-    for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
-    const details = problems.flatMap((problem, at) =>
-      problem === null ? [] : [{ ...problem, field: fieldOf(at, problem.field, batch) }],
+    const ofTypes = await eventTypes.problemsOf(sound);
+    for (const [n, { at }] of sound.entries()) problems[at] = ofTypes[n] ?? [];
+    const details = problems.flatMap((ofEvent, at) =>
+      ofEvent.map(({ field, problem }) => ({ field: fieldOf(at, field, batch), problem })),
     );
     if (details.length > 0) throw refuseFields(details);
     return { events, limited: limitedEvents(events, addressees) };
@@ -110,10 +111,10 @@ type Making = {
   readonly events: NewEvent[];
   /** The events that the rules of their types judge. */
   readonly sound: Sound[];
-  readonly problems: (FieldProblem | null)[];
+  readonly problems: (readonly FieldProblem[])[];
 };
 
-/** Makes the events, with the first problem of each input. Pauses within and between them, because data may be large. */
+/** Makes the events, with the problems of each input. Pauses within and between them, because data may be large. */
 function* making(
   inputs: readonly CheckedEvent[],
   {
@@ -132,14 +133,14 @@ function* making(
   for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
     const audience = audiences[at];
     if (audience === undefined || typeof audience !== 'string') {
-      made.problems.push(audience ?? null);
+      made.problems.push(audience === undefined ? [] : [audience]);
       continue;
     }
     // The data tells the subject.
     const isParsed = draft.type.startsWith(EMPLOYEE_CATEGORY);
     const data = isParsed ? ((yield* parsing(draft.dataJson)) as EventDraft['data']) : undefined;
     const event = makeEvent({ ...draft, data, audience }, { ids, now });
-    made.problems.push(null);
+    made.problems.push([]);
     made.sound.push({ at, ...draft });
     const key = idempotencyKey ?? null;
     const idempotency =

@@ -139,8 +139,8 @@ export function loggedPath({ url = '' }: IncomingMessage): string {
 }
 
 /** Matches wherever one of the next two does. */
-const MAY_HOLD_SECRET = /sp[ist](?:_|%5f)|invitations|portal-links/i;
-const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
+const MAY_HOLD_SECRET = /sp[ipst](?:_|%5f)|invitations|portal-links/i;
+const CREDENTIAL = /sp[ipst](?:_|%5f)[0-9a-z%]+/gi;
 const ONE_TIME_LINK = /((?:invitations|portal-links)(?:\/|%2f)+).+/i;
 const LOGGED_PATH_LENGTH = 500;
 

@@ -225,13 +225,15 @@ const EXPECTATIONS: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
   int: 'an integer',
+  integer: 'an integer',
   boolean: 'true or false',
   array: 'a list',
   object: 'an object',
   record: 'an object',
 };
 
-function expectation(expected: string): string {
+/** A type of zod or of JSON Schema in words: `a string`, `a list`. */
+export function expectation(expected: string): string {
   return EXPECTATIONS[expected] ?? expected;
 }
 

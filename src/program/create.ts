@@ -37,7 +37,7 @@ import {
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
-import { keyReader, viewKey } from '../webhooks/keys.ts';
+import { KEY_LIST, keyReader, viewKey } from '../webhooks/keys.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import { giveUpInput } from '../webhooks/waiting-keys.ts';
 import {
@@ -94,7 +94,7 @@ export function createProgram(dependencies: ProgramDependencies): Program {
     ...webhookPart(dependencies),
     keys: resource(own.keys, {
       reader: keyReader,
-      list: inOrderOfCreation('keys'),
+      list: KEY_LIST,
       view: (key) => viewKey(key, clock()),
       acting,
     }),

@@ -12,7 +12,7 @@ export type CustomerInput = {
   /** Your own id of the customer. Unique. */
   readonly externalId?: string | null | undefined;
   readonly metadata?: { readonly [name: string]: string } | undefined;
-  /** The applications and tokens of an inactive customer are refused, and its webhooks stop. */
+  /** False suspends the customer: its applications and tokens are refused, and its webhooks stop. */
   readonly active?: boolean | undefined;
   readonly limits?:
     | {
@@ -336,6 +336,8 @@ export type EndpointQuery = OwnedQuery & {
   readonly enabled?: boolean | undefined;
   readonly sort?: 'createdAt' | '-createdAt' | 'name' | '-name' | undefined;
 };
+
+export type KeyQuery = OwnedQuery & { readonly sort?: 'createdAt' | '-createdAt' | undefined };
 
 export type WebhookQuery = OwnedQuery & {
   readonly endpointId?: string | undefined;

@@ -16,6 +16,7 @@ import type {
   FilterPreviewInput,
   GiveUpInput,
   KeyInput,
+  KeyQuery,
   PageQuery,
   PortalLinkInput,
   PortalTokenInput,
@@ -80,9 +81,9 @@ export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
 export type Program = {
   /** In place of an id each method also takes `externalId:<your id>`. */
   readonly customers: Resource<Customer, CustomerInput, CustomerQuery> & {
-    /** Makes a link that opens the customer's portal once. Rejects with 409 for an inactive customer, 503 without a public URL. */
+    /** Makes a link that opens the customer's portal once. Rejects with 409 for a suspended customer, 503 without a public URL. */
     createPortalLink(customer: string, input: PortalLinkInput): Promise<PortalLink>;
-    /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for an inactive customer. */
+    /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for a suspended customer. */
     createPortalToken(customer: string, input: PortalTokenInput): Promise<PortalToken>;
     usage(customer: string, period?: UsagePeriod): Promise<CustomerUsage>;
   };
@@ -104,7 +105,7 @@ export type Program = {
     rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
     rotateAuthentication(id: string, input: RotateAuthenticationInput): Promise<Endpoint>;
   };
-  readonly keys: Resource<Key, KeyInput>;
+  readonly keys: Resource<Key, KeyInput, KeyQuery>;
   readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {
     start(id: string): Promise<Webhook>;
     /** The records wait until `start`. */

@@ -7,6 +7,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { customerIdInput, customerIdView, id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import { CUSTOMER_FILTER, type ListRules } from '../resources/list-rules.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
@@ -52,6 +53,8 @@ export const keyView = z
   .meta({ id: 'Key', description: 'A PGP public key that deliveries are encrypted to.' });
 export type KeyView = z.infer<typeof keyView>;
 export const keyReader = inputReader(keyInput, keyView);
+
+export const KEY_LIST: ListRules = { name: 'keys', filters: { customerId: CUSTOMER_FILTER }, sorts: {} };
 
 export type Keys = Administration<PgpKey, KeyBody, KeyInput>;
 

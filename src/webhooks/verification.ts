@@ -80,8 +80,7 @@ async function shakeHands(
   endpoint: Endpoint,
 ): Promise<Verification> {
   const address = publicUrl();
-  if (address === null)
-    throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport');
+  if (address === null) throw new Refusal('unavailable', noAddress(endpoint.customerId));
   const origin = handshakeOrigin(address);
   const at = clock();
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
@@ -113,6 +112,13 @@ async function shakeHands(
   const verdict = judgeHandshake(answer.headers, origin);
   if (!verdict.ok) return verificationOf(shown, { ...told, error: `${verdict.code}: ${verdict.description}` });
   return { ...verificationOf(shown, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
+}
+
+/** Why the handshake cannot be sent. A customer cannot change the settings. */
+function noAddress(customerId: string | null): string {
+  return customerId === null
+    ? 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport'
+    : 'the address of this service is not set up yet, and the handshake names it. Ask your provider';
 }
 
 type Told = {

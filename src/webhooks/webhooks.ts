@@ -6,7 +6,14 @@ import { type Endpoint, howToVerify, isUnverified } from '../domain/endpoint.ts'
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
-import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from '../domain/webhook-states.ts';
+import {
+  HEALTHY,
+  isRunnable,
+  isStoppedFor,
+  startedProgress,
+  stateChange,
+  stoppedProgress,
+} from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
@@ -152,8 +159,7 @@ async function changeState(
     customerId: webhook.customerId,
   });
   // A person's stop also counts for a webhook that the service would start again automatically.
-  const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
-  if (verb === 'stop' && startsByItself) {
+  if (verb === 'stop' && isStoppedFor(progress, 'endpoint_disabled', 'customer_inactive')) {
     const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
     // The state stays the same, so subscribers get no event.
     const change = { progress: after, stateBefore: progress.state, event: null };
@@ -269,7 +275,7 @@ async function refuseBrokenRules(
 async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: number): Promise<void> {
   const customer = webhook.customerId === null ? null : await store.customers.get(webhook.customerId);
   if (customer?.active === false) {
-    throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is inactive`);
+    throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is suspended`);
   }
   const { endpointId } = webhook;
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);

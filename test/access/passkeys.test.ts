@@ -17,6 +17,8 @@ import { makeUser, openTestServices, type TestServices } from '../support/servic
 repeats('postgres');
 
 const PLACE = { origin: 'https://edge.example', visitor: 'visitor' };
+/** Where a passkey is made: the portal of customers, by its name. */
+const NEW = { ...PLACE, portal: 'Cargo Bikes' };
 
 async function addPasskey(services: TestServices, userId: string, more: Partial<Passkey> = {}): Promise<Passkey> {
   const now = services.clock();
@@ -79,8 +81,8 @@ describe('a passkey', () => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });
     const known = await addPasskey(services, user.id);
-    const options = await services.passkeys.beginRegistration(user, PLACE, 'Laptop');
-    assert.deepEqual(options.rp, { name: 'Sallyport', id: 'edge.example' });
+    const options = await services.passkeys.beginRegistration(user, NEW, 'Laptop');
+    assert.deepEqual(options.rp, { name: 'Cargo Bikes', id: 'edge.example' });
     assert.deepEqual(options.user, {
       id: Buffer.from(user.id).toString('base64url'),
       name: 'grace',
@@ -104,14 +106,14 @@ describe('a passkey', () => {
       await refused(() => passkeys.beginSignIn({ ...PLACE, origin }), { code: 'invalid_request' });
     }
     for (let at = 0; at < PASSKEYS_PER_USER_MAX; at += 1) await addPasskey(services, user.id);
-    await refused(() => passkeys.beginRegistration(user, PLACE, 'Laptop'), { code: 'invalid_request' });
+    await refused(() => passkeys.beginRegistration(user, NEW, 'Laptop'), { code: 'invalid_request' });
   });
 
   it('is not added by an invalid response, or without a name', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services);
     const { passkeys } = services;
-    const begin = () => passkeys.beginRegistration(user, PLACE, 'Laptop');
+    const begin = () => passkeys.beginRegistration(user, NEW, 'Laptop');
     for (const response of ['', '{', 'null', '[]', '{"id":"x","rawId":"x","type":"public-key","response":{}}']) {
       await begin();
       await refused(() => passkeys.register(user.id, PLACE, 'Laptop', response), { code: 'invalid_request' });

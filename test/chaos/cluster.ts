@@ -79,6 +79,8 @@ const STARTED_WITHIN_MS = 60_000;
 const SERVERS_WITHIN_MS = 300_000;
 const FAULT_WITHIN_MS = 300_000;
 const CLIENTS_WITHIN_MS = 120_000;
+/** The pause before a refused read is repeated. */
+const READ_AGAIN_MS = 1000;
 /** One webhook: the last deliveries, for which the check waits 180 s (`SETTLED_WITHIN_MS` in run.ts), and the list of them. */
 const CHECKED_WITHIN_MS = 400_000;
 const STOPPED_WITHIN_MS = 30_000;
@@ -218,9 +220,9 @@ export async function runCluster(
   await atEnd('reading to the end', () => reader.finish({ url: (instances[1] as Instance).url, token }));
   const kept = new Map<Kind, Kept[]>();
   const checkWebhook = async (kind: Kind, id: string): Promise<void> => {
-    const waiting = await stillPending(admin(), id);
+    const waiting = await stillPending(patient(admin()), id);
     if (waiting !== null) problems.push(`${kind} stays pending: ${JSON.stringify(waiting)}`);
-    kept.set(kind, await listed(admin(), id));
+    kept.set(kind, await listed(patient(admin()), id));
   };
   for (const [kind, id] of webhooks)
     await steps.run(`what is left of ${kind}`, CHECKED_WITHIN_MS, () => checkWebhook(kind, id));
@@ -270,6 +272,19 @@ export async function runCluster(
 
 function linesWith(log: string, text: string): string[] {
   return log.split('\n').filter((line) => line.includes(text));
+}
+
+/** Reads again after a 503, as every client may: a database that just came back can still be slow on a busy machine. */
+function patient(client: ApiClient): ApiClient {
+  const get: ApiClient['get'] = async (path, headers) => {
+    const giveUpAt = performance.now() + CLIENTS_WITHIN_MS;
+    for (;;) {
+      const reply = await client.get<never>(path, headers);
+      if (reply.status !== 503 || performance.now() > giveUpAt) return reply;
+      await sleep(READ_AGAIN_MS);
+    }
+  };
+  return { ...client, get };
 }
 
 async function subscribe(

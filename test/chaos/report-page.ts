@@ -9,7 +9,7 @@ const MEANING: Readonly<Record<Fault, string>> = {
   pause: 'an instance is paused (SIGSTOP) for up to 12 seconds, longer than its leases, and goes on',
   connections: 'a random half of the connections to PostgreSQL is ended (`pg_terminate_backend`)',
   crash: 'the primary crashes (an immediate stop) and starts again',
-  failover: 'the primary is killed for good, its standby is promoted, and a new standby is built',
+  failover: 'the primary is killed and does not come back, its standby is promoted, and a new standby is built',
   network:
     'the network between an instance and PostgreSQL passes nothing on for up to 8 seconds, without closing a connection',
   pooler: 'PgBouncer, through which one of the instances works, is restarted',
@@ -19,7 +19,7 @@ const MEANING: Readonly<Record<Fault, string>> = {
 };
 
 const MEANINGS: Readonly<Record<Meanwhile, string>> = {
-  nothing: 'nothing else happened meanwhile',
+  nothing: 'nothing else happened',
   ended: 'somebody ended the transactions that waited for it (`pg_terminate_backend`)',
   cancelled: 'somebody cancelled their wait (`pg_cancel_backend`)',
   crash: 'the primary crashed and started again',
@@ -64,7 +64,7 @@ export function clusterReportPage(report: ClusterReport): string {
 Three instances work on a PostgreSQL primary with a synchronous standby while faults happen at random. Publishers send events with \
 idempotency
 keys to any instance. Five webhooks receive them: one record a request, in order, in the order of each key, in batches, and \
-as Standard Webhooks. Meanwhile
+as Standard Webhooks. At the same time
 tokens are issued and revoked on one instance and tried on another, now and after each failover, and each webhook is read again from \
 its first record at any instance. Every request, reply and arrival is recorded, and a checker compares them with
 the promises.
@@ -84,7 +84,7 @@ While the standby was away:
 | | times |
 |---|---:|
 ${MEANWHILE.map((what) => `| ${MEANINGS[what]} | ${meanwhile[what]} |`).join('\n')}
-| in the end the primary was killed for good, and the standby was promoted; otherwise the standby came back | ${promotedAfterAbsence} |
+| in the end the primary did not come back, and the standby was promoted; otherwise the standby came back | ${promotedAfterAbsence} |
 
 ## What was promised
 

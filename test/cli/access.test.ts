@@ -237,4 +237,6 @@ test('customer: prints links and tokens, and tables name the customer', async (t
   assert.match(stdout, /grace .*Acme Works/);
   const { items } = await json<{ items: Json[] }>(['user', 'list']);
   assert.ok(items.every((item) => !('customer' in item)));
+  await json(['customer', 'update', 'Acme Works', '--fields', '{"active": false}']);
+  assert.match((await run(['customer', 'list'])).stdout, /^name +state +id\nAcme Works +suspended +/);
 });

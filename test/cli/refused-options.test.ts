@@ -26,7 +26,7 @@ test('a refused field is named as the option or argument that set it', async (t)
     [['customer', 'create', '--name', 'x', '--max-endpoints', '999999999'], '--max-endpoints must be at most 100000'],
     [['user', 'create', '--user-name', 'x', '--division', ''], '--division must have at least 1 character'],
     [['product', 'create', '--name', 'x', '--rule', 'GET /x orders'], '--rule: scope is not a scope of this product'],
-    [['event', 'publish', 'order.created', '{"total": 1, "lines": [1]}'], '<data>: lines[0] must be string'],
+    [['event', 'publish', 'order.created', '{"total": 1, "lines": [1]}'], '<data>: lines[0] must be a string'],
     [
       ['customer', 'link', 'Bolt', '--session-seconds', '1'],
       'there is no customer Bolt. Did you mean "Bolt Hardware"?',

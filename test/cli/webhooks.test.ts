@@ -225,7 +225,7 @@ test('event, webhook, deliveries: from an event type to a pending delivery', asy
   assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
   assert.match(
     await failure([...publish, '{}']),
-    /^sallyport: <data> must have required property 'number'. The schema of order.placed: sallyport event-type show order.placed\n$/,
+    /^sallyport: <data>: number is required. The schema of order.placed: sallyport event-type show order.placed\n$/,
   );
   assert.match(
     await failure(['event', 'publish', 'no.such', '{}']),

@@ -1,9 +1,10 @@
-/** A customer that becomes inactive loses its sessions, links, invitations and tokens for good (contract §8). */
+/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';
-import { created, makeCustomer, sessionOf } from '../support/customers.ts';
+import { created, makeCustomer, ORDERS, sessionOf } from '../support/customers.ts';
 import { startInstances } from '../support/instances.ts';
+import { deliveriesOf, makeEventType, readWebhook, startJourney } from '../support/journey.ts';
 import { request } from '../support/portal-requests.ts';
 import { repeats } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess, startService } from '../support/service.ts';
@@ -20,12 +21,33 @@ async function startServices(t: TestContext): Promise<readonly [ServiceInProcess
   return [service, service];
 }
 
+/** A webhook that was stopped because its endpoint is disabled, of a customer that became inactive afterwards. */
+async function stopBoth(t: TestContext) {
+  const { service, admin, receiver } = await startJourney(t);
+  const customer = await makeCustomer(service);
+  await makeEventType(admin, ORDERS);
+  const at = receiver.endpoint('/customer');
+  const { url, secret, apiKey } = at;
+  const endpoint = await created(customer.api, 'endpoints', { name: 'shop', url, secret, apiKey });
+  const body = { name: 'one', endpointId: endpoint.id, eventTypes: [ORDERS], heartbeatSeconds: 0 };
+  const webhook = await created(customer.api, 'webhooks', body);
+  await succeeded(customer.api.post(`webhooks/${webhook.id}/start`));
+  await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: false }));
+  await service.log.line(({ msg, reason }) => msg === 'webhook stopped' && reason === 'endpoint_disabled');
+  await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
+  const state = async (): Promise<unknown[]> => {
+    const found = await readWebhook(admin, webhook);
+    return [found.state, found.stateReason];
+  };
+  return { service, admin, customer, at, endpoint, webhook, state };
+}
+
 /** 303 leads to the sign-in. */
 async function statusWith({ url }: ServiceInProcess, token: string): Promise<number> {
   return (await request(`${url}/`, { token })).status;
 }
 
-describe('a customer that becomes inactive and active again', () => {
+describe('a customer that is suspended and becomes active again', () => {
   it('gets back no session, unused link, invitation or token', async (t) => {
     const [service, other] = await startServices(t);
     const { admin } = service;
@@ -43,7 +65,8 @@ describe('a customer that becomes inactive and active again', () => {
     assert.equal((await request(elsewhere(invitation.url))).status, 200);
     const second = customer.api.as(await tokenFor(service.url, customer.credentials));
     await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
-    await refusalOf(admin.post(`users/${customer.userId}/invite`, {}), 409);
+    const invited = await refusalOf(admin.post(`users/${customer.userId}/invite`, {}), 409);
+    assert.match(invited.description, /is suspended$/);
     assert.equal((await request(elsewhere(invitation.url))).status, 404);
     await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
     for (const token of sessions) assert.equal(await statusWith(other, token), 303);
@@ -89,6 +112,27 @@ describe('a customer that becomes inactive and active again', () => {
       await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
       for (const session of started) if (session !== null) assert.equal(await statusWith(other, session.token), 303);
     }
+  });
+});
+
+describe('a webhook of a customer that is inactive', () => {
+  it('sends nothing when its endpoint is enabled, until the customer is active again', async (t) => {
+    const { service, admin, customer, at, endpoint, webhook, state } = await stopBoth(t);
+    await succeeded(admin.post('events', { type: ORDERS, data: { n: 1 }, customerId: customer.id }));
+    await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: true }));
+    assert.deepEqual(await state(), ['stopped', 'customer_inactive']);
+    assert.equal(at.deliveries.length, 0);
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+    await service.log.nextAttempt(webhook.id);
+    assert.equal((await deliveriesOf(admin, webhook))[0]?.state, 'delivered');
+  });
+
+  it('does not start again automatically once somebody has stopped it', async (t) => {
+    const { admin, customer, endpoint, webhook, state } = await stopBoth(t);
+    await succeeded(admin.post(`webhooks/${webhook.id}/stop`));
+    await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: true }));
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+    assert.deepEqual(await state(), ['stopped', 'stopped_by_administrator']);
   });
 });
 

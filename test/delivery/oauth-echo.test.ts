@@ -1,10 +1,10 @@
-/** A token endpoint that echoes the request: which part of its answer each role sees. */
+/** Token endpoints and receivers that echo the request: which part of the answer each role sees. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
-import { type Dispatching, openDispatching } from '../support/dispatching.ts';
+import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import type { SeenRequest } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -77,6 +77,32 @@ describe('the client secret in the answer of a token endpoint', () => {
     assert.equal(refused.answer.headers['x-echo'], '[secret]');
     assertMasked([refused.message, ...Object.values(refused.answer.headers)].join('\n'));
     assertMasked(Buffer.from(refused.answer.body).toString('utf8'));
+  });
+});
+
+describe('the bearer token in the answer of an endpoint', () => {
+  it('is masked in its headers and its body', async (t) => {
+    const d = await openDispatching(t);
+    const server = createAuthorizationServer(d.receiver, '/token');
+    const { at, number } = await d.connect({
+      receiving: { bearerTokens: server.tokens },
+      endpoint: { oauth: server.oauth },
+    });
+    at.answer(({ request: { headers } }) => ({
+      status: 200,
+      headers: { 'x-echo': String(headers.authorization) },
+      body: JSON.stringify(headers),
+    }));
+    await d.publishMany(1);
+    await d.start();
+    await until('the attempt is kept', () => isDrained(d));
+    const [attempt] = await d.rows(
+      `SELECT response_body, response_headers FROM attempt WHERE webhook_number = ${number}`,
+    );
+    const body = Buffer.from(attempt?.response_body as Uint8Array).toString('utf8');
+    assert.match(body, /"authorization":"Bearer \[secret\]"/);
+    assert.match(String(attempt?.response_headers), /"x-echo":"Bearer \[secret\]"/);
+    for (const token of server.issued) assert.ok(!`${body} ${attempt?.response_headers}`.includes(token));
   });
 });
 

@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
+/** Files of code and of documentation, and the kinds of files whose comments people read as well. */
+const CODE_AND_PAGES = /\.(ts|mjs|js|md)$/;
+const PROSE = /\.(ts|mjs|js|md|sql|sh|py|go|java|cs|php|rb|yaml|conf|service)$|\/(Caddyfile|Dockerfile)$/;
+
 type PrivateWord = {
   readonly word: RegExp;
   /** The field's word for it. */
@@ -40,7 +44,7 @@ const PRIVATE_WORDS: readonly PrivateWord[] = [
 ];
 
 test('no private word is in code, tests, scripts or pages', () => {
-  const files = ['src', 'test', 'scripts', 'docs', 'schema.sql', 'CONTRIBUTING.md'].flatMap(filesBelow);
+  const files = ['src', 'test', 'scripts', 'docs', 'schema.sql', 'CONTRIBUTING.md'].flatMap((path) => filesBelow(path));
   assert.ok(files.length > 500);
   assert.deepEqual(files.flatMap(privateWordsIn), []);
 });
@@ -87,14 +91,18 @@ const CONSTRUCTIONS: readonly PrivateWord[] = [
   { word: /\bby mouse\b/i, instead: 'in the portal' },
 ];
 
-/** Pages that programs write. */
-const GENERATED = /^docs\/(benchmarks|benchmarks-postgresql|cluster-test)\.md$|^docs\/reference\//;
-const PAGES = ['docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
-  .flatMap(filesBelow)
+/** Made of texts in the code. */
+const GENERATED = /^docs\/reference\//;
+const PAGES = ['docs', 'scripts', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+  .flatMap((path) => filesBelow(path))
   .filter((file) => file.endsWith('.md') && !GENERATED.test(file));
 /** Pages load it with an integrity hash, which a change of a comment would break. */
 const PINNED = 'src/portal/assets/embed.js';
-const CODE = ['src', 'scripts'].flatMap(filesBelow).filter((file) => !file.endsWith('.md') && file !== PINNED);
+/** Names of test vectors. */
+const VECTORS = 'scripts/make-vectors.py';
+const CODE = ['src', 'scripts', 'docs', 'schema.sql']
+  .flatMap((path) => filesBelow(path, PROSE))
+  .filter((file) => !file.endsWith('.md') && file !== PINNED && file !== VECTORS);
 
 test('no page has a construction that reads translated', () => {
   assert.ok(PAGES.length > 80);
@@ -125,7 +133,7 @@ function constructionsIn(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8')
     .replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
     .replace(STORED, '');
-  const prose = text.replaceAll(/\s*\n\s*(?:\*\s|\/\/\s)?/g, ' ');
+  const prose = text.replaceAll(/\s*\n\s*(?:\*\s|\/\/\s|--\s|#\s)?/g, ' ');
   return CONSTRUCTIONS.flatMap(({ word, instead }) =>
     [...prose.matchAll(new RegExp(word, `${word.flags}g`))].map(
       ({ index }) => `${file}: …${prose.slice(Math.max(0, index - 40), index + 40)}… (write: ${instead})`,
@@ -157,10 +165,10 @@ function privateWordsIn(file: string): string[] {
   );
 }
 
-function filesBelow(path: string): string[] {
+function filesBelow(path: string, kinds: RegExp = CODE_AND_PAGES): string[] {
   if (path.includes('.')) return [path];
   return readdirSync(join(root, path), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(ts|mjs|js|md)$/.test(name) && !name.includes('node_modules'))
+    .filter((name) => kinds.test(name) && !name.includes('node_modules'))
     .map((name) => join(path, name))
     .filter((name) => name !== 'test/docs/plain-english.test.ts');
 }

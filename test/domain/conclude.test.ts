@@ -4,6 +4,7 @@ import type { Batch, Finished, Job } from '../../src/domain/batch.ts';
 import { type Conclusion, conclude } from '../../src/domain/judge.ts';
 import { failure, type Outcome } from '../../src/domain/outcome.ts';
 import type { Progress, Webhook } from '../../src/domain/webhook.ts';
+import { FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { answered, batchOf, progressOf } from '../support/attempts.ts';
 import { repeats } from '../support/repeats.ts';
@@ -101,6 +102,15 @@ describe('attempts that are settled together', () => {
       { from: 'http_status', to: 'too_many_dead' },
     ]);
     assert.deepEqual(new Set(told.batches.map(({ fate }) => fate?.kind)), new Set(['dead']));
+  });
+
+  it('give it up 24 hours after its first failure, also at the first failure after it was started again', () => {
+    const failingSinceAt = NOW - FAILING_LIMIT_MS;
+    const told = concluded({ state: 'started', failingSinceAt }, [error(0), error(1)]);
+    assert.deepEqual(statesOf(told), ['started → failed (webhook.failed)']);
+    assert.equal(told.progress.stateReason, 'failing_too_long');
+    const [, state] = auditOf(told);
+    assert.deepEqual(state, { from: 'started', to: 'failed' });
   });
 
   it('of a webhook that was stopped in the meantime settle their batches and change nothing else', () => {

@@ -18,7 +18,7 @@ const EVENTS = ['start', 'stop', 'succeeded', 'failed', 'gave_up'] as const sati
 /** Every state, and where each of the events above leads from it. */
 const TABLE: Readonly<Record<WebhookState, readonly WebhookState[]>> = {
   stopped: ['started', 'stopped', 'stopped', 'stopped', 'stopped'],
-  started: ['started', 'stopped', 'running', 'failing', 'started'],
+  started: ['started', 'stopped', 'running', 'failing', 'failed'],
   running: ['running', 'stopped', 'running', 'failing', 'running'],
   failing: ['failing', 'stopped', 'running', 'failing', 'failed'],
   failed: ['started', 'stopped', 'failed', 'failed', 'failed'],

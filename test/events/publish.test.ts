@@ -273,7 +273,7 @@ describe('a request to publish', () => {
     await s.eventTypes.create({ name: 'order.counted', dataSchema }, ACTOR);
     const counted = (data: unknown) => ({ type: 'order.counted', data });
     const wrong: readonly [data: unknown, field: string][] = [
-      [{}, 'data'],
+      [{}, 'data.n'],
       [{ n: 'one' }, 'data.n'],
       [{ n: 1, 'a/b': ['x', 5] }, 'data.a/b[1]'],
     ];

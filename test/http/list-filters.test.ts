@@ -4,6 +4,7 @@ import { type ApiClient, EMPLOYEES, type Page, refusalOf, succeeded } from '../s
 import { registerApplication } from '../support/journey.ts';
 import { repeats } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
+import { pgpVector } from '../support/vectors.ts';
 
 repeats('postgres');
 
@@ -63,6 +64,32 @@ describe('a list', () => {
       [`webhooks?eventType=order.*&endpointId=${a.id}`, []],
     ];
     for (const [path, names] of expected) assert.deepEqual(await listed(admin, path), names, path);
+  });
+
+  it('of anything that customers have shows that of one of them, or of the operator', async (t) => {
+    const { admin } = await startService(t);
+    const customer = await made(admin, 'customers', { name: 'Acme' });
+    const publicKey = pgpVector('curve25519');
+    const bodies: readonly [path: string, body: (name: string, owner: object) => object | Promise<object>][] = [
+      ['users', (userName, owner) => ({ ...owner, userName })],
+      ['endpoints', (name, owner) => ({ ...owner, name, url: 'https://receiver.example/a' })],
+      ['keys', (name, owner) => ({ ...owner, name, publicKey })],
+      ['webhooks', (name, owner) => ({ ...owner, name, mode: 'pull', eventTypes: ['webhook.*'] })],
+      [
+        'applications',
+        async (name, owner) => {
+          const { id } = await made(admin, 'users', { ...owner, userName: `of-${name}` });
+          return { ...owner, name, userId: id };
+        },
+      ],
+    ];
+    for (const [path, body] of bodies) {
+      await made(admin, path, await body('theirs', { customerId: customer.id }));
+      await made(admin, path, await body('ours', {}));
+      assert.deepEqual(await listed(admin, `${path}?customerId=${customer.id}`), ['theirs'], path);
+      const ours = await listed(admin, `${path}?customerId=`);
+      assert.ok(ours.includes('ours') && !ours.includes('theirs'), `${path}: ${ours}`);
+    }
   });
 
   it('of audit entries has filters for time, actor, action and target', async (t) => {

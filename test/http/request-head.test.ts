@@ -62,6 +62,7 @@ describe('loggedPath', () => {
     [`/elsewhere/${TOKEN}/x`, '/elsewhere/[secret]/x'],
     ['/x/sps_003aUlTJC7tj', '/x/[secret]'],
     ['/x/spt%5F003aUlTJC7tj', '/x/[secret]'],
+    ['/x/spp_003aUlTJC7tj', '/x/[secret]'],
     // A client id is not a secret.
     ['/x/spc_000SYW7R', '/x/spc_000SYW7R'],
     [`/${'a'.repeat(600)}`, `/${'a'.repeat(499)}`],

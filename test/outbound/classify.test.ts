@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { adviceFor, type ErrorClass } from '../../src/domain/outcome.ts';
+import { adviceFor, adviceForOwner, type ErrorClass } from '../../src/domain/outcome.ts';
 import { classifyAnswerError, classifyError, deliveryError } from '../../src/outbound/classify.ts';
 
 const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
@@ -40,6 +40,8 @@ const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
 test('each error code has its class and its advice, and its message repeats nothing of the error', () => {
   for (const [errorClass, codes] of Object.entries(CLASSES) as [ErrorClass, readonly string[]][]) {
     assert.match(adviceFor(errorClass), /^[A-Z].+\.$/s);
+    // Nothing of it is for the operator.
+    assert.doesNotMatch(adviceForOwner('acme', errorClass), /this machine|service's log|SALLYPORT|CONNECT/);
     for (const code of codes) {
       const classified = classifyError(Object.assign(new Error('password=hunter2'), { code }));
       assert.equal(classified.errorClass, errorClass, code);

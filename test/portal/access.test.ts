@@ -13,10 +13,11 @@ describe('applications', () => {
       const portal = await startPortal(t);
       const { page, open, isAccessible } = await portal.signIn('administrator', { isScriptless });
       await open('/applications');
+      const { height = 99 } = (await page.locator('.copyable code').first().boundingBox()) ?? {};
+      assert.ok(height < 24, 'a client id is not broken');
       await page.getByRole('link', { name: 'Register an application' }).click();
-      assert.equal(await page.locator('input[name="actsAs"]:checked').count(), 0, 'nothing is chosen beforehand');
+      assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
       await page.getByLabel('Name').fill('Acme: staff import');
-      await page.getByRole('radio', { name: 'A new service account' }).check();
       const account = page.getByRole('textbox', { name: 'Service account' });
       // The script offers a name made of the application's, which can be changed.
       if (isScriptless) await account.fill('acme-staff-import');
@@ -85,10 +86,10 @@ describe('applications', () => {
     const before = await count();
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
+    await page.getByRole('radio', { name: 'An existing user' }).check();
     await page.getByRole('button', { name: 'Register the application' }).click();
     await page.locator('#field-scopes-problem').waitFor();
-    const problem = page.locator('#field-actsAs-problem');
-    await problem.getByText('must be chosen: a new service account, or an existing user').waitFor();
+    await page.locator('#field-userId-problem').waitFor();
     assert.equal(await count(), before);
     await isAccessible();
   });
@@ -352,6 +353,7 @@ describe('users', () => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users');
+    assert.ok((await page.evaluate<number>(APART)) < 1.5, 'the text of a badge is on the line of the name beside it');
     await page.getByRole('row').filter({ hasText: 'you' }).getByRole('link').first().click();
     assert.equal(await page.getByRole('button', { name: /Deactivate/ }).count(), 0);
     assert.equal(await page.getByRole('link', { name: 'Delete the user' }).count(), 0);
@@ -361,6 +363,17 @@ describe('users', () => {
     await page.getByRole('alert').getByText('ask another administrator').waitFor();
   });
 });
+
+/** The pixels between the bottoms of a name and of the badge beside it. */
+const APART = `(() => {
+  const bottom = (text) => {
+    const range = document.createRange();
+    range.selectNode(text);
+    return range.getBoundingClientRect().bottom;
+  };
+  const badge = [...document.querySelectorAll('.badge')].find(({ textContent }) => textContent === 'you');
+  return Math.abs(bottom(badge.lastChild) - bottom(badge.parentElement.querySelector('a').firstChild));
+})()`;
 
 describe('API products', () => {
   it('are added with rules, tested by asking who could call, changed and deleted', async (t) => {

@@ -13,6 +13,7 @@ import {
   LEFT_OUT,
   REWORDED,
 } from '../../src/portal/endpoints/guide-text.ts';
+import { receiverCode } from '../../src/portal/endpoints/receiver-code.ts';
 import { succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
@@ -77,6 +78,12 @@ describe('the guide', () => {
     assert.doesNotMatch(said({}, { authentication: basic }), /HMAC/);
   });
 
+  it('has one name for each variable of the programs, with the package and without', () => {
+    const programs = [true, false].flatMap((hasPackage) => receiverCode([], hasPackage).map(({ code }) => code));
+    const names = new Set(programs.join('\n').match(/WEBHOOK_(?:SECRET|API_KEY)\w*/g));
+    assert.deepEqual([...names].sort(), ['WEBHOOK_API_KEYS', 'WEBHOOK_SECRETS']);
+  });
+
   it('shows a request of each webhook as its format makes it', async (t) => {
     const { service, ids, sessions } = await startHistory(t);
     const { endpoints } = ids.customer;
@@ -107,6 +114,8 @@ describe('the guide', () => {
       const { status, text } = await open('/guide', token);
       assert.equal(status, 200);
       assert.ok(text.includes(url) && text.includes(apiKey.reveal()));
+      assert.ok(text.includes(`x-api-key: ${apiKey.reveal()}`), 'in the request too');
+      assert.doesNotMatch(text, /x-api-key: \[secret\]/);
     }
     const foreign = await open(`/guide?endpoint=${ids.operator.endpoints}`, sessions.customer);
     const other = await service.services.endpoints.get(ids.operator.endpoints ?? '');

@@ -56,11 +56,27 @@ async function startPortals(t: Parameters<typeof startHistory>[0]): Promise<Hist
  * Of the operator: its commands, its settings, its documentation, the employees API, and what only its audit log has. The name of a npm
  * package is allowed.
  */
-const OPERATORS =
-  /\bsallyport [a-z]|SALLYPORT_|\bdocs\/|\b[Ee]mployees?\b|master key|\bdatabase\b|\bbackup\b|what customers use|look of the customers/;
+const OPERATORS = new RegExp(
+  [
+    String.raw`\bsallyport [a-z]|SALLYPORT_|\bdocs\/|\b[Ee]mployees?\b|master key|\bdatabase\b|\bbackup\b`,
+    String.raw`what customers use|look of the customers|\bcustomer Acme\b|requires the role|with the owner|keys of receivers`,
+  ].join('|'),
+);
 
 function textOf({ reply }: Visit): string {
   return reply.text.replaceAll(/<(script|style)[\s\S]*?<\/\1>/g, '').replaceAll(/<[^>]*>/g, ' ');
+}
+
+function hasNavigation({ reply }: Visit): boolean {
+  return reply.text.includes('id="navigation"');
+}
+
+/** A file to save: the page with the link stays. */
+function isFileOf(visits: readonly Visit[], { path, from, reply }: Visit): boolean {
+  if (reply.headers.get('content-disposition')?.startsWith('attachment') === true) return true;
+  const page = visits.find((visit) => visit.path === from)?.reply.text ?? '';
+  const tags = page.match(/<a\b[^>]*>/g) ?? [];
+  return tags.some((tag) => tag.includes(`href="${path.replaceAll('&', '&amp;')}"`) && /\sdownload\b/.test(tag));
 }
 
 describe('the links of a portal', () => {
@@ -83,6 +99,14 @@ describe('the links of a portal', () => {
         return at < 0 ? [] : [`${visit.path}: ${text.slice(Math.max(0, at - 40), at + 40)}`];
       });
       assert.deepEqual(spoken, [], who);
+      const stranded = visits.filter(
+        (visit) => visit.reply.status === 200 && !hasNavigation(visit) && !isFileOf(visits, visit),
+      );
+      assert.deepEqual(
+        stranded.map(({ path, from }) => `${path} from ${from}`),
+        [],
+        `${who}: pages without a way back`,
+      );
     }
   });
 });

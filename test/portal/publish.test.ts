@@ -48,7 +48,7 @@ describe('publishing in the portal', () => {
     const publish = page.getByRole('button', { name: 'Publish the event' });
     await data.fill('{"orderId": "17"}');
     await publish.click();
-    await page.locator('#field-data-problem').getByText('orderId must be integer').waitFor();
+    await page.locator('#field-data-problem').getByText('orderId must be an integer').waitFor();
     await data.fill('{"orderId": 17,\n "total": }');
     await publish.click();
     await page
@@ -113,7 +113,7 @@ describe('publishing in the portal', () => {
     assert.equal(await page.getByRole('button', { name: 'Publish the event' }).count(), 0);
     const viewer = await openAs('viewer', `/event-types/${typeId}`, { expecting: [403] });
     assert.equal(await viewer.page.getByRole('link', { name: 'Publish an event' }).count(), 0);
-    assert.equal(await viewer.page.getByRole('button', { name: 'Send the sample' }).count(), 0);
+    assert.equal(await viewer.page.getByRole('button', { name: 'Send the test event' }).count(), 0);
     assert.equal(await viewer.open('/publish'), 403);
   });
 });
@@ -209,12 +209,12 @@ describe('a sample', () => {
     const before = journey.receiver.requests.length;
     const { page, open, isAccessible } = await openAs('operator', `/webhooks/${webhook.id}`);
     await page.getByLabel('Event type').selectOption('order.placed');
-    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByRole('button', { name: 'Send the test event' }).click();
     await page.getByText('The receiver accepted the test event.').waitFor();
     await isAccessible();
     await open(`/event-types/${typeId}`);
     await page.getByRole('combobox', { name: 'Webhook' }).fill('Orders');
-    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByRole('button', { name: 'Send the test event' }).click();
     await page.getByText('The receiver accepted the test event.').waitFor();
     const sent = bodies().slice(before);
     assert.equal(sent.length, 2);
@@ -233,7 +233,7 @@ describe('a sample', () => {
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { enabled: false });
     await makeWebhook(admin, endpoint, ['order.placed'], { name: 'Orders' });
     const { page } = await openAs('operator', `/event-types/${typeId}`);
-    await page.getByRole('button', { name: 'Send the sample' }).click();
+    await page.getByRole('button', { name: 'Send the test event' }).click();
     await page.getByText(/No test can be sent/).waitFor();
     assert.equal(receiver.requests.length, 0);
   });

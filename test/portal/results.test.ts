@@ -30,6 +30,7 @@ describe('a form that shows a secret', () => {
     const page = await request(url + place.slice('303 '.length), { token });
     assert.match(page.text, /sps_\w+/);
     assert.equal(page.headers.get('cache-control'), 'no-store');
+    assert.match(page.text, /<a[^>]* href="\/applications"[^>]* aria-current="page"/, 'in the section of its form');
     // A form that was opened or filled in again is another one.
     const other = await request(`${url}/applications/new`, {
       token,

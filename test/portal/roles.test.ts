@@ -51,7 +51,11 @@ describe('every page of the portal', () => {
             ...(method === 'POST' && { form: {} }),
           });
           assert.equal(reply.status, 403, `${method} ${path}`);
-          assert.match(reply.text, /Your role does not allow this/, path);
+          assert.match(
+            reply.text,
+            /Your role does not allow this[\s\S]*This needs the role (Operator|Administrator), and yours/,
+            path,
+          );
         }
         await unchanged();
       });

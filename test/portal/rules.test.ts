@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
-import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit/audit-pages.ts';
+import { readResourceLinks, resourceId, resourceLink } from '../../src/portal/audit/entries.ts';
 import {
   addressFor,
   browserName,
@@ -24,7 +24,7 @@ import {
 } from '../../src/portal/frame/cookies.ts';
 import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/frame/forgery.ts';
 import { accepts } from '../../src/portal/frame/headers.ts';
-import { isCurrent, navigationOf } from '../../src/portal/frame/navigation.ts';
+import { navigationOf, sectionOf } from '../../src/portal/frame/navigation.ts';
 import { readChoice, readInstant, readText } from '../../src/portal/frame/query.ts';
 import { differences } from '../../src/portal/parts/differences.ts';
 import { newForm, refusedForm } from '../../src/portal/parts/fields.ts';
@@ -247,11 +247,9 @@ describe('the navigation', () => {
       ['/audit'],
     );
     assert.deepEqual(others, []);
-    assert.equal(isCurrent('/keys', '/keys/1'), true);
-    assert.equal(isCurrent('/keys', '/keysets'), false);
-    assert.equal(isCurrent('/', '/keys'), false);
-    // Their crumbs lead to the event types.
-    for (const path of ['/publish', '/events/1']) assert.equal(isCurrent('/event-types', path), true);
+    const keys = { path: '/keys' };
+    assert.equal(sectionOf([keys], '/keys/1'), keys);
+    assert.equal(sectionOf([keys, { path: '/' }], '/keysets'), null);
   });
 });
 

@@ -381,6 +381,8 @@ describe('the words of the specification', () => {
   });
 });
 
+const GROUPS_OF_KEYS = ['Go to', 'Lists', 'Deliveries', 'General'];
+
 describe('keyboard shortcuts', () => {
   it('are listed at “?”, and go to pages, except while somebody types', async (t) => {
     const { openAs } = await startDeliverPortal(t);
@@ -388,6 +390,7 @@ describe('keyboard shortcuts', () => {
     await page.keyboard.press('?');
     const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await list.getByText('Webhooks').waitFor();
+    assert.deepEqual(await list.getByRole('heading', { level: 3 }).allInnerTexts(), GROUPS_OF_KEYS);
     await isAccessible();
     await page.keyboard.press('Escape');
     await page.keyboard.press('g');

@@ -45,11 +45,11 @@ describe('the usage in the portal', () => {
     assert.match(text, /0 of 4/);
     assert.match(text, /The limit of endpoints is reached/);
     assert.match(text, /Events a second\s+no limit/);
-    assert.match(text, /Events, busiest day: 3 \(.+\)/);
-    // The 30 days begin near the first with usage, and the drawing has the height of the busiest one.
+    assert.match(text, /Events per day\s+busiest: 3 on .+/);
+    // Every day of the period has its place, of ten units.
     const drawn = shown.locator('.usage-bars').first();
-    assert.equal(await drawn.locator('rect').count(), 7);
-    assert.equal(await drawn.locator('.usage-most').textContent(), '3');
+    assert.match((await drawn.locator('svg').getAttribute('viewBox')) ?? '', /^0 0 300 /);
+    assert.equal(await drawn.locator('rect').count(), 1);
     assert.match((await drawn.locator('rect title').last().textContent()) ?? '', /^[A-Z\d][^-]+ \d{4}: 3$/);
     await isAccessible();
     const download = shown.waitForEvent('download');
@@ -95,7 +95,7 @@ describe('the usage in the portal', () => {
     const token = await sessionOf(service, mine, 'link', 'viewer');
     const own = await page(`${url}/usage`, token);
     assert.equal(own.status, 200);
-    assert.match(own.text, /Events, busiest day: 2 \(<time/);
+    assert.match(own.text, /busiest: 2 on <time/);
     assert.doesNotMatch(own.text, /\b77 |>77</);
     const csv = await page(`${url}/usage.csv`, token);
     assert.deepEqual(

@@ -67,7 +67,7 @@ describe('the documented program for', () => {
     assert.equal(typeErrors(project, typed, options), '');
   });
 
-  const env = { WEBHOOK_SECRET: SECRET, WEBHOOK_API_KEY: API_KEY, WEBHOOK_KEY_FILE: 'key.asc' };
+  const env = { WEBHOOK_SECRETS: SECRET, WEBHOOK_API_KEYS: API_KEY, WEBHOOK_KEY_FILE: 'key.asc' };
   for (const [heading, file] of Object.entries(PROGRAMS)) {
     it(`${heading} answers the challenge and accepts deliveries`, async (t) => {
       const args = file === 'fetch.ts' ? ['serve.js', './fetch.ts'] : [file];

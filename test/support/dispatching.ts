@@ -94,7 +94,7 @@ export async function openDispatching(
   let paths = 0;
   let looks = 0;
   /** Counts the looks of a dispatcher with this store: each begins with this verb. */
-  const counting = (watched: Store): Store => {
+  const counting = (watched: DispatcherOptions['store']): DispatcherOptions['store'] => {
     const changed: Store['dispatch']['changed'] = async () => {
       looks += 1;
       return watched.dispatch.changed();

@@ -131,6 +131,11 @@ describe('the handshake of CloudEvents', () => {
     const challenge = createChallenge({ transport, clock: s.clock, random: randomBytes, publicUrl: () => null });
     const endpoint = { ...(await s.endpoints.get(id)), verification: 'cloudevents' } as const;
     await refused(() => challenge(endpoint), { code: 'unavailable', says: 'SALLYPORT_PUBLIC_URL' });
+    const ofCustomer = { ...endpoint, customerId: id };
+    await refused(() => challenge(ofCustomer), {
+      code: 'unavailable',
+      says: /^the address of this service .* provider$/,
+    });
   });
 
   it('is asked again for a new address, and a failed look keeps the allowed rate', async (t) => {

@@ -19,7 +19,7 @@ import {
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
-import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
+import { KEY_LIST, keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
 import { signaturePreviewInput, signaturePreviewView } from '../../webhooks/signature-schema.ts';
 import {
   filterPreviewInput,
@@ -82,6 +82,7 @@ export function webhookRoutes(dependencies: Dependencies): Route<'both'>[] {
       view: keyView,
       administration: services.keys,
       show: showKey,
+      list: KEY_LIST,
       showMade: (key) => ({ shown: showKey(key) }),
       once,
     }),

@@ -11,6 +11,7 @@ import { ownPath, type PageCall, redirectTo, type View } from '../frame/call.ts'
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from '../frame/cookies.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { SIGN_IN_PATH } from '../frame/request-context.ts';
+import { portalName } from '../parts/brand.ts';
 import { definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
 import { confirmPage, errorSummary, form } from '../parts/form.ts';
@@ -70,7 +71,8 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       // Everything that can be refused is checked before: a device keeps the passkey that it made, even if it is not added here.
       respond: async (call) => {
         await confirm(accountOf(call).id, call.form.get('ownPassword') ?? '', 'ownPassword');
-        const options = await passkeys.beginRegistration(accountOf(call), placeOf(call), call.form.get('name') ?? '');
+        const place = { ...placeOf(call), portal: portalName(call.brand) };
+        const options = await passkeys.beginRegistration(accountOf(call), place, call.form.get('name') ?? '');
         return { reply: { status: 200, body: options } };
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
@@ -277,13 +279,9 @@ function passkeySection(
       host,
       linkButton({ href: `/account/passkeys/${id}/remove`, label: 'Remove', longLabel: `Remove the passkey ${name}` }),
     ]),
-    empty: html`<p class="quiet">You have none yet.</p>`,
+    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : ' To add one, set a password first.'}</p>`,
   });
-  const adding = !takesPasskeys
-    ? NEEDS_HOST_NAME
-    : hasPassword
-      ? passkeyForm(csrf, state)
-      : html`<p class="quiet">To add one, set a password first.</p>`;
+  const adding = !takesPasskeys ? NEEDS_HOST_NAME : hasPassword ? passkeyForm(csrf, state) : null;
   return html`${list}${adding}`;
 }
 

@@ -76,7 +76,7 @@ function userField(before: Application | null, users: readonly User[], suggestFr
   });
 }
 
-/** The account of a new application. Nothing is preselected: a person must decide whose rights a program has. */
+/** The account of a new application. */
 function account(): FieldTable {
   return {
     actsAs: oneOf({
@@ -138,13 +138,10 @@ function hasOtherLifetime(state: FormState): (name: string) => boolean {
 
 /** The API refuses a user id; the form has a user name. */
 export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
-  const isUnchosen = typed.has('accountName') && !typed.has('actsAs') && typed.get('userId') === '';
-  const details = refusal.details?.map(({ field, problem }) => {
-    if (field !== 'userId') return { field, problem };
-    return isUnchosen
-      ? { field: 'actsAs', problem: 'must be chosen: a new service account, or an existing user' }
-      : { field, problem: problem.replace('the id of', 'the name of') };
-  });
+  const details = refusal.details?.map(({ field, problem }) => ({
+    field,
+    problem: field === 'userId' ? problem.replace('the id of', 'the name of') : problem,
+  }));
   return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 

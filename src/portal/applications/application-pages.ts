@@ -90,7 +90,7 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       lead: 'The next page shows its client id and secret, with code that requests a token.',
       submit: 'Register the application',
       ofOwner: ['userId'],
-      start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
+      start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS, actsAs: 'new' }),
       respond: (call, input) =>
         results.once(call, async () => {
           const made = await registerApplication(dependencies, call, input);
@@ -112,10 +112,9 @@ async function adjusted(
   const { store } = dependencies;
   const { form } = call;
   const isOfCustomer = store.customerId !== null;
-  const isChosen = before !== null || actsAs === 'existing';
   const owner = before === null ? form.get('customerId') : before.customerId;
   const isToCome = actsAs === 'new' || (isOfCustomer && before === null);
-  const userId = isToCome ? ACCOUNT_TO_COME : isChosen ? await userIdOf(dependencies, owner, String(body.userId)) : '';
+  const userId = isToCome ? ACCOUNT_TO_COME : await userIdOf(dependencies, owner, String(body.userId));
   const made = isOfCustomer && before !== null ? body : { ...body, userId };
   const validate = () => (before === null ? applicationReader.create(made) : applicationReader.patch(made));
   await checkAll([

@@ -12,9 +12,10 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
-import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
+import { removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { scopeSection } from './application-scopes.ts';
@@ -72,7 +73,7 @@ function applicationTable(
       { label: 'Name and client id', kind: 'main' },
       { label: 'Acts as', phone: 'named' },
       { label: 'Scopes', phone: 'none' },
-      { label: 'Last used', phone: 'end' },
+      { label: 'Last used', phone: 'named' },
       { label: 'State', phone: 'state' },
     ],
     rows: listed.map(({ application, userName, userActive }) => {
@@ -175,7 +176,15 @@ export function applicationView(call: PageCall, application: Application, around
     ${credentials(call, application, around, mayChange)}
     ${identity(call, application, user)}
     ${scopeSection(call, application, user, products)}
-    ${mayChange ? removal(application) : null}
+    ${
+      mayChange
+        ? removalSection({
+            path: `/applications/${id}`,
+            noun: 'application',
+            text: 'Its credentials and tokens stop working immediately.',
+          })
+        : null
+    }
   `;
   return { title: name, content };
 }
@@ -248,14 +257,4 @@ function identity(
 function divisionsOf(user: User | null): string | null {
   const divisions = user?.constraints.divisions;
   return divisions === undefined ? 'all' : divisions.join(', ') || 'none';
-}
-
-function removal({ id }: Application): Html {
-  return section({
-    title: 'Delete',
-    lead: 'Its credentials and tokens stop working immediately.',
-    content: buttonRow([
-      linkButton({ href: `/applications/${id}/delete`, label: 'Delete the application', icon: 'trash' }),
-    ]),
-  });
 }

@@ -13,7 +13,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
 import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
-import { form } from '../parts/form.ts';
+import { fieldGroup, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { numberOf } from '../record/field-table.ts';
 import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
@@ -185,11 +185,13 @@ function askView({ csrf }: PageCall, application: Application, owner: OwnerName 
       form: state,
       content: html`
         ${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}
-        ${checkbox(state, {
-          name: 'revokeTokens',
-          label: 'Revoke all tokens too',
-          hint: 'All tokens issued so far are refused from the next call on.',
-        })}
+        ${fieldGroup('Its tokens', null, [
+          checkbox(state, {
+            name: 'revokeTokens',
+            label: 'Revoke all tokens too',
+            hint: 'All tokens issued so far are refused from the next call on.',
+          }),
+        ])}
       `,
       submit: 'Create a new secret',
       cancel: path,

@@ -28,14 +28,15 @@
     setTimeout(() => button.classList.remove('copied'), 1500);
   });
 
-  // Times in the user's time zone. The title has UTC.
-  const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  // Times in the user's time zone, which whole instants name. The title has UTC.
   // In a narrow column: the time of today, or the day and the minute.
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
   // Where a day has 24 hours, all have two digits, as in the styles above.
   const { hour12 } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
   const HOURS = { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' };
   const DAY = { day: 'numeric', month: 'short' };
+  const WHOLE = { ...DAY, ...HOURS, year: 'numeric', second: '2-digit', timeZoneName: 'short' };
+  const instant = new Intl.DateTimeFormat(undefined, WHOLE);
   const dayAndClock = new Intl.DateTimeFormat(undefined, { ...DAY, ...HOURS });
   const dayAndMonth = new Intl.DateTimeFormat(undefined, DAY);
   const hourAndMinute = new Intl.DateTimeFormat(undefined, HOURS);

@@ -14,7 +14,8 @@
   const charts = new Map();
 
   const widthOf = (element) => Math.max(element.clientWidth, 200);
-  // A missing value has no point. Stacked values are sums.
+  const halfInterval = ([first, second = first]) => (second - first) / 2;
+  // A bar is in the middle of its interval. Stacked values are sums. A zero has no bar: its edge would show behind the others.
   const columnsOf = ({ times, series, stacked }) => {
     const columns = series.map(({ values }) => [...values]);
     if (stacked) {
@@ -22,12 +23,12 @@
         let sum = 0;
         for (const column of columns) {
           sum += column[at] ?? 0;
-          column[at] = column[at] === null ? null : sum;
+          column[at] = column[at] ? sum : null;
         }
       }
     }
-    // The largest sum is drawn first, and the others on top of it.
-    return [times.map((at) => at / 1000), ...(stacked ? columns.reverse() : columns)];
+    // The largest is drawn first, and the others in front of it.
+    return [times.map((at) => (at + halfInterval(times)) / 1000), ...columns.reverse()];
   };
   const number = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
   const milliseconds = (ms) => (ms < 1000 ? `${number.format(ms)} ms` : `${number.format(ms / 1000)} s`);
@@ -35,7 +36,6 @@
 
   // Times as everywhere on the page.
   const { dayAndClock, dayAndMonth, hourAndMinute } = globalThis.sallyportTimes;
-  const momentText = (_, seconds) => (seconds === null ? '' : dayAndClock.format(seconds * 1000));
 
   // Marks of the time axis: the day, or the time with the day where it begins.
   const timeMarks = (_, marks, __, ___, step) => {
@@ -53,17 +53,16 @@
   const WHOLE = [1, 2, 5].flatMap((digit) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((power) => digit * 10 ** power));
   WHOLE.sort((a, b) => a - b);
 
-  // A value without neighbours is drawn as a dot, also where a line leads over the instants without a value.
-  const isolated = ({ data }, which) => {
-    const values = data[which];
-    const isGap = (at) => values[at] === null || values[at] === undefined;
-    return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+  // Half an interval more at each end, for the bars there.
+  const wholeRange = ({ data: [times] }, min, max) => {
+    const half = halfInterval(times);
+    return [min <= times[0] ? times[0] - half : min, max >= times.at(-1) ? times.at(-1) + half : max];
   };
 
   const draw = (element) => {
     charts.get(element)?.chart.destroy();
     const carried = JSON.parse(element.dataset.chart);
-    const { series, stacked, unit } = carried;
+    const { series, unit } = carried;
     const text = textOf(unit);
     const line = resolved(element, '--line');
     const axis = {
@@ -72,33 +71,40 @@
       ticks: { show: false },
       font: `11px ${colour(element, '--text')}`,
     };
-    const lines = series.map(({ label, tone }, which) => ({
+    const known = () => charts.get(element)?.carried;
+    const bars = series.map(({ label, tone }, which) => ({
       label,
       stroke: resolved(element, `--${tone}`),
-      width: 1.75,
-      spanGaps: !stacked,
-      points: { show: true, size: 5, filter: isolated },
-      ...(stacked ? { fill: resolved(element, `--${tone}-soft`) } : {}),
+      fill: resolved(element, `--${tone}`),
+      width: 0,
+      paths: uPlot.paths.bars({ size: [0.7, 24] }),
+      points: { show: false },
       value: (_, __, ___, at) => {
         if (at === null) return '';
-        const value = charts.get(element)?.carried.series[which]?.values[at];
+        const value = known()?.series[which]?.values[at];
         return value === null || value === undefined ? '–' : text(value);
       },
     }));
+    const momentText = (_, __, ___, at) => (at === null ? '' : dayAndClock.format(known()?.times[at]));
     const chart = new uPlot(
       {
         width: widthOf(element),
         height: HEIGHT,
         // Below the title, and beside the last mark of the time.
         padding: [6, 16, 0, 0],
-        series: [{ label: 'Time', value: momentText }, ...(stacked ? lines.toReversed() : lines)],
+        series: [{ label: 'Time', value: momentText }, ...bars.toReversed()],
         axes: [
           { ...axis, values: timeMarks, space: 70 },
-          { ...axis, size: 60, incrs: WHOLE, values: (_, marks) => marks.map((mark) => text(mark)) },
+          {
+            ...axis,
+            size: unit === 'ms' ? 56 : 40,
+            incrs: WHOLE,
+            values: (_, marks) => marks.map((mark) => text(mark)),
+          },
         ],
-        scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.08] } },
+        scales: { x: { range: wholeRange }, y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.08] } },
         legend: { live: true },
-        cursor: { points: { size: 6 }, drag: { x: true, y: false } },
+        cursor: { points: { show: false }, drag: { x: true, y: false } },
         hooks: { setScale: [(drawn, scale) => scale === 'x' && showAllButton(element, drawn)] },
       },
       columnsOf(carried),

@@ -7,7 +7,8 @@ import { type Moment, timeline } from '../parts/details.ts';
 import { differences } from '../parts/differences.ts';
 import { linkButton, section } from '../parts/header.ts';
 import type { IconName, Tone } from '../parts/mark.ts';
-import { actorsSeen, entryText, type ResourceLink, readResourceLinks } from './audit-pages.ts';
+import { actorsSeen, entryText, type ResourceLink, readResourceLinks } from './entries.ts';
+import { fieldLabelsOf } from './field-labels.ts';
 
 /** Entries that a history reads. */
 const CHANGES_READ = 50;
@@ -97,7 +98,7 @@ function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf']): Mo
     title: entryText(entry),
     text: html`
       <p>${byActor(actorOf(entry.actor))}</p>
-      ${isCreation(action) || Object.keys(changes).length === 0 ? null : differences(changes)}
+      ${isCreation(action) || Object.keys(changes).length === 0 ? null : differences(changes, fieldLabelsOf(entry.target))}
     `,
   };
 }

@@ -2,19 +2,21 @@
 import type { EventType } from '../../domain/event.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
+import { CATALOGUE_DOWNLOADS, CATALOGUE_PATH } from '../event-types/event-catalogue-pages.ts';
 import { eventTypeBadges, listBadges } from '../event-types/event-type-pages.ts';
 import { groupsOf } from '../event-types/type-groups.ts';
 import { eventTypeSections } from '../event-types/type-sections.ts';
 import { addressFor } from '../frame/browser.ts';
-import { type PageCall, pathId, type View } from '../frame/call.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
-import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
+import { emptyState, folded, listView, nothingFound, table, withQuery } from '../parts/list.ts';
 import { NO_OWNERS } from '../record/owner.ts';
 import { usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
@@ -38,6 +40,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
           return fold === null ? section({ title, isPlain: true, content }) : folded({ title, ...fold, content });
         })}
         ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
+        ${all.length === 0 ? null : CATALOGUE_DOWNLOADS}
       `;
       return listView({
         title: TITLE,
@@ -47,6 +50,14 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
         filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],
         results,
       });
+    }),
+    // Links to the public catalogue stay in the portal, with its menu.
+    pages.view(CATALOGUE_PATH, 'customers', async ({ query }) => redirectTo(withQuery(PATH, query, {}))),
+    pages.view(`${CATALOGUE_PATH}/{name}`, 'customers', async ({ params }) => {
+      const offered = eventCatalogue(await store.eventTypes.offered(), 'public');
+      const eventType = offered.find(({ name }) => name === params.name);
+      if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
+      return redirectTo(`${PATH}/${eventType.id}`);
     }),
     pages.view(`${PATH}/{id}`, 'customers', async (call) => {
       const eventType = await services.eventTypes.get(pathId(call));

@@ -7,7 +7,7 @@ import { PAGE_HEADERS } from '../frame/headers.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
 import { signInForms } from '../sign-in/sign-in-pages.ts';
-import { keepsCookies, wayInPage } from './way-in.ts';
+import { keepsCookies, type Why, wayInPage } from './way-in.ts';
 
 /** Replaces every id that no customer can have, so that the form tells nothing about ids. */
 const UNKNOWN = 'unknown';
@@ -52,13 +52,14 @@ function sessionEndedPage({ pages, cookies, services: { sessions } }: PageDepend
   });
 }
 
-function reasonOf(call: OpenCall): { readonly title: string; readonly text: string | null } {
+function reasonOf(call: OpenCall): Why {
   if (!keepsCookies(call)) {
     return {
       title: 'This browser cannot show the portal here',
       text:
         'Its session needs a cookie, and this browser keeps none for a page inside another one. Open the portal in a ' +
         'window of its own, or use a newer browser.',
+      isFinal: true,
     };
   }
   const isNew = !call.isFramed && readCustomerVisit(call.cookieOf) === null;

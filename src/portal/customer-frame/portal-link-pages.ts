@@ -64,6 +64,6 @@ function renewalOf({ token, renewUrl }: OpenedLink): string {
 /** The same for every reason. */
 function unusableView(call: OpenCall): View {
   const title = 'This link cannot be used';
-  const text = 'Each link opens the portal once, and for a short time.';
+  const text = 'It was opened before, or it is too old.';
   return { title, content: wayInPage(call, { title, text }), status: 404 };
 }

@@ -7,28 +7,48 @@ import { SIGN_IN_PATH } from '../frame/request-context.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
 
-type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'cookieOf'>;
+type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'frameAncestors' | 'cookieOf'>;
+
+export type Why = {
+  readonly title: string;
+  readonly text: string | null;
+  /** The text says what to do; a new link would not help. */
+  readonly isFinal?: boolean;
+};
 
 /** `why` is the title, and a sentence before what to do. The script tells the page around a frame, which may get a new link. */
-export function wayInPage(visitor: Visitor, why: { readonly title: string; readonly text: string | null }): Html {
+export function wayInPage(visitor: Visitor, why: Why): Html {
   const { brand, isFramed } = visitor;
   return html`
     <div class="sign-in" data-session-ended>
       ${isFramed ? null : html`<span class="brand">${brandMark(brand ?? NO_THEME)}</span>`}
       <h1>${why.title}</h1>
       ${why.text === null ? null : html`<p>${why.text}</p>`}
-      ${isFramed ? IN_FRAME : wayIn(visitor)}
+      ${why.isFinal === true ? null : isFramed ? inFrame(visitor) : wayIn(visitor)}
     </div>
   `;
 }
 
-/** The page around it makes a new link when it is loaded. */
-const IN_FRAME = html`
-  <p>
-    <strong>Reload the page around this one</strong>, with F5 or the reload button of your browser. Everything that you
-    saved is kept.
-  </p>
-`;
+/** The page around makes a new link when it is loaded. Only its origin is known: the button leads there, if it can be only one. */
+function inFrame({ brand, frameAncestors }: Visitor): Html {
+  const [origin = '', ...others] = frameAncestors;
+  const isKnown = others.length === 0 && URL.canParse(origin) && !origin.includes('*');
+  return html`
+    <p>
+      To go on, reload the whole page: ${operatorName(brand ?? NO_THEME)} then opens this part again. What you saved is
+      kept.
+    </p>
+    ${
+      isKnown
+        ? html`
+          <div class="buttons">
+            <a class="button button-primary" href="${origin}" target="_top">Go to ${new URL(origin).host}</a>
+          </div>
+        `
+        : null
+    }
+  `;
+}
 
 function wayIn({ brand, cookieOf }: Visitor): Html {
   const operator = operatorName(brand ?? NO_THEME);
@@ -58,7 +78,7 @@ function wayIn({ brand, cookieOf }: Visitor): Html {
         <li>Open its page about webhooks. It opens this portal for you, without another password.</li>
       </ol>
     </div>
-    <p class="quiet">Did somebody send you a link? Each link works once, and for a short time: ask for a new one.</p>
+    <p class="quiet">Did somebody send you a link? It works only once: ask for a new one.</p>
     ${account}
   `;
 }

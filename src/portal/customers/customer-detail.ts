@@ -9,18 +9,19 @@ import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/audit-pages.ts';
+import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/entries.ts';
 import { progressOf } from '../deliveries/delivery-rows.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
-import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { pageLinks } from '../parts/page-links.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { usageSection } from './usage-pages.ts';
 
@@ -170,10 +171,10 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${deliverySection(call, id, page.deliveries)}
     <div class="columns">
       ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
-      ${account(customer)}
     </div>
     ${usageSection(page.usage, `/customers/${id}/usage`)}
     ${auditSection(call, id, page)}
+    ${account(customer)}
     ${manages ? removal(id, counts) : null}
   `;
   return { title: name, content };
@@ -236,8 +237,7 @@ function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html
       label: 'Success rate',
       value: successRate === null ? '–' : shareText(successRate),
       tone: figureTone(successRate),
-      hint:
-        attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
+      hint: attempts === 0 ? 'no attempts yet' : `${countText(failedAttempts)} of ${countText(attempts)} failed`,
     },
     {
       label: 'Pending',
@@ -250,7 +250,7 @@ function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: `/deliveries?customer=${id}&state=dead`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until somebody sends them again' : 'No record was given up',
+      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
     },
   ]);
 }
@@ -321,7 +321,7 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
         { label: 'Event', kind: 'main' },
         { label: 'Webhook', phone: 'plain' },
         { label: 'State', phone: 'state' },
-        { label: 'Published', phone: 'end' },
+        { label: 'Published', phone: 'named' },
       ],
       rows: deliveries.map((delivery) => [
         html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
@@ -363,18 +363,26 @@ function auditSection({ now }: PageCall, id: string, { audit, linkOf }: Customer
 }
 
 function removal(id: string, counts: Belongings): Html {
-  const has = Object.entries(counts).filter(([, count]) => count > 0);
-  return section({
-    title: 'Delete',
-    lead:
-      has.length === 0
-        ? 'Nothing belongs to this customer, so it can be deleted.'
-        : 'You can delete this customer only when nothing belongs to it. It has ' +
-          `${has.map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`).join(', ')}.`,
-    content: buttonRow([
-      has.length === 0
-        ? linkButton({ href: `/customers/${id}/delete`, label: 'Delete the customer', icon: 'trash' })
-        : html`<p class="quiet">Suspend it to stop everything and keep it.</p>`,
-    ]),
+  return removalSection({
+    path: `/customers/${id}`,
+    noun: 'customer',
+    text: 'Its portal links and sessions are deleted too.',
+    held: heldByBelongings(counts),
   });
+}
+
+/** Why a customer cannot be deleted: the resources that it has. Null for none. */
+export function heldByBelongings({ endpoints, webhooks, applications, keys, users }: Belongings): HeldRecord | null {
+  const counts = [
+    [endpoints, 'endpoint'],
+    [webhooks, 'webhook'],
+    [applications, 'application'],
+    [keys, 'key'],
+    [users, 'user'],
+  ] as const;
+  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
+  const last = parts.pop();
+  if (last === undefined) return null;
+  const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
+  return { title: `It has ${has}, so it stays.`, text: 'Delete these first, or suspend the customer instead.' };
 }

@@ -21,7 +21,7 @@ import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { customerView, readCustomerPage } from './customer-detail.ts';
+import { customerView, heldByBelongings, readCustomerPage } from './customer-detail.ts';
 import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
@@ -88,12 +88,8 @@ export function customerPages(dependencies: PageDependencies): PageRoute<'operat
     }),
     ...removalPages(pages, entity, {
       text: () => 'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries.',
-      held: async ({ id }) => {
-        const has = belongingsText((await dependencies.store.customers.belongings([id])).get(id) ?? NOTHING);
-        return has === null
-          ? null
-          : { title: `It has ${has}, so it stays.`, text: 'Delete these first, or suspend the customer instead.' };
-      },
+      held: async ({ id }) =>
+        heldByBelongings((await dependencies.store.customers.belongings([id])).get(id) ?? NOTHING),
     }),
   ];
 }
@@ -152,20 +148,6 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
         attempted(`/customers/${id}`, `${name} is suspended.`, () => customers.patch(id, { active: false }, acting)),
     }),
   );
-}
-
-/** `3 endpoints, 2 webhooks and 1 user`; null for none. */
-function belongingsText({ endpoints, webhooks, applications, keys, users }: Belongings): string | null {
-  const counts = [
-    [endpoints, 'endpoint'],
-    [webhooks, 'webhook'],
-    [applications, 'application'],
-    [keys, 'key'],
-    [users, 'user'],
-  ] as const;
-  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
-  const last = parts.pop();
-  return last === undefined ? null : parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
 }
 
 const NOTHING: Belongings = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
@@ -246,7 +228,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
           { label: 'Name and external id', kind: 'main' },
           { label: 'State', phone: 'state' },
           { label: 'Succeeded, 24 h', phone: 'plain' },
-          { label: 'Last activity', phone: 'end' },
+          { label: 'Last activity', phone: 'named' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
           { label: 'Applications', kind: 'number', phone: 'none' },

@@ -147,7 +147,7 @@ function usageFigures(total: Usage): Html {
       hint: `of ${countText(attempts)} attempts`,
       tone: failures > 0 ? 'caution' : 'neutral',
     },
-    { label: 'Sent', value: sizeText(bytes), hint: 'to receivers that answered' },
+    { label: 'Sent', value: sizeText(bytes), hint: 'in answered requests' },
     { label: 'Tokens', value: countText(tokens), hint: 'issued to applications' },
   ]);
 }
@@ -244,20 +244,17 @@ function customerCell({ customerId, customerName, customerExternalId }: ListedUs
 
 const BAR_WIDTH = 10;
 const BARS_HEIGHT = 80;
-const DAYS_DRAWN_MIN = 7;
 
-/** One bar for each day from the first with usage; nothing if all are zero. The table beside it has the same numbers. */
+/** One bar for each day of the period; nothing if all are zero. The table beside it has the same numbers. */
 function bars(
-  { items: days, total }: Pick<CustomerUsageView, 'items' | 'total'>,
+  { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
   name: 'events' | 'deliveries',
 ): Html | null {
   if (total[name] === 0) return null;
-  const begin = days.findIndex((item) => USAGE_COUNTS.some((count) => item[count] > 0));
-  // A few days would be bars as wide as the page.
-  const items = days.slice(Math.max(0, Math.min(begin, days.length - DAYS_DRAWN_MIN)));
   const most = Math.max(...items.map((item) => item[name]));
   const drawn = items.map((item, at) => {
-    const height = Math.round((item[name] / most) * BARS_HEIGHT);
+    if (item[name] === 0) return null;
+    const height = Math.ceil((item[name] / most) * BARS_HEIGHT);
     return html`
       <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
         <title>${dayText(item.day)}: ${countText(item[name])}</title>
@@ -267,8 +264,10 @@ function bars(
   const busiest = items.find((item) => item[name] === most)?.day ?? '';
   return html`
     <figure class="usage-bars">
-      <figcaption>${LABELS[name]}, busiest day: ${countText(most)} (${dayText(busiest)})</figcaption>
-      <p class="usage-most" aria-hidden="true">${countText(most)}</p>
+      <figcaption>
+        <strong>${LABELS[name]} per day</strong>
+        <span>busiest: ${countText(most)} on ${dayText(busiest)}</span>
+      </figcaption>
       <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
         ${drawn}
       </svg>

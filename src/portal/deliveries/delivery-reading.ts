@@ -5,7 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from '../../webhooks/sent-again.ts';
-import { actorsSeen, readResourceLinks } from '../audit/audit-pages.ts';
+import { actorsSeen, readResourceLinks } from '../audit/entries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';

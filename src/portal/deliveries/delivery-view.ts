@@ -141,7 +141,7 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
   };
 }
 
-function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
+function facts({ delivery, content, attempts, base, endpoint, webhook }: Story): Html {
   const { id, eventId, eventType, offset, subject, orderingKey, attemptCount, createdAt, settledAt } = delivery;
   const { correlationId, actorId } = content;
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
@@ -173,7 +173,9 @@ function facts({ delivery, content, attempts, base, endpoint }: Story): Html {
           batches.length === 0
             ? null
             : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
-          batches.length === 0 ? undefined : 'With Standard Webhooks, webhook-id is msg_ followed by this id.',
+          batches.length > 0 && webhook.standardWebhooks && webhook.format !== 'standard'
+            ? 'webhook-id is msg_ followed by this id.'
+            : undefined,
         ],
         ['Published', time(createdAt)],
         ['Finished', settledAt === null ? null : time(settledAt)],

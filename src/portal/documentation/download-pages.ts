@@ -78,8 +78,8 @@ export function downloadList(): Html {
       })}
       <p class="hint">
         Each program verifies, answers challenges, decrypts and decompresses. It reads the secret from
-        <code>WEBHOOK_SECRETS</code> and the API key from <code>WEBHOOK_API_KEYS</code>. Write what it does with an event
-        into its function <code>handle</code>.
+        <code>WEBHOOK_SECRETS</code> and the API key from <code>WEBHOOK_API_KEYS</code>; during a rotation both, one per
+        line. Write what it does with an event into its function <code>handle</code>.
       </p>
     </div>
   `;

@@ -217,7 +217,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Compare the secret on both sides. Decode a Base64 secret before you use it. Sign POST, the path with its ' +
     'query as sent, and the challenge, concatenated without separators.',
   missing_origin: `The receiver must answer OPTIONS with ${ALLOWED_ORIGIN}: the origin that was sent, or *.`,
-  wrong_origin: `The receiver allows another origin. Add the host of Sallyport to the ones that it allows.`,
+  wrong_origin: `The receiver allows another origin. Have it allow the one in ${REQUEST_ORIGIN}.`,
   no_rate: `The receiver allows no requests. Raise its ${ALLOWED_RATE}.`,
   malformed_rate: `${ALLOWED_RATE} must be a number of requests a minute, or *.`,
   timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,

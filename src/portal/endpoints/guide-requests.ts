@@ -1,5 +1,5 @@
 /** What arrives at an endpoint, in the guide: what the requests of each webhook are like, and one of them as the receiver gets it. */
-import type { Endpoint } from '../../domain/endpoint.ts';
+import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -22,7 +22,7 @@ type Receiver = Pick<Endpoint, 'oauthTokenUrl' | 'contentEncoding' | 'authentica
 
 /** `shown` is the webhook whose request is shown; null if no webhook sends here. */
 export async function arrivalSection(
-  dependencies: Pick<SharedPageDependencies, 'services' | 'store'>,
+  dependencies: Pick<SharedPageDependencies, 'services' | 'store' | 'clock'>,
   endpoint: Endpoint,
   webhooks: readonly Webhook[],
   shown: Webhook | null,
@@ -112,7 +112,7 @@ function encodingOf(encryptionKeyName: string | null, isCompressed: boolean): re
 
 /** Made by the code that makes deliveries, for the sample of an event type that the webhook gets. */
 async function requestOf(
-  { services, store }: Pick<SharedPageDependencies, 'services' | 'store'>,
+  { services, store, clock }: Pick<SharedPageDependencies, 'services' | 'store' | 'clock'>,
   endpoint: Endpoint,
   webhook: Webhook,
 ): Promise<Html> {
@@ -121,7 +121,10 @@ async function requestOf(
     const key = keyName === null ? null : await store.keys.getByName(webhook.customerId, keyName);
     const types = await store.eventTypes.all();
     const sample = sampleOf(webhook.eventTypes, arrivingTypes([webhook], types));
-    return requestView(await services.previewRequest({ webhook, endpoint, key }, sample));
+    const request = await services.previewRequest({ webhook, endpoint, key }, sample);
+    // The page has the API key above.
+    const apiKey = endpoint.sendApiKey ? { 'x-api-key': currentApiKey(endpoint, clock()).reveal() } : {};
+    return requestView({ ...request, headers: { ...request.headers, ...apiKey } });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });

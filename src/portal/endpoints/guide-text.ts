@@ -14,6 +14,7 @@ export const LEFT_OUT: readonly (readonly [from: string, to: string])[] = [
 /** Sentences about what the customer asks the operator for, and what it does itself in the portal. */
 export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
   [/^## What we agree on[\s\S]*?(?=^- Your URL must)/m, '## What your receiver needs\n\n'],
+  [/unless you ask for it, and follow no\s+redirects/, 'unless the endpoint has one, and follow no redirects'],
   [
     /Tell us when your receiver is ready: we repeat the challenge on\s+request\./,
     'When your receiver is ready, press *Verify now* on the page of your endpoint.',

@@ -1,19 +1,23 @@
 /**
  * `/event-catalogue`: the public event types, for the people who write receivers. Nobody has to sign in, as for the catalogue of the API.
- * Internal event types are absent, even for users who are signed in.
+ * Internal event types are absent, even for users who are signed in. A customer's session has them in its portal, also in a frame.
  */
 
 import type { EventType } from '../../domain/event.ts';
+import { NO_THEME } from '../../domain/portal-theme.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts';
 import { addressFor } from '../frame/browser.ts';
+import { type OpenCall, redirectTo } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
+import { SESSION_ENDED_PATH } from '../frame/request-context.ts';
+import { brandMark } from '../parts/brand.ts';
 import { codePanels } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView } from '../parts/list.ts';
 import { badge } from '../parts/mark.ts';
 import { groupsOf } from './type-groups.ts';
@@ -32,24 +36,39 @@ export function cataloguePages({
       method: 'GET',
       path: CATALOGUE_PATH,
       isForCustomers: true,
-      respond: async ({ query }) => {
+      respond: async (call) => {
+        if (call.isFramed) return redirectTo(SESSION_ENDED_PATH);
         const all = await shown();
-        const view = catalogueView(all, query);
-        return { ...view, content: html`<div class="catalogue">${view.content}${DOWNLOADS}${receiving(all)}</div>` };
+        const view = catalogueView(all, call.query);
+        const content = html`${view.content}${CATALOGUE_DOWNLOADS}${receiving(all)}`;
+        return { ...view, content: html`<div class="catalogue">${publicHeader(call)}${content}</div>` };
       },
     }),
     pages.openPage({
       method: 'GET',
       path: `${CATALOGUE_PATH}/{name}`,
       isForCustomers: true,
-      respond: async ({ request, params: { name = '' } }) => {
-        const address = addressFor(request, publicUrl());
+      respond: async (call) => {
+        if (call.isFramed) return redirectTo(SESSION_ENDED_PATH);
+        const { name = '' } = call.params;
         const eventType = (await shown()).find((one) => one.name === name);
         if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
-        return { title: name, content: html`<div class="catalogue">${entry(eventType, address)}</div>` };
+        const content = entry(eventType, addressFor(call.request, publicUrl()));
+        return { title: name, content: html`<div class="catalogue">${publicHeader(call)}${content}</div>` };
       },
     }),
   ];
+}
+
+/** Whose catalogue it is, and the way into the portal. The portal of a session has a header of its own. */
+function publicHeader({ session, brand }: OpenCall): Html | null {
+  if (session !== null) return null;
+  return html`
+    <header class="public-header">
+      <a class="brand" href="${CATALOGUE_PATH}">${brandMark(brand ?? NO_THEME)}</a>
+      ${linkButton({ href: SESSION_ENDED_PATH, label: 'Open your portal' })}
+    </header>
+  `;
 }
 
 /** By group, as the catalogue of the API has them. */
@@ -107,23 +126,24 @@ function badges({ deprecated, encryptionRequired }: EventType): Html[] {
   ];
 }
 
-const DOWNLOADS = section({
+/** As files: the portal around a link has no page for them. */
+export const CATALOGUE_DOWNLOADS: Html = section({
   title: 'For tools',
   content: html`
     <ul class="catalogue-list">
       <li>
-        <a href="/services/api/asyncapi.json">AsyncAPI 3</a>
+        <a href="/services/api/asyncapi.json" download>AsyncAPI 3</a>
         <span class="cell-hint">For code generators and documentation tools.</span>
       </li>
       <li>
-        <a href="/services/api/event-catalogue.d.ts">TypeScript types</a>
+        <a href="/services/api/event-catalogue.d.ts" download>TypeScript types</a>
         <span class="cell-hint">
           A type for the data of each event type, and <code>Events</code> for
           <code>createReceiver&lt;Events&gt;</code>.
         </span>
       </li>
       <li>
-        <a href="/services/api/event-catalogue">JSON</a>
+        <a href="/services/api/event-catalogue" download="event-catalogue.json">JSON</a>
         <span class="cell-hint">Everything on these pages.</span>
       </li>
     </ul>

@@ -57,7 +57,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       label: 'Sample of its data',
       title: 'Sample',
       isCode: true,
-      rows: 5,
+      rows: rowsFor(before?.sample, 5),
       placeholder: '{"orderId": 17}',
       takesFile: '.json',
       hint: 'The data of an example, as receivers get it. It must satisfy the JSON Schema.',
@@ -66,12 +66,20 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       label: 'JSON Schema of its data',
       title: 'JSON Schema',
       isCode: true,
-      rows: 8,
+      rows: rowsFor(before?.dataSchema, 8),
       placeholder: '{"type": "object", "required": ["orderId"], "properties": {"orderId": {"type": "integer"}}}',
       takesFile: '.json',
       hint: 'Version 2020-12, or draft-07 if $schema says so. Publishing an event with other data is refused, with the field named.',
     }),
   };
+}
+
+const ROWS_MAX = 24;
+
+/** Enough for the whole text, if it is not long. */
+function rowsFor(value: unknown, min: number): number {
+  const lines = value == null ? 0 : JSON.stringify(value, null, 2).split('\n').length;
+  return Math.min(Math.max(lines, min), ROWS_MAX);
 }
 
 const SELDOM = ['searchPaths', 'source', 'deprecated'] as const;

@@ -13,7 +13,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
-import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
@@ -124,12 +124,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
       badges: eventTypeBadges(eventType),
       lead: description === '' ? undefined : description,
       actions: [
-        ...(manages
-          ? [
-              linkButton({ href: `/event-types/${id}/delete`, label: 'Delete', icon: 'trash' }),
-              linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }),
-            ]
-          : []),
+        manages ? linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         call.may('operator') && !name.startsWith(STATUS_CATEGORY)
           ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
           : null,
@@ -167,8 +162,19 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
+    ${manages ? removalSection(id) : null}
   `;
   return { title: name, content };
+}
+
+function removalSection(id: string): Html {
+  return section({
+    title: 'Delete',
+    lead: 'You can delete this event type only when no webhook names it.',
+    content: buttonRow([
+      linkButton({ href: `/event-types/${id}/delete`, label: 'Delete the event type', icon: 'trash' }),
+    ]),
+  });
 }
 
 function volumeText(volume: number): Html {
@@ -253,7 +259,7 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
       title: 'Event types',
       lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
       actions: [
-        linkButton({ href: CATALOGUE_PATH, label: 'Public catalogue', icon: 'book', kind: 'quiet' }),
+        linkButton({ href: CATALOGUE_PATH, label: 'Public catalogue', icon: 'book' }),
         call.may('operator') && hasOwn
           ? linkButton({ href: PUBLISH_PATH, label: 'Publish an event', icon: 'send' })
           : null,

@@ -145,8 +145,8 @@ function json(value: unknown): string {
 
 function handlers({ name }: EventType, address: string | null): readonly Panel[] {
   const begin = `const receiver = createReceiver({
-  secrets: process.env.WEBHOOK_SECRET ?? '',
-  apiKey: process.env.WEBHOOK_API_KEY ?? '',
+  secrets: process.env.WEBHOOK_SECRETS?.split('\\n') ?? '',
+  apiKey: process.env.WEBHOOK_API_KEYS?.split('\\n') ?? '',
   onRecords: async (records, delivery) => {
     // Someone tries the receiver with the sample.
     if (delivery.test) return;

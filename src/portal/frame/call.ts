@@ -45,6 +45,8 @@ export type OpenCall = {
   readonly brand: PortalTheme | null;
   /** Whether the portal is shown inside a page of the operator's product. */
   readonly isFramed: boolean;
+  /** The origins that this page may have. */
+  readonly frameAncestors: readonly string[];
 };
 
 /** A request of a signed-in user with the page's role. */
@@ -66,6 +68,8 @@ export type View = {
   readonly partial?: Html;
   /** Default: 200, or the status of the refusal that `invalid` answers. */
   readonly status?: number;
+  /** The path of the page that this one is about, if its own path does not say its section. */
+  readonly about?: string;
   /** Loads the chart script. */
   readonly hasCharts?: boolean;
   /** The look of a page without a session that is for people of both portals. */
@@ -107,7 +111,7 @@ export function ownPath(path: string | null): string {
   return origin === base ? `${pathname}${search}` : '/';
 }
 
-/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404 and 412 stay. */
+/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404, 412 and 503 stay. */
 export async function attempted(
   path: string,
   done: string,
@@ -123,7 +127,7 @@ export async function attempted(
   return redirectTo(path, done);
 }
 
-const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed']);
+const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed', 'unavailable']);
 
 /** Redirects to a page with the reason of a refusal. */
 export function refusedTo(path: string, reason: string): Redirect {

@@ -3,7 +3,7 @@ import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { VERSION } from '../../kernel/version.ts';
-import { accentPath, brandName } from '../parts/brand.ts';
+import { accentPath, portalName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
 import type { AssetUrls } from './asset-routes.ts';
@@ -58,7 +58,8 @@ export function createLayout(
     const groups = navigation();
     return bodyOf(main, around, groups, frameOf(session, around, groups));
   };
-  return (view, around) => {
+  return (view, given) => {
+    const around = view.about === undefined ? given : { ...given, path: view.about };
     const { session, theme, flash, frameAncestors } = around;
     const { brand = around.brand } = view;
     const message = flash === null ? null : notice({ tone: flash.tone, text: flashText(flash), isFlash: true });
@@ -78,7 +79,7 @@ export function createLayout(
           <meta name="color-scheme" content="${theme === 'system' ? 'light dark' : theme}">
           <meta name="robots" content="noindex">
           <meta name="htmx-config" content="${HTMX_CONFIG}">
-          <title>${view.title} – ${brand === null ? 'Sallyport' : brandName(brand)}</title>
+          <title>${view.title} – ${portalName(brand)}</title>
           <link rel="icon" href="${brand === null ? FAVICON : (brand.logo ?? NO_ICON)}">
           <link rel="stylesheet" href="${assets.style}">
           ${brand?.accent == null ? null : html`<link rel="stylesheet" href="${accentPath(brand.accent)}">`}

@@ -3,27 +3,47 @@
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type IconName, icon } from '../parts/mark.ts';
 
+type Shortcut = readonly [label: string, keys: string];
+
+const SHORTCUTS: readonly (readonly [group: string, keys: readonly Shortcut[]])[] = [
+  ['Lists', [['Show new rows', '.']]],
+  [
+    'Deliveries',
+    [
+      ['Next, previous', 'j k'],
+      ['Close', 'Esc'],
+    ],
+  ],
+  [
+    'General',
+    [
+      ['Search', 'Ctrl K or /'],
+      ['Keyboard shortcuts', '?'],
+    ],
+  ],
+];
+
 export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
   const pages = groups.flatMap(({ items }) => items).map(({ label, key }) => [label, `g ${key}`] as const);
-  const rows = [
-    ['Search', 'Ctrl K'],
-    ['Search', '/'],
-    ['New rows of a live list', '.'],
-    ['Next and previous delivery', 'j k'],
-    ['Close the delivery', 'Esc'],
-    ['This list', '?'],
-    ...pages,
-  ].map(
-    ([label, keys = '']) =>
-      html`<div><dt>${label}</dt><dd>${keys.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dd></div>`,
-  );
+  const made = [['Go to', pages] as const, ...SHORTCUTS].map(([group, shortcuts]) => {
+    const rows = shortcuts.map(
+      ([label, keys]) =>
+        html`
+          <div>
+            <dt>${label}</dt>
+            <dd>${keys.split(' ').map((one) => (one === 'or' ? 'or ' : html`<kbd>${one}</kbd> `))}</dd>
+          </div>
+        `,
+    );
+    return html`<section><h3>${group}</h3><dl>${rows}</dl></section>`;
+  });
   return html`
     <dialog id="shortcuts-dialog" class="overlay" aria-labelledby="shortcuts-title">
       <div class="overlay-head">
         <h2 id="shortcuts-title">Keyboard shortcuts</h2>
         <button type="button" class="icon-button" data-closes aria-label="Close">${icon('cross')}</button>
       </div>
-      <dl class="shortcuts">${rows}</dl>
+      <div class="shortcuts">${made}</div>
     </dialog>
   `;
 }
@@ -32,7 +52,7 @@ export function shortcutsDialog(groups: readonly NavigationGroup[]): Html {
 export function sideNavigation(groups: readonly NavigationGroup[], path: string, below: Html | null = null): Html {
   return html`
     <nav id="navigation" class="navigation" aria-label="Portal" popover>
-      ${groups.map((group) => navigationGroup(group, path))}
+      ${groupLists(groups, path)}
       <button type="button" class="shortcuts-link" data-opens="shortcuts" hidden>
         Keyboard shortcuts <kbd>?</kbd>
       </button>
@@ -43,13 +63,17 @@ export function sideNavigation(groups: readonly NavigationGroup[], path: string,
 
 /** Above the page; in a narrow frame a menu, which `tabsButton` opens. */
 export function tabNavigation(groups: readonly NavigationGroup[], path: string): Html {
-  const links = groups.map((group) => navigationGroup({ ...group, label: null }, path));
-  return html`<nav id="navigation" class="navigation navigation-tabs" aria-label="Portal" popover>${links}</nav>`;
+  const unnamed = groups.map((group) => ({ ...group, label: null }));
+  return html`
+    <nav id="navigation" class="navigation navigation-tabs" aria-label="Portal" popover>
+      ${groupLists(unnamed, path)}
+    </nav>
+  `;
 }
 
 /** Names the current page. */
 export function tabsButton(groups: readonly NavigationGroup[], path: string): Html {
-  const current = groups.flatMap(({ items }) => items).find((item) => isCurrent(item.path, path));
+  const current = sectionOf(itemsOf(groups), path);
   const label = current?.label ?? 'Menu';
   return html`
     <button type="button" class="tabs-button" popovertarget="navigation" aria-label="${current === undefined ? 'Menu' : `Menu: ${label}`}">
@@ -60,14 +84,19 @@ export function tabsButton(groups: readonly NavigationGroup[], path: string): Ht
   `;
 }
 
-function navigationGroup({ label, items }: NavigationGroup, path: string): Html {
+function groupLists(groups: readonly NavigationGroup[], path: string): Html[] {
+  const current = sectionOf(itemsOf(groups), path);
+  return groups.map((group) => navigationGroup(group, current));
+}
+
+function navigationGroup({ label, items }: NavigationGroup, current: NavigationItem | null): Html {
   const links = items.map(
     (item) =>
       html`
         <li>
           <a
             href="${item.path}"
-            ${attributes({ 'data-go': item.key, 'aria-current': isCurrent(item.path, path) ? 'page' : null })}
+            ${attributes({ 'data-go': item.key, 'aria-current': item === current ? 'page' : null })}
           >
             ${icon(item.icon)}
             <span>${item.label}</span>
@@ -139,14 +168,32 @@ export function navigationOf(hasPage: (path: string) => boolean): readonly Navig
 
 /** The page of the navigation below which the path is; null if it is none of them, or not below one. */
 export function pageAbove(path: string, isCustomers: boolean): Pick<NavigationItem, 'path' | 'label'> | null {
-  const items = isCustomers ? Object.values(SHARED_PAGES) : OPERATOR_NAVIGATION.flatMap((group) => group.items);
-  return items.find((one) => one.path !== path && isCurrent(one.path, path)) ?? null;
+  const section = sectionOf(isCustomers ? Object.values(SHARED_PAGES) : itemsOf(OPERATOR_NAVIGATION), path);
+  return section?.path === path ? null : section;
 }
 
-/** Pages that belong to an item although their paths are not below it. */
-const OTHERS: Readonly<Record<string, readonly string[]>> = { '/event-types': ['/publish', '/events'] };
+/** Pages that are not below the path of their section. A section of such a path comes before. */
+const ELSEWHERE: readonly (readonly [path: string, section: string])[] = [
+  ['/event-catalogue', '/event-types'],
+  ['/publish', '/event-types'],
+  ['/events', '/event-types'],
+  ['/guide', '/endpoints'],
+];
 
-/** Whether a page belongs to an item: it is the item's page, or below it, or leads back to it. */
-export function isCurrent(item: string, path: string): boolean {
-  return [item, ...(OTHERS[item] ?? [])].some((one) => path === one || (one !== '/' && path.startsWith(`${one}/`)));
+/** The item of the navigation that a page belongs to: its own, or the one that it is below. */
+export function sectionOf<Item extends Pick<NavigationItem, 'path'>>(
+  items: readonly Item[],
+  path: string,
+): Item | null {
+  const own = items.find((one) => isWithin(one.path, path));
+  const [, section] = ELSEWHERE.find(([begin]) => isWithin(begin, path)) ?? [];
+  return own ?? items.find((one) => one.path === section) ?? null;
+}
+
+function isWithin(section: string, path: string): boolean {
+  return path === section || (section !== '/' && path.startsWith(`${section}/`));
+}
+
+function itemsOf(groups: readonly NavigationGroup[]): readonly NavigationItem[] {
+  return groups.flatMap(({ items }) => items);
 }

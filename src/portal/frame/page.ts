@@ -34,8 +34,7 @@ import type { SessionReader } from './current-session.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
-import { pageAbove } from './navigation.ts';
-import { PageRefusal, refusalView } from './refusal-page.ts';
+import { PageRefusal, refusalView, roleRefusal } from './refusal-page.ts';
 import { createReplies } from './replies.ts';
 import {
   type Circumstances,
@@ -212,8 +211,8 @@ function createRoutes(dependencies: Dependencies): Routes {
     const context =
       recognised(request) ?? requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
     const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
-    const above = pageAbove(context.path, dependencies.customerId !== null);
-    const reply = show(refusalView(refusal, errorId, isSignedIn, above), request, context, refusal.status);
+    const visit = { errorId, isSignedIn, path: context.path, isCustomers: context.brand !== null };
+    const reply = show(refusalView(refusal, visit), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 
@@ -308,7 +307,7 @@ export function createPages(dependencies: Dependencies): Pages {
   const page: Pages['page'] = ({ role, ...definition }) =>
     route(definition, role, (session) => {
       if (session === null) return null;
-      if (!mayAct(session.role, role)) throw new PageRefusal('role', `this requires the role ${role}`);
+      if (!mayAct(session.role, role)) throw roleRefusal(role, session);
       return (call) => pageCallOf(call, session, offered());
     });
 

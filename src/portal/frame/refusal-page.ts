@@ -1,9 +1,12 @@
 /** The page for a refusal: the problem, and what to do. */
+import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
 import { buttonRow, linkButton } from '../parts/header.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { sentence } from '../parts/text.ts';
 import type { View } from './call.ts';
+import { pageAbove } from './navigation.ts';
 
 /** The browser did not send the session cookie, the form is too old or from another site, or the page needs another role. */
 type PageProblem = 'no cookie' | 'form' | 'role';
@@ -18,14 +21,27 @@ export class PageRefusal extends Refusal {
   }
 }
 
-/** `above`: the list that the path begins with, if the path names something that is gone. */
-export function refusalView(
-  refusal: Refusal,
-  errorId: string,
-  isSignedIn: boolean,
-  above: { readonly path: string; readonly label: string } | null = null,
-): View {
+/** `session` is that of a user whose role is lower. */
+export function roleRefusal(
+  takes: PortalRole,
+  { role, customerId }: Pick<SignedIn, 'role' | 'customerId'>,
+): PageRefusal {
+  const [needed, own] = [takes, role].map((one) => roleText(one, customerId !== null).label);
+  return new PageRefusal('role', `this needs the role ${needed}, and yours is ${own}`);
+}
+
+type RefusedVisit = {
+  readonly errorId: string;
+  readonly isSignedIn: boolean;
+  readonly path: string;
+  readonly isCustomers: boolean;
+};
+
+/** For a path that names something that is gone, it leads to the list that the path begins with. */
+export function refusalView(refusal: Refusal, { errorId, isSignedIn, path, isCustomers }: RefusedVisit): View {
   const { title, text } = wording(refusal);
+  const number = isCustomers ? 'If it happens again, tell us this number:' : 'The log of the service has more under';
+  const above = pageAbove(path, isCustomers);
   const list =
     isSignedIn && refusal.status === 404 && above !== null
       ? linkButton({ href: above.path, label: above.label, kind: 'primary' })
@@ -39,11 +55,7 @@ export function refusalView(
       <p class="refusal-status">${refusal.status}</p>
       <h1>${title}</h1>
       <p>${text}</p>
-      ${
-        refusal.status >= 500
-          ? html`<p class="quiet">The log of the service says more under <code>${errorId}</code>.</p>`
-          : null
-      }
+      ${refusal.status >= 500 ? html`<p class="quiet">${number} <code>${errorId}</code></p>` : null}
       ${buttonRow([list, back])}
     </div>
   `;
@@ -97,7 +109,7 @@ const FIXED: Readonly<{ [code in Refusal['code']]?: Wording }> = {
   ambiguous_path: { title: 'There is nothing here', text: 'The address contains invalid characters.' },
   server_error: {
     title: 'Something went wrong',
-    text: 'This is our fault, not yours. Try again; if it keeps happening, check the log.',
+    text: 'This is our fault, not yours. Try again.',
   },
   content_too_large: { title: 'That is too large', text: 'Forms accept up to 1 MiB.' },
 };

@@ -79,6 +79,7 @@ export function openCallOf(
     opener,
     brand,
     isFramed: frameAncestors.length > 0,
+    frameAncestors,
   };
 }
 

@@ -44,7 +44,8 @@ export const RESULTS_PATH = '/results';
 /** The value of a form while it is processed. Instances of an earlier version read and write the same one. */
 const IN_PROGRESS = 'under way';
 
-type Kept = { readonly visitor: string; readonly title: string; readonly later: string };
+/** `about`: the path of the form. Earlier versions kept none. */
+type Kept = { readonly visitor: string; readonly title: string; readonly later: string; readonly about?: string };
 
 /** `secrets` has the markup of first pages under the ids of their results. */
 type Values = { readonly results: ShortLivedValues; readonly secrets: ShortLivedValues };
@@ -63,11 +64,11 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
       if (found !== null) await pause(RESULT_LOOK_MS);
     }
   };
-  const process = async (id: string, visitor: string, work: () => Promise<Result>): Promise<void> => {
+  const process = async (id: string, { visitor, url }: PageCall, work: () => Promise<Result>): Promise<void> => {
     if (!(await begin(id))) return;
     try {
       const { title, first, later } = await work();
-      const kept: Kept = { visitor, title, later: later.markup };
+      const kept: Kept = { visitor, title, later: later.markup, about: url.split('?', 1)[0] ?? url };
       const now = clock();
       const span = { now, until: now + RESULT_MS };
       // The secret first: with a result, the page must not say that it was shown before.
@@ -84,7 +85,7 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
       const id = idOf(call);
       let mine = inProgress.get(id);
       if (mine === undefined) {
-        mine = process(id, call.visitor, work).finally(() => inProgress.delete(id));
+        mine = process(id, call, work).finally(() => inProgress.delete(id));
         inProgress.set(id, mine);
       }
       await mine;
@@ -94,10 +95,10 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
       const id = pathId(call);
       const found = await values.get(id, clock());
       if (found === null || found === IN_PROGRESS) return null;
-      const { visitor, title, later } = JSON.parse(found) as Kept;
+      const { visitor, title, later, about } = JSON.parse(found) as Kept;
       if (visitor !== call.visitor) return null;
       const first = isVisit(call.request) ? await secrets.take(id, clock()) : null;
-      return { title, content: storedHtml(first ?? later) };
+      return { title, content: storedHtml(first ?? later), ...(about !== undefined && { about }) };
     },
   };
 }

@@ -10,7 +10,7 @@ import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { refusedForm } from '../parts/fields.ts';
-import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
 import { EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
@@ -47,7 +47,7 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
       refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
       creation: {
         title: 'Import a key',
-        lead: 'The public key of the receiver. Its owner keeps the private key.',
+        lead: 'Only the public key. The private key stays where the receiver runs.',
         submit: 'Import the key',
         respond: async ({ acting }, input) => {
           const { id, name } = await keys.create(input, acting);
@@ -78,7 +78,7 @@ function keyFields(before: PgpKey | null): FieldTable {
       isRequired: true,
       isCode: true,
       placeholder: 'orders-2027',
-      hint: 'Letters, digits, dots, dashes and underscores. Receivers see it in X-PGP-Key-Name.',
+      hint: 'Receivers see it in X-PGP-Key-Name. Letters, digits, dots, dashes and underscores.',
     }),
     publicKey: lines({
       label: 'Public key',
@@ -114,15 +114,13 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
     ${pageHeader({
       title: name,
       crumbs: [LIST],
-      lead: 'A PGP public key. Compare its fingerprint with the owner over another channel.',
-      actions: manages
-        ? [
-            linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
-            linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' }),
-          ]
-        : [],
+      lead:
+        call.session.customerId === null
+          ? 'A PGP public key. Compare its fingerprint with the owner over another channel.'
+          : 'Your PGP public key. Check that its fingerprint is the one that your own tools show.',
+      actions: manages ? [linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' })] : [],
     })}
-    ${expiryNotice(expiresAt, call.now, uses)}
+    ${expiryNotice(key, call, uses)}
     ${section({
       title: 'The key',
       content: definitionList([
@@ -137,13 +135,25 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
       ]),
     })}
     ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
+    ${
+      manages
+        ? section({
+            title: 'Delete',
+            lead: 'You can delete this key only when no webhook encrypts with it.',
+            content: buttonRow([linkButton({ href: `/keys/${id}/delete`, label: 'Delete the key', icon: 'trash' })]),
+          })
+        : null
+    }
   `;
   return { title: name, content };
 }
 
-function expiryNotice(expiresAt: number | null, now: number, uses: Uses | null): Html | null {
+function expiryNotice({ expiresAt }: PgpKey, { now, session }: PageCall, uses: Uses | null): Html | null {
   if (expiresAt === null || expiryTone(expiresAt, now) === 'positive') return null;
-  const remedy = 'Ask the owner for a key with a later expiry, then change this key or the webhooks.';
+  const remedy =
+    session.customerId === null
+      ? 'Ask the owner for a key with a later expiry, then change this key or the webhooks.'
+      : 'Change it to a key with a later expiry, or choose another key in the webhooks.';
   if (expiresAt > now)
     return notice({
       tone: 'caution',
@@ -173,7 +183,10 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
     const isEmpty = items.length === 0 && cursor === null && !owner.isFiltered;
     return listView({
       title: LIST.label,
-      lead: 'Public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.',
+      lead:
+        store.customerId === null
+          ? 'Public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.'
+          : 'Your public keys. Only your private key can read what a webhook encrypts with one.',
       actions: [call.may('administrator') && !isEmpty ? importButton(owner.newQuery) : null],
       path: PATH,
       query,

@@ -83,9 +83,9 @@ function ailingTable(
       { label: 'Webhook', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Problem', phone: 'plain' },
-      { label: 'Since', phone: 'plain' },
+      { label: 'Since', phone: 'named' },
       { label: 'Pending', kind: 'number', phone: 'named' },
-      ...(startButton === null ? [] : [{ label: 'Action', kind: 'actions' as const, phone: 'end' as const }]),
+      ...(startButton === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -141,7 +141,12 @@ function problemOf(
 function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: number): Html {
   return table({
     caption: 'Keys and certificates that expire soon',
-    columns: [{ label: 'Name', kind: 'main' }, { label: 'Kind' }, { label: 'Expires' }, { label: 'Consequence' }],
+    columns: [
+      { label: 'Name', kind: 'main' },
+      { label: 'Kind', phone: 'plain' },
+      { label: 'Expires', phone: 'state' },
+      { label: 'Consequence', phone: 'plain' },
+    ],
     rows: expiring.map(({ kind, id, name, expiresAt }) => {
       const path = kind === 'key' ? 'keys' : 'endpoints';
       const isOver = expiresAt <= now;

@@ -43,7 +43,7 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
     pages.view(PATH, 'both', async (call) => {
       const period = readPeriod(call.query);
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
-      const lead = store.customerId === null ? LEAD : CUSTOMERS_LEAD;
+      const lead = store.customerId === null ? undefined : CUSTOMERS_LEAD;
       const content = html`
         ${pageHeader({ title: 'Overview', lead })}
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
@@ -105,7 +105,6 @@ function startButton({ id, name }: Ailing): Html {
   });
 }
 
-const LEAD = 'Problems, deliveries and tokens.';
 const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
 
 /** Made once for each reading, for all clients that may act, and for all that may not. */
@@ -122,7 +121,6 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   if (isEmpty(overview)) return html``;
   const { series, at } = overview;
   const { tokensIssued, tokensRefused } = series.total;
-  // Without tokens the other chart has the room.
   const hasTokens = overview.hasTokens && tokensIssued + tokensRefused > 0;
   const problems = attentionSection({
     ...overview,
@@ -137,15 +135,15 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures(overview)}
     ${hasProblems ? null : problems}
-    ${section({
-      title: rateTitle('Deliveries', series),
-      lead: 'By the outcome of their attempt.',
-      content: deliveriesChart(series, at),
-    })}
-    <div class="${hasTokens ? 'columns' : 'page-part'}">
+    <div class="columns">
+      ${section({
+        title: rateTitle('Deliveries', series),
+        lead: 'By the outcome of their attempt.',
+        content: deliveriesChart(series, at),
+      })}
       ${section({
         title: 'Response time',
-        lead: 'Of attempts to deliver, including the wait for a connection.',
+        lead: 'Of an attempt, with the wait for a connection.',
         content: latencyChart(series),
       })}
       ${
@@ -177,26 +175,25 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       label: 'Success rate',
       value: successRate === null ? '–' : shareText(successRate),
       tone: figureTone(successRate),
-      hint:
-        attempts === 0 ? 'No attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
+      hint: attempts === 0 ? 'no attempts yet' : `${countText(failedAttempts)} of ${countText(attempts)} failed`,
     },
     {
       label: 'Response time',
-      value: p50Ms === null ? '–' : html`<small>p50</small> ${spanText(p50Ms)}`,
-      hint: p95Ms === null ? 'No response yet' : `p95 ${spanText(p95Ms)}`,
+      value: p50Ms === null ? '–' : spanText(p50Ms),
+      hint: p95Ms === null ? 'no response yet' : `p50; p95 ${spanText(p95Ms)}`,
     },
     {
       label: 'Pending',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
-      hint: backlog.oldestAt === null ? 'Nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
+      hint: backlog.oldestAt === null ? 'nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'Nothing was given up',
+      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
@@ -207,7 +204,7 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
     tokensRefused > 0 ? countOf(tokensRefused, 'token') : null,
     callsRefused > 0 ? countOf(callsRefused, 'call') : null,
   ].filter((one) => one !== null);
-  return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
+  return refused.length === 0 ? 'none refused' : `${refused.join(' and ')} refused`;
 }
 
 function queues({ backlog, ailing, at, owners }: Overview): Html | null {
@@ -224,7 +221,7 @@ function queues({ backlog, ailing, at, owners }: Overview): Html | null {
         { label: 'Webhook', kind: 'main' },
         { label: 'State', phone: 'state' },
         { label: 'Pending', kind: 'number', phone: 'named' },
-        { label: 'Oldest', phone: 'end' },
+        { label: 'Oldest', phone: 'named' },
       ],
       rows: longest.map(({ id, name, state, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,

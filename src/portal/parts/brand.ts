@@ -8,6 +8,11 @@ export function brandName({ name }: PortalTheme): string {
   return name ?? 'Webhooks';
 }
 
+/** The name of a portal. Null: the operator's own. */
+export function portalName(brand: PortalTheme | null): string {
+  return brand === null ? 'Sallyport' : brandName(brand);
+}
+
 /** The operator in a sentence: `Back to Acme`, `changed by Acme`. */
 export function operatorName({ name }: PortalTheme): string {
   return name ?? 'your provider';

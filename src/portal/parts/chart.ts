@@ -62,7 +62,7 @@ export function latencyChart(series: Series): Html {
     format: spanText,
     series: [
       { label: 'p50', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
-      { label: 'p95', tone: 'caution', values: series.points.map(({ p95Ms }) => p95Ms) },
+      { label: 'p95', tone: 'accent-pale', values: series.points.map(({ p95Ms }) => p95Ms) },
     ],
   });
 }
@@ -73,6 +73,7 @@ export function tokensChart(series: Series, now: number): Html {
   return chart({
     title: rateTitle('Tokens', series),
     times: timesOf(series),
+    isStacked: true,
     series: [
       { label: 'Issued', tone: 'accent', values: rates(series, now, ({ tokensIssued }) => tokensIssued) },
       { label: 'Refused', tone: 'negative', values: rates(series, now, ({ tokensRefused }) => tokensRefused) },
@@ -100,8 +101,8 @@ export function periodTabs(path: string, query: URLSearchParams, period: Period)
 
 type ChartSeries = {
   readonly label: string;
-  /** `accent`, or the meaning of the series. */
-  readonly tone: 'accent' | 'positive' | 'negative' | 'caution' | 'info';
+  /** The meaning of the series, or `accent`, behind which is `accent-pale`. */
+  readonly tone: 'accent' | 'accent-pale' | 'positive' | 'negative' | 'caution';
   /** One for each instant; null for no value. */
   readonly values: readonly (number | null)[];
 };
@@ -110,7 +111,7 @@ type Chart = {
   readonly title: string;
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
-  /** Stacked areas rather than lines. */
+  /** Bars on top of each other. Otherwise each begins at zero, the first one in front. */
   readonly isStacked?: boolean | undefined;
   /** Formats a number in the table. */
   readonly format?: ((value: number) => string) | undefined;
@@ -139,7 +140,7 @@ function chart({ title, times, series, isStacked = false, format = String, unit 
     empty: html`<p class="quiet">Nothing yet.</p>`,
   });
   const area = attributes({
-    class: isStacked ? 'chart-area is-stacked' : 'chart-area',
+    class: 'chart-area',
     'data-chart': JSON.stringify(drawn),
     'aria-hidden': 'true',
     title: 'Drag to zoom in, double-click to show everything',

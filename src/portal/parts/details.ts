@@ -148,7 +148,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
   const made = panels.map(
     (panel) =>
       html`
-        <div class="panel" data-panel="${panel.label}">
+        <div data-panel="${panel.label}">
           <p class="panel-label">${panel.label}</p>
           ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}` })}
         </div>

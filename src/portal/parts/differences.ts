@@ -3,9 +3,12 @@
 import type { Change, Changes } from '../../domain/audit.ts';
 import { type Html, html } from '../../http/html.ts';
 
-export function differences(changes: Changes): Html {
+type LabelOf = (name: string) => string;
+
+export function differences(changes: Changes, labelOf: LabelOf = fieldLabel): Html {
   const entries = shownEntries(changes);
   if (entries.length === 0) return html`<span class="quiet">No fields changed</span>`;
+  const difference = (entry: [string, Change]): Html => differenceOf(entry, labelOf);
   if (entries.length <= SHOWN_MAX) return html`<dl class="differences">${entries.map(difference)}</dl>`;
   const [shown, folded] = [entries.slice(0, SHOWN), entries.slice(SHOWN)];
   return html`
@@ -25,7 +28,7 @@ function shownEntries(changes: Changes): [string, Change][] {
 const SUMMARY_LENGTH = 40;
 
 /** One line: the number of fields of a new or deleted record, or the first change and the number of the others. */
-export function changesSummary(changes: Changes): string {
+export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel): string {
   const entries = shownEntries(changes);
   const [first, ...others] = entries;
   if (first === undefined) return 'No fields changed';
@@ -37,7 +40,7 @@ export function changesSummary(changes: Changes): string {
     return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
   };
   const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;
-  return `${fieldLabel(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
+  return `${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
 }
 
 /** An id says less than any other member. */
@@ -56,7 +59,7 @@ function saysSomething([name, { to }]: [string, Change]): boolean {
   return name !== 'id' && valueText(to) !== 'none';
 }
 
-function difference([name, { from, to }]: [string, Change]): Html {
+function differenceOf([name, { from, to }]: [string, Change], labelOf: LabelOf): Html {
   const words =
     from === null
       ? html`<ins>${value(to)}</ins>`
@@ -67,11 +70,11 @@ function difference([name, { from, to }]: [string, Change]): Html {
           <span class="difference-arrow" aria-hidden="true">→</span>
           <ins>${value(to)}</ins>
         `;
-  return html`<div><dt>${fieldLabel(name)}</dt><dd>${words}</dd></div>`;
+  return html`<div><dt>${labelOf(name)}</dt><dd>${words}</dd></div>`;
 }
 
 /** `accessTokenValiditySeconds` as `access token validity seconds`. */
-function fieldLabel(name: string): string {
+export function fieldLabel(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 

@@ -77,6 +77,7 @@ export function keptForm(form: URLSearchParams): FormState {
 const IN_WORDS: Readonly<Record<string, string>> = {
   'must have at least 1 character': 'is required',
   'must have at least 1 item': 'are required: choose at least one',
+  'must be a string': 'must be text',
 };
 
 function stateOf(form: URLSearchParams, problems: readonly FieldProblem[]): FormState {

@@ -78,10 +78,10 @@ type Column = {
 
 /**
  * Where a phone shows the cell. A table with such columns has two or three lines a row there: the name with its `state` at the right, and
- * below it the others one after another, `named` ones with their label, and the one at the `end` at the right. `none` leaves a cell out.
- * Tables without them have a line for each cell.
+ * below it the others one after another: `named` ones with their label, `plain` ones that need none. `none` leaves a cell out. Tables
+ * without them have a line for each cell.
  */
-type PhonePlace = 'state' | 'plain' | 'named' | 'end' | 'none';
+type PhonePlace = 'state' | 'plain' | 'named' | 'none';
 
 type LiveNoun = readonly [one: string, many: string];
 

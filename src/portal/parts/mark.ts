@@ -95,7 +95,7 @@ export function notice({ tone, title, text, isFlash }: Notice): Html {
 /** Strokes in a 20 by 20 square. */
 const PATHS = {
   gate: 'M3 18V9a7 7 0 0 1 14 0v9M7 18v-8a3 3 0 0 1 6 0v8',
-  overview: 'M3 17V9m5 8V4m5 13v-6m4 6H2',
+  overview: 'M3 3h6v8H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 13h6v4H3z',
   endpoint: 'M10 2.5l6.5 3.8v7.4L10 17.5l-6.5-3.8V6.3zM3.5 6.3L10 10m0 0l6.5-3.7M10 10v7.5',
   webhook:
     'M8 11.5L5 16m5-10.5a2.5 2.5 0 1 0-3 2.4M10 7l3 5m-7 4h7.5M5 13.500a2.5 2.5 0 1 0 2.500 2.500m5.500-1.600a2.5 2.5 0 1 0 .5-.4',
@@ -105,7 +105,9 @@ const PATHS = {
   application: 'M3 3.500h14v13H3zM3 7h14M5.500 5.300h.01M7.500 5.300h.01',
   customer: 'M3 17V6.500L10 3l7 3.500V17M3 17h14M8 17v-4h4v4M7 9h.01M13 9h.01',
   user: 'M10 10a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM3.500 17.500a6.500 6.500 0 0 1 13 0',
-  product: 'M3 6l7-3.500L17 6v8l-7 3.500L3 14zM3 6l7 3.500L17 6M10 9.500v8',
+  product:
+    'M7.500 3h-1a2 2 0 0 0-2 2v3a2 2 0 0 1-2 2 2 2 0 0 1 2 2v3a2 2 0 0 0 2 2h1' +
+    'M12.500 3h1a2 2 0 0 1 2 2v3a2 2 0 0 0 2 2 2 2 0 0 0-2 2v3a2 2 0 0 1-2 2h-1',
   tester: 'M8 7.500a2.200 2.200 0 1 1 3 2c-.7.400-1 .9-1 1.700M10 14.300h.01M10 18a8 8 0 1 0 0-16 8 8 0 0 0 0 16z',
   usage: 'M4 17v-5M8 17V7M12 17v-7M16 17V3',
   instances: 'M3 3h14v5H3zM3 12h14v5H3zM6 5.500h.01M6 14.500h.01',

@@ -1,6 +1,7 @@
 /** The pages of API products: their scopes, and the rules that say which request needs which scope. */
 
 import { productReader } from '../../access/products.ts';
+import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../domain/limits.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -14,7 +15,7 @@ import { time } from '../parts/text.ts';
 import { type FieldTable, type FormField, rows, text } from '../record/field-table.ts';
 import { ownerNames } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { productPage } from './product-view.ts';
+import { heldByScopes, productPage } from './product-view.ts';
 
 const LIST = { href: '/products', label: 'API products' };
 const LEAD = 'The rules apply to every request, to Sallyport itself and behind your proxy.';
@@ -55,16 +56,20 @@ export function productPages(dependencies: PageDependencies): PageRoute<'operato
     }),
     pages.view('/products/{id}', 'operator', async (call) => {
       const product = await products.get(pathId(call));
-      const scopes = product.scopes.map(({ name }) => name);
-      const holders = scopes.length === 0 ? [] : await store.applications.holding(scopes);
+      const holders = await holdersOf(store, product);
       return productPage(call, product, { holders, ownerIn: await ownerNames(store, holders) });
     }),
     ...removalPages(pages, entity, {
       text: () =>
         'Its scopes and rules are deleted, and requests that need them are refused immediately. This cannot be undone.',
-      held: async (product) => partOfSallyport(product),
+      held: async (product) => partOfSallyport(product) ?? heldByScopes(await holdersOf(store, product)),
     }),
   ];
+}
+
+/** The first applications that have one of its scopes. */
+async function holdersOf({ applications }: PageDependencies['store'], { scopes }: ApiProduct): Promise<Application[]> {
+  return scopes.length === 0 ? [] : applications.holding(scopes.map(({ name }) => name));
 }
 
 function partOfSallyport({ builtIn }: ApiProduct): { readonly title: string; readonly text: string } | null {
@@ -88,12 +93,14 @@ function listView(call: PageCall, products: readonly ApiProduct[]): View {
       ],
     })}
     ${productTable('Your API products', own, firstProduct(call))}
-    ${folded({
-      title: 'Built-in products',
-      note: 'the APIs of Sallyport itself',
-      isOpen: own.length === 0,
-      content: productTable('Built-in API products', builtIn, html``),
-    })}
+    <div class="folds">
+      ${folded({
+        title: 'Built-in products',
+        note: 'the APIs of Sallyport itself',
+        isOpen: own.length === 0,
+        content: productTable('Built-in API products', builtIn, html``),
+      })}
+    </div>
   `;
   return { title: 'API products', content };
 }
@@ -105,7 +112,7 @@ function productTable(caption: string, products: readonly ApiProduct[], empty: H
       { label: 'Product', kind: 'main' },
       { label: 'Scopes', phone: 'none' },
       { label: 'Rules', kind: 'number', phone: 'named' },
-      { label: 'Changed', phone: 'end' },
+      { label: 'Changed', phone: 'named' },
     ],
     rows: products.map(({ id, name, scopes, rules, updatedAt }) => [
       html`<a href="/products/${id}">${name}</a>`,

@@ -9,10 +9,11 @@ import { areasOf } from '../parts/catalogue-areas.ts';
 import { basePath, opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
-import { buttonRow, linkButton, type PageHeader, pageHeader, section } from '../parts/header.ts';
+import { linkButton, type PageHeader, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
-import { countOf, time } from '../parts/text.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
+import { breakable, countOf, time } from '../parts/text.ts';
 import type { ownerNames } from '../record/owner.ts';
 
 /** The first applications that hold one of the scopes of a product. */
@@ -42,10 +43,11 @@ export function productPage(call: PageCall, product: ApiProduct, held: Holders):
       ['Changed', time(updatedAt)],
     ]),
   });
-  const removal = section({
-    title: 'Delete',
-    lead: 'You can delete this product only when no application has one of its scopes.',
-    content: buttonRow([linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' })]),
+  const removal = removalSection({
+    path: `/products/${id}`,
+    noun: 'product',
+    text: 'Requests that need its scopes are refused immediately.',
+    held: heldByScopes(held.holders),
   });
   const rest = html`${holderSection(held)}${about}${isMine ? removal : null}`;
   if (areasOf(product).length > 1) {
@@ -56,6 +58,15 @@ export function productPage(call: PageCall, product: ApiProduct, held: Holders):
     title: name,
     content: html`${pageHeader(header)}${scopeSection(product, held)}${ruleSection(product)}${rest}`,
   };
+}
+
+/** Why the product cannot be deleted: the applications hold one of its scopes. Null for none. */
+export function heldByScopes(holders: readonly Application[]): HeldRecord | null {
+  if (holders.length === 0) return null;
+  const names = holders.map(
+    ({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/applications/${id}">${name}</a>`,
+  );
+  return { title: 'Applications have its scopes, so it stays.', text: html`First take them away from ${names}.` };
 }
 
 /** In parts, with a filter. */
@@ -127,7 +138,7 @@ function scopeTable(product: ApiProduct, { base, held: { holders }, caption }: S
     columns: [
       { label: 'Scope', kind: 'main' },
       { label: 'Requests', phone: 'plain' },
-      { label: 'Applications', phone: 'end' },
+      { label: 'Applications', phone: 'plain' },
     ],
     rows: product.scopes.map(({ name, description, offered }) => [
       html`
@@ -176,7 +187,7 @@ function ruleTable(rules: ApiProduct['rules'], caption: string): Html {
       { label: 'Permission', phone: 'named' },
     ],
     rows: rules.map(({ methods, path, scope, permission }) => [
-      html`<code>${path}</code>`,
+      html`<code>${breakable(path)}</code>`,
       methods.join(', '),
       html`<code>${scope}</code>`,
       permission === undefined ? html`<span class="quiet">same as the scope</span>` : html`<code>${permission}</code>`,
@@ -188,7 +199,10 @@ function ruleTable(rules: ApiProduct['rules'], caption: string): Html {
 function holderSection({ holders, ownerIn }: Holders): Html {
   return section({
     title: 'Applications',
-    lead: 'The first applications with one of its scopes.',
+    lead:
+      holders.length < DEPENDENTS_NAMED
+        ? 'They have one of its scopes.'
+        : `The first ${DEPENDENTS_NAMED} that have one of its scopes.`,
     isPlain: true,
     content: table({
       caption: 'Applications with one of its scopes',

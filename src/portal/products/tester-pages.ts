@@ -131,7 +131,11 @@ function answer(reach: Reach, owners: RecordOwners): Html {
     })}
     ${table({
       caption: 'Applications that hold the scope',
-      columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'May it?' }],
+      columns: [
+        { label: 'Application', kind: 'main' },
+        { label: 'Acts as', phone: 'named' },
+        { label: 'May it?', phone: 'state' },
+      ],
       rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
         html`
           <a href="/applications/${id}">${name}</a>
@@ -163,7 +167,11 @@ function nearTable({ near, isWhole }: Nearest, owners: RecordOwners): Html | nul
     isPlain: true,
     content: table({
       caption: 'Applications without the scope',
-      columns: [{ label: 'Application', kind: 'main' }, { label: 'Acts as' }, { label: 'What is missing' }],
+      columns: [
+        { label: 'Application', kind: 'main' },
+        { label: 'Acts as', phone: 'named' },
+        { label: 'What is missing', phone: 'plain' },
+      ],
       rows: near.map(({ id, name, clientId, userName, missing }) => [
         html`
           <a href="/applications/${id}">${name}</a>

@@ -20,11 +20,19 @@ export function jsonObject(options: Parameters<typeof lines>[0]): FormField {
   };
 }
 
-/** The problem of a field, beginning with the place in the object: one text area has them all. */
+/** The problems of a field, each with its place in the object: one text area has them all. */
 export function placedProblem(problems: readonly FieldProblem[], name: string): string | null {
-  const found = problems.find(({ field }) => field === name || field.startsWith(`${name}.`));
-  if (found === undefined) return null;
-  return found.field === name ? found.problem : `${found.field.slice(name.length + 1)} ${found.problem}`;
+  const whole = problems.find(({ field }) => field === name);
+  if (whole !== undefined) return whole.problem;
+  const inside = problems.filter(({ field }) => field.startsWith(`${name}.`));
+  const alike = [...Map.groupBy(inside, ({ problem }) => problem)].map(([problem, all]) => {
+    const places = all.map(({ field }) => field.slice(name.length + 1));
+    const last = places.pop() ?? '';
+    return places.length === 0
+      ? `${last} ${problem}`
+      : `${places.join(', ')} and ${last} ${problem.replace(/^is /, 'are ')}`;
+  });
+  return alike.length === 0 ? null : alike.join('; ');
 }
 
 /** The body of a change, with a patch in place of each of these objects. A new record takes them as they are. */

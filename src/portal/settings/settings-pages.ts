@@ -153,7 +153,7 @@ function configuration(config: Config): Part[] {
       title: given === null ? 'All settings' : 'Defaults',
       lead: changed.length === 0 ? CONFIGURED : 'Settings that nobody has changed.',
       isPlain: true,
-      content: html`${groups}`,
+      content: html`<div class="folds">${groups}</div>`,
     },
   ];
 }
@@ -165,7 +165,7 @@ function settingTable(config: Config, caption: string, names: readonly SettingNa
     columns: [
       { label: 'Setting', kind: 'main' },
       { label: 'Value', phone: 'plain' },
-      { label: 'Source', phone: 'end' },
+      { label: 'Source', phone: 'named' },
     ],
     rows: names.map((name) => [
       html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,

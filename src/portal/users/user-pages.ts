@@ -17,7 +17,7 @@ import { OPERATOR, ownedCrumbs, ownedName, permissionsForCustomers, readOwner, w
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
 import { userSuggestionPage } from './user-suggestions.ts';
-import { userListPage, userView } from './user-views.ts';
+import { heldByApplications, userListPage, userView } from './user-views.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 
@@ -194,7 +194,8 @@ function userRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
     {
       text: () =>
         'The account is deleted with its password and its sessions. This cannot be undone. The audit log keeps ' +
-        'what it did. An account that applications act as cannot be deleted: deactivate it instead.',
+        'what it did.',
+      held: async (user) => heldByApplications(user, await dependencies.store.applications.ofUser(user.id)),
     },
   );
 }

@@ -1,6 +1,7 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
 import type { Application } from '../../domain/application.ts';
+import { DEPENDENTS_NAMED } from '../../domain/limits.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/port/directory.ts';
@@ -9,9 +10,10 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
-import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
 import { time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
@@ -91,7 +93,7 @@ function userTable(
         ? html`<span class="quiet">–</span>`
         : user.permissions.length,
       applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
-      html`<span class="badges">${userBadges(user)}</span>`,
+      userBadge(user),
     ]),
     empty: isFiltered ? nothingFound(PATH, 'users') : noUsers(call),
   });
@@ -106,10 +108,10 @@ function noUsers(call: PageCall): Html {
   });
 }
 
-/** Whether the account is active, and whether it has a password. */
-function userBadges({ active, role, passwordHash }: User): Html[] {
+/** Whether the account is active, or waits for its password. */
+function userBadge({ active, role, passwordHash }: User): Html {
   const waits = active && role !== 'service' && passwordHash === null;
-  return [stateBadge(active ? 'active' : 'inactive'), ...(waits ? [badge('caution', 'no password yet', 'clock')] : [])];
+  return waits ? badge('caution', 'no password yet', 'clock') : stateBadge(active ? 'active' : 'inactive');
 }
 
 /** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
@@ -118,8 +120,8 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
   // Administrators hold everything that is offered to customers.
   const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
   const isMe = id === call.user.id;
-  // In its portal, the programs of a customer act as its service account, and not as a person.
-  const isBare = call.session.customerId !== null && user.role !== 'service' && applications.length === 0;
+  // Programs act as service accounts, seldom as a person.
+  const isBare = user.role !== 'service' && applications.length === 0 && user.permissions.length === 0;
   const label = active ? 'Deactivate' : 'Activate';
   const switchButton = actionButton({
     action: `/users/${id}/${active ? 'deactivate' : 'activate'}`,
@@ -131,7 +133,7 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     ${pageHeader({
       title: userName,
       crumbs: [{ href: '/users', label: 'Users' }],
-      badges: userBadges(user),
+      badges: [userBadge(user)],
       lead: user.displayName ?? undefined,
       actions: mayChange
         ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
@@ -141,9 +143,8 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     ${isOfApplications(user) ? html`<p class="hint">${ACCOUNT_TEXT}</p>` : null}
     ${portalAccess(call, user, sessions, mayChange)}
     ${account(user)}
-    ${isBare && user.permissions.length === 0 ? null : permissions(user)}
-    ${isBare ? null : applicationSection(call, user, applications)}
-    ${mayChange && !isMe ? removal(user) : null}
+    ${isBare ? null : html`${permissions(user)}${applicationSection(call, user, applications)}`}
+    ${mayChange && !isMe ? removal(user, applications) : null}
   `;
   return { title: userName, content };
 }
@@ -232,7 +233,10 @@ function applicationSection(call: PageCall, { id, customerId }: User, applicatio
     title: 'Applications',
     lead: 'Programs that act as this user.',
     isPlain: true,
-    actions: applications.length === 0 ? [] : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
+    actions:
+      applications.length < DEPENDENTS_NAMED
+        ? []
+        : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
     content: table({
       caption: 'Applications that act as this user',
       columns: [
@@ -256,10 +260,23 @@ function applicationSection(call: PageCall, { id, customerId }: User, applicatio
   });
 }
 
-function removal({ id }: User): Html {
-  return section({
-    title: 'Delete',
-    lead: 'You can delete this user only when no application acts as it.',
-    content: buttonRow([linkButton({ href: `/users/${id}/delete`, label: 'Delete the user', icon: 'trash' })]),
+function removal(user: User, applications: readonly Application[]): Html {
+  return removalSection({
+    path: `${PATH}/${user.id}`,
+    noun: 'user',
+    text: 'The password and the sessions are deleted too.',
+    held: heldByApplications(user, applications),
   });
+}
+
+/** Why the user cannot be deleted: `applications` act as it. Null for none. */
+export function heldByApplications({ id, active }: User, applications: readonly Application[]): HeldRecord | null {
+  if (applications.length === 0) return null;
+  return {
+    title: 'Applications act as this user, so it stays.',
+    text: html`
+      Delete <a href="/applications?user=${id}">these applications</a>
+      first${active ? ', or deactivate the user instead' : null}.
+    `,
+  };
 }

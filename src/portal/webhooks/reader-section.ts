@@ -7,7 +7,7 @@ import { section } from '../parts/header.ts';
 
 /** `publicUrl` is null if the portal does not know its own address. */
 export function readerSection({ id, encryptionKeyName }: Webhook, publicUrl: string | null): Html {
-  const url = publicUrl ?? 'https://sallyport.example.com';
+  const url = publicUrl ?? 'https://events.example.com';
   const address = `${url}/services/api/x/edge/v1/webhooks/${id}/records`;
   return section({
     title: 'Read its events',

@@ -142,7 +142,10 @@ export function requestView(request: PreviewedRequest): Html {
           ? html`<p class="hint">A compressed or encrypted body cannot be part of a curl command.</p>`
           : html`<div class="buttons">${copyButton(previewCommand(request), 'Copy as curl', 'Copy as curl')}</div>`
       }
-      <p class="hint">Secrets are not shown. The signature is valid for this moment only.</p>
+      <p class="hint">
+        ${head.some((line) => line.includes('[secret]')) ? 'Secrets are not shown. ' : null}The signature is valid for
+        this moment only.
+      </p>
     </div>
   `;
 }

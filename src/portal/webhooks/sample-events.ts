@@ -44,7 +44,7 @@ export function samplesSection(
   return html`
     <div id="samples" data-hx-morph-skip>
       ${section({
-        title: 'Send a sample',
+        title: 'Send a test event of a type',
         lead: LEAD,
         content: html`
           <form method="post" action="${action}" class="filters"${swap}>
@@ -69,7 +69,7 @@ export function sendSampleSection(
     isRequired: true,
   });
   return section({
-    title: 'Send this sample',
+    title: 'Send it as a test event',
     lead: LEAD,
     content: html`
       <form method="post" action="/event-types/${id}/send-sample" class="filters">
@@ -103,4 +103,4 @@ export function sendSamplePage(dependencies: SharedPageDependencies): PageRoute<
   });
 }
 
-const SEND = submitButton({ label: 'Send the sample', kind: 'plain', icon: 'send' });
+const SEND = submitButton({ label: 'Send the test event', kind: 'plain', icon: 'send' });

@@ -170,7 +170,11 @@ function webhookFigures(
       ...link('dead'),
     },
     { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
-    { label: 'Last attempt', value: relativeTime(progress.sentAt, now), hint: 'heartbeats included' },
+    {
+      label: 'Last attempt',
+      value: relativeTime(progress.sentAt, now),
+      hint: webhook.heartbeatSeconds > 0 ? 'heartbeats included' : undefined,
+    },
   ]);
 }
 

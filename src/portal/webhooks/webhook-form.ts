@@ -11,6 +11,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import type { EndpointName } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
+import type { Choice } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
 import { capital } from '../parts/text.ts';
@@ -32,7 +33,7 @@ type WebhookChoices = {
 };
 
 export function webhookFields(before: Webhook | null, choices: WebhookChoices): FieldTable {
-  const { endpointId, ...always } = destination(choices);
+  const { endpointId, ...always } = destination(before, choices);
   if (before?.mode === 'pull') return always;
   return {
     ...always,
@@ -45,7 +46,12 @@ export function webhookFields(before: Webhook | null, choices: WebhookChoices): 
   };
 }
 
-function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
+/** A form offers only so many choices. The present one stays, even if it is not among them. */
+function unlisted(present: string | null | undefined, listed: readonly string[], label = present ?? ''): Choice[] {
+  return present == null || listed.includes(present) ? [] : [{ value: present, label }];
+}
+
+function destination(before: Webhook | null, { endpoints, eventTypes, keys, now }: WebhookChoices): FieldTable {
   return {
     name: text({
       label: 'Name',
@@ -63,6 +69,11 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
             value: id,
             label: enabled ? name : `${name} (${tokenChallenge && !verified ? 'not verified' : 'disabled'})`,
           })),
+          ...unlisted(
+            before?.endpointId,
+            endpoints.map(({ id }) => id),
+            'The endpoint that it has now',
+          ),
         ],
         hint:
           endpoints.length === 0
@@ -87,6 +98,10 @@ function destination({ endpoints, eventTypes, keys, now }: WebhookChoices): Fiel
           const isExpired = expiresAt !== null && expiresAt <= now;
           return { value: name, label: isExpired ? `${name} (expired)` : name, isDisabled: isExpired };
         }),
+        ...unlisted(
+          before?.encryptionKeyName,
+          keys.map(({ name }) => name),
+        ),
       ],
       hint:
         keys.length === 0

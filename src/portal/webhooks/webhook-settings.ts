@@ -55,11 +55,15 @@ function requestRows(webhook: Webhook): readonly Definition[] {
   const headers = customHeaders.map(({ name, value }) => html`<li><code>${name}: ${value}</code></li>`);
   return [
     ['Custom headers', headers.length === 0 ? 'none' : html`<ul>${headers}</ul>`],
-    ['Standard Webhooks', standardWebhooks ? 'signed as well' : 'no'],
-    [
-      'Signature of another product',
-      signature === null ? 'none' : html`${signatureName(webhook)}, <a href="/webhooks/${id}/signature">preview</a>`,
-    ],
+    ...(standardWebhooks ? [['Standard Webhooks', 'signed as well'] as const] : []),
+    ...(signature === null
+      ? []
+      : [
+          [
+            'Signature of another product',
+            html`${signatureName(webhook)}, <a href="/webhooks/${id}/signature">preview</a>`,
+          ] as const,
+        ]),
   ];
 }
 

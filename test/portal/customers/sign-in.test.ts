@@ -157,7 +157,15 @@ describe('a visitor without a session', () => {
     assert.match(wayIn, /<h1>How to open this portal<\/h1>/);
     assert.match(wayIn, /Go to Corner Shop, and sign in there if it asks\./);
     const framed = { 'sec-fetch-dest': 'iframe', cookie: '__Host-sallyport-frame=1' };
-    assert.match(await textOf('/session-ended', framed), /Reload the page around this one/);
+    const inFrame = await textOf('/session-ended', framed);
+    assert.match(inFrame, /reload the whole page:\s+Corner Shop then opens this part again/);
+    assert.match(inFrame, /href="https:\/\/shop\.example" target="_top">Go to shop\.example</);
+    for (const path of ['/session-ended', '/portal-links/unknown']) {
+      for (const text of [await textOf(path), await textOf(path, framed)]) {
+        assert.doesNotMatch(text, /F5/);
+        assert.ok((text.match(/\bonce\b/g) ?? []).length <= 1, 'says it once');
+      }
+    }
   });
 });
 
@@ -222,6 +230,27 @@ describe('framing', () => {
     assert.equal((await request(`${portal.url}/customers`, { token })).status, 200);
     await request(portal.url + (await portalLink(portal, acme)), { token });
     assert.equal((await request(`${portal.url}/customers`, { token })).status, 303);
+  });
+
+  it('leads from the public catalogue to the same types in the portal of a session, and to the way in without one', async (t) => {
+    const portal = await start(t);
+    const { id } = await succeeded<{ id: string }>(portal.service.admin.post('event-types', { name: 'order.created' }));
+    await succeeded(portal.service.admin.post('event-types', { name: 'order.margin', public: false }));
+    const token = await tokenOf(portal, await makeCustomer(portal));
+    const placeOf = async (path: string, options: { token?: string; headers?: Record<string, string> }) => {
+      const { status, headers } = await request(portal.url + path, options);
+      return headers.get('location') ?? status;
+    };
+    for (const headers of [framed, {}]) {
+      assert.equal(await placeOf('/event-catalogue?q=order', { token, headers }), '/event-types?q=order');
+      assert.equal(await placeOf('/event-catalogue/order.created', { token, headers }), `/event-types/${id}`);
+      assert.equal(await placeOf('/event-catalogue/order.margin', { token, headers }), 404);
+    }
+    for (const path of ['/event-catalogue', '/event-catalogue/order.created']) {
+      assert.equal(await placeOf(path, { headers: framed }), '/session-ended');
+      const { text } = await request(portal.url + path);
+      assert.match(text, /<header class="public-header">[\s\S]*href="\/event-catalogue"[\s\S]*href="\/session-ended"/);
+    }
   });
 
   it('is allowed for nothing without the setting, and gives a link in a frame no cookie of its own', async (t) => {

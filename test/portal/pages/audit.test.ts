@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import { entryText } from '../../../src/portal/audit/audit-pages.ts';
+import { describe, it } from 'node:test';
+import { html } from '../../../src/http/html.ts';
+import { actionTexts, entrySentence, entryText, type ResourceLink } from '../../../src/portal/audit/entries.ts';
+import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-labels.ts';
+import { endpointFields } from '../../../src/portal/endpoints/endpoint-form.ts';
+import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
+import { titlesOf } from '../../../src/portal/record/field-table.ts';
+import { userFields } from '../../../src/portal/users/user-form.ts';
+import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
 
 it('the audit log tells a verification that failed from one that succeeded', () => {
   const verified = (to: unknown): string =>
@@ -11,4 +18,60 @@ it('the audit log tells a verification that failed from one that succeeded', () 
   const created = { lastVerification: { from: null, to: { verified: false } } };
   assert.equal(entryText({ action: 'endpoint.create', changes: created }), 'Created the endpoint');
   assert.equal(entryText({ action: 'thing.do-it', changes: {} }), 'thing: do it');
+});
+
+describe('an entry of the audit log', () => {
+  const told = (action: string, actor: string, target: ResourceLink, isCustomers = false): string =>
+    entrySentence(
+      { action, changes: {}, actor, target: `${target.kind}:1` },
+      { who: html`Grace`, what: target, isCustomers },
+    )
+      .markup.replaceAll(/<[^>]+>/g, '')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+  const of = (kind: string | null, name: string): ResourceLink => ({ kind, name, href: null });
+
+  it('is a sentence that names the object after its kind', () => {
+    const cases: readonly (readonly [action: string, target: ResourceLink, sentence: string])[] = [
+      ['endpoint.update', of('endpoint', 'Shop backend'), 'Grace changed the endpoint Shop backend'],
+      ['endpoint.rotate-secret', of('endpoint', 'Shop'), 'Grace rotated the secret of the endpoint Shop'],
+      ['webhook.replay', of('webhook', 'Orders'), 'Grace sent deliveries of the webhook Orders again'],
+      ['product.create', of('product', 'Shop API'), 'Grace created the API product Shop API'],
+      ['event-type.delete', of('event-type', 'order.created'), 'Grace deleted the event type order.created'],
+      [
+        'event.erase',
+        of('subject', 'anna@example.com'),
+        'Grace requested the erasure of a person’s data: anna@example.com',
+      ],
+      ['customer.create-link', of('customer', 'Acme'), 'Grace created a portal link for the customer Acme'],
+      ['backup.download', of('backup', 'x'), 'Grace downloaded a backup'],
+    ];
+    for (const [action, target, sentence] of cases) assert.equal(told(action, 'user:2', target), sentence);
+    assert.equal(told('user.sign-in', 'user:1', of('user', 'grace')), 'Grace signed in');
+  });
+
+  it('addresses a customer as “you”', () => {
+    for (const [action, sentence] of [
+      ['customer.update', 'Grace changed your account'],
+      ['customer.create-link', 'Grace created a link to this portal'],
+      ['customer.open-link', 'Grace opened this portal'],
+    ] as const)
+      assert.equal(told(action, 'user:2', of('customer', 'Acme'), true), sentence);
+    for (const [action, text] of actionTexts(true)) assert.doesNotMatch(text, /customer|API product|backup/, action);
+  });
+
+  it('names fields as their forms do', () => {
+    const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+      endpoint: titlesOf(endpointFields(null, [])),
+      webhook: titlesOf(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 })),
+      user: titlesOf(userFields([], true)),
+      'event-type': titlesOf(eventTypeFields(null)),
+    };
+    for (const [kind, titles] of Object.entries(forms)) {
+      const labels = FIELD_LABELS[kind] ?? assert.fail(kind);
+      for (const [field, label] of Object.entries(labels)) assert.equal(label.replace(' (seconds)', ''), titles[field], `${kind}.${field}`);
+    }
+    assert.equal(fieldLabelsOf('endpoint:1')('url'), 'Address');
+    assert.equal(fieldLabelsOf('customer:1')('returnUrl'), 'Return URL');
+  });
 });

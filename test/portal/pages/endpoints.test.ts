@@ -37,6 +37,12 @@ describe('the advice for a challenge', () => {
     it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error, null), advice));
   }
 
+  it('names the service to customers by its header', () => {
+    assert.match(challengeAdvice('wrong_origin: it is another', 'acme'), /allow the one in webhook-request-origin/);
+    for (const code of ['missing_origin', 'wrong_origin', 'no_rate', 'malformed_rate', 'missing_answer', 'timeout'])
+      assert.doesNotMatch(challengeAdvice(`${code}: it failed`, 'acme'), /sallyport/i);
+  });
+
   it('is shown beside the error without its code', () => {
     assert.equal(withoutCode('wrong_answer: it is another'), 'it is another');
     assert.equal(withoutCode('the endpoint answered 404, wanted 200'), 'the endpoint answered 404, wanted 200');

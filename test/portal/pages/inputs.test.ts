@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { EventType } from '../../../src/domain/event.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/domain/limits.ts';
 import type { Webhook } from '../../../src/domain/webhook.ts';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
+import { newForm } from '../../../src/portal/parts/fields.ts';
 import { PRODUCT_FIELDS } from '../../../src/portal/products/product-pages.ts';
 import { readCompared, readForm, readPatch, withoutSecrets } from '../../../src/portal/record/field-table.ts';
 import { objectPatches, patchBetween } from '../../../src/portal/record/json-field.ts';
@@ -253,6 +255,18 @@ describe('what the form of a webhook depends on', () => {
     }
   });
 
+  it('keeps an endpoint and a key that are not among its choices', () => {
+    const had = { mode: 'push', endpointId: 'far', encryptionKeyName: 'old' } as Webhook;
+    const table = webhookFields(had, { endpoints: [], eventTypes: [], keys: [], now: 0 });
+    for (const [name, value] of [
+      ['endpointId', 'far'],
+      ['encryptionKeyName', 'old'],
+    ] as const) {
+      const drawn = table[name]?.draw(newForm({ [name]: value }), name);
+      assert.match(drawn?.markup ?? '', new RegExp(`<option value="${value}" selected>`), name);
+    }
+  });
+
   it('has the members of retry that the policy has', () => {
     const typed = sent({ 'retry.policy': 'schedule', 'retry.maxAttempts': '20', 'retry.delaysSeconds': '5, 300 soon' });
     const { retry } = readForm(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 }), typed);
@@ -384,3 +398,15 @@ function nested(levels: number): string {
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+it('the form of an event type shows a short sample as a whole', () => {
+  const sample = { orderId: 'ord_1', total: 129, currency: 'EUR', items: 3, note: null, isGift: false };
+  const rowsOf = (before: object | null): string | undefined =>
+    /rows="(\d+)"/.exec(
+      eventTypeFields(before as EventType | null).sample?.draw(newForm(), 'sample').markup ?? '',
+    )?.[1];
+  assert.deepEqual(
+    [rowsOf(null), rowsOf({ sample }), rowsOf({ sample: { list: Array(99).fill(1) } })],
+    ['5', '8', '24'],
+  );
+});

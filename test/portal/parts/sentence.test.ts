@@ -7,6 +7,8 @@ import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { sentence, shareText } from '../../../src/portal/parts/text.ts';
 import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
+const VISIT = { errorId: 'id', isSignedIn: true, path: '/', isCustomers: false };
+
 describe('a reason as a sentence', () => {
   for (const [text, made] of [
     ['the endpoint is not enabled', 'The endpoint is not enabled.'],
@@ -20,7 +22,7 @@ describe('a reason as a sentence', () => {
   it('ends once wherever it is read', () => {
     const refusal = new Refusal('invalid_state', 'it is not enabled. Verify it first.');
     const whole = '>It is not enabled. Verify it first.<';
-    assert.ok(refusalView(refusal, 'id', true).content.markup.includes(whole));
+    assert.ok(refusalView(refusal, VISIT).content.markup.includes(whole));
     assert.ok(errorSummary(refusedForm(new URLSearchParams(), refusal))?.markup.includes(whole));
   });
 });
@@ -50,7 +52,7 @@ describe('a share', () => {
 });
 
 describe('the page of a refused request', () => {
-  const textOf = (refusal: Refusal): string => refusalView(refusal, 'id', true).content.markup;
+  const textOf = (refusal: Refusal): string => refusalView(refusal, VISIT).content.markup;
 
   for (const reason of UNAVAILABLE_REASONS) {
     it(`says the truth about the database that is unavailable: ${reason}`, () => {

@@ -1,0 +1,36 @@
+/** What something else needs has no button that would be refused: its page says why it stays, and what to do instead. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { succeeded } from '../support/client.ts';
+import { created } from '../support/customers.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
+
+it('a record that something needs has a reason in place of the button that deletes it', async (t) => {
+  const service = await startService(t);
+  const { admin } = service;
+  const { token } = await newSession(service, 'administrator');
+  const scopes = [{ name: 'orders:view', description: 'See orders.' }];
+  const { id: product } = await created(admin, 'products', { name: 'Orders API', scopes, rules: [] });
+  const account = { userName: 'sync', role: 'service', permissions: ['orders:view'] };
+  const { id: user } = await created(admin, 'users', account);
+  const made = { name: 'Stock sync', userId: user, scopes: ['orders:view'] };
+  const { id: application } = await created(admin, 'applications', made);
+  const cases = [
+    [`/users/${user}`, 'Applications act as this user, so it stays.', `href="/applications?user=${user}"`],
+    [`/products/${product}`, 'Applications have its scopes, so it stays.', `href="/applications/${application}"`],
+  ] as const;
+  const open = async (path: string): Promise<string> => (await request(`${service.url}${path}`, { token })).text;
+  for (const [path, reason, way] of cases) {
+    const [page, question] = [await open(path), await open(`${path}/delete`)];
+    for (const text of [page, question]) assert.ok(text.includes(reason) && text.includes(way), path);
+    assert.ok(!page.includes(`href="${path}/delete"`), path);
+    assert.ok(!question.includes('button-danger'), path);
+  }
+  await succeeded(admin.delete(`applications/${application}`));
+  for (const [path, reason] of cases) {
+    const [page, question] = [await open(path), await open(`${path}/delete`)];
+    assert.ok(page.includes(`href="${path}/delete"`) && !page.includes(reason), path);
+    assert.ok(question.includes('button-danger'), path);
+  }
+});
