@@ -19,7 +19,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runPgBouncer } from '../test/support/pgbouncer.ts';
-import { postgresPrograms, startCluster } from '../test/support/postgres.ts';
+import { initialize, postgresPrograms, startCluster } from '../test/support/postgres.ts';
 import { describeMissing, importedBy, missingFor, missingPrograms } from '../test/support/programs.ts';
 import { type Repeat, repeatsOf } from '../test/support/repeats.ts';
 import { COMPILER } from './build/compiler.ts';
@@ -109,11 +109,11 @@ const env = {
 };
 const statementsPath = join(temporary, 'statements');
 const isPooled = process.env.TEST_DATABASE === 'pgbouncer';
-const server = isWhole || isPooled ? await startServer() : null;
+const server = isWhole || process.env.TEST_DATABASE !== undefined ? await startServer() : null;
 const comparesDatabases = isWhole && tier === 'fast' && server !== null;
 const noted = comparesDatabases ? { ...env, TEST_STATEMENTS: statementsPath } : env;
 const repeated = isWhole && server !== null ? repeatJobs({ ...noted, ...server }) : [];
-const selected = { ...noted, ...(isPooled ? server : {}) };
+const selected = { ...noted, ...settingsOfSelected() };
 const jobs = [
   ...(isWhole && tier === 'fast' ? checks : []),
   ...[...grouped(files).map((group) => testJob(group, selected)), ...repeated].toSorted(
@@ -142,16 +142,26 @@ process.stdout.write(`\n${summary}. All passed.\n${skippedNote()}`);
 async function startServer(): Promise<Readonly<Record<string, string>> | null> {
   const lacks = missing.filter((program) => program === 'postgres' || program === 'pgbouncer');
   if (lacks.length > 0 && (process.env.CI !== undefined || isPooled)) stop(`${describeMissing(lacks)}.`);
-  if (postgresPrograms() === null) return null;
-  const cluster = await startCluster({}, temporary);
+  const programs = postgresPrograms();
+  if (programs === null) return null;
+  process.env.TEST_POSTGRES_INITIALIZED = initialize(temporary, programs).folder;
+  // Its workers would connect to each of the many databases in turn.
+  const cluster = await startCluster({ autovacuum: 'off' }, temporary);
   const pooler = lacks.length > 0 ? null : await runPgBouncer(cluster, temporary);
   // Before the folder is removed in which they work.
   process.prependOnceListener('exit', () => {
     pooler?.abandon();
     cluster.stop();
   });
-  const settings = { TEST_DATABASE: 'postgres', TEST_POSTGRES: withoutSlash(cluster.url('')) };
+  // Otherwise each connection asks for TLS first, and then begins again.
+  const settings = { TEST_DATABASE: 'postgres', TEST_POSTGRES: withoutSlash(cluster.url('')), PGSSLMODE: 'disable' };
   return pooler === null ? settings : { ...settings, TEST_POOLER: withoutSlash(pooler.url('')) };
+}
+
+/** Tests of PostgreSQL alone use the same server. */
+function settingsOfSelected(): Readonly<Record<string, string>> {
+  if (server === null || isPooled) return server ?? {};
+  return { TEST_POSTGRES: server.TEST_POSTGRES ?? '' };
 }
 
 function withoutSlash(url: string): string {

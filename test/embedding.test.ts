@@ -10,11 +10,8 @@ import { createLog } from '../src/observe/log.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { createLogReader, type LogReader } from './support/log-reader.ts';
 import { sendRaw } from './support/raw-request.ts';
-import { repeatsInSlowTier } from './support/repeats.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from './support/services.ts';
 import { onSqlite } from './support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 const ROUTE: Route = {
   for: 'anyone',

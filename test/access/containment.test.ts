@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type ApiClient, createClient, refusalOf, succeeded, tokenFor } from '../support/client.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 type Made = { readonly id: string; readonly clientId: string; readonly clientSecret: string };
 type Fields = Readonly<Record<string, unknown>>;

@@ -8,10 +8,7 @@ import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import { type ApiClient, createClient, EMPLOYEES, refusalOf, succeeded, tokenFor } from '../support/client.ts';
 import { created, makeCustomer, type TestCustomer } from '../support/customers.ts';
 import { makeEventType, unique } from '../support/journey.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess, startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 type Fields = Readonly<Record<string, unknown>>;
 const OFFERED = [{ name: 'shop:offered', offered: true }];

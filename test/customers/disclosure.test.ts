@@ -6,10 +6,7 @@ import { type ApiClient, type Page, refusalOf, succeeded } from '../support/clie
 import { created, makeCustomer, sessionOf } from '../support/customers.ts';
 import { deliveriesOf, deliveryOf, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 type Entry = {
   readonly id: string;

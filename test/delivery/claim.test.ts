@@ -6,10 +6,7 @@ import type { DeliveryTarget } from '../../src/domain/batch.ts';
 import { BATCH_BYTES } from '../../src/domain/limits.ts';
 import { NEVER } from '../../src/store/port/dispatch.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
-import { repeats } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
-
-repeats('postgres');
 
 describe('batches that are due, under a rate', () => {
   const batches = [batchOf(0, 9), batchOf(10, 19), batchOf(20, 20)];

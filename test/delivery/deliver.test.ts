@@ -8,10 +8,7 @@ import type { EndedAttempt } from '../../src/domain/batch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { LARGE_BODY_BYTES } from '../../src/outbound/connections.ts';
 import { contentHeaders } from '../../src/wire/payload.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 const OUTCOME = { ok: true, answer: { status: 200, headers: {}, body: new Uint8Array(), truncated: false } } as const;

@@ -9,10 +9,7 @@ import { type Dispatching, openDispatching, TYPE, until } from '../support/dispa
 import type { PlannedAnswer, SeenRequest } from '../support/https-server.ts';
 import { createMailbox } from '../support/mailbox.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeWebhook, TEST_URL } from '../support/services.ts';
-
-repeatsInSlowTier('postgres');
 
 type Fields = Readonly<Record<string, unknown>>;
 type Plain = {

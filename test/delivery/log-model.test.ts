@@ -271,7 +271,7 @@ describe('in any order of claims, outcomes, crashes and news', () => {
           }
           await simulation.finish();
         }),
-        { numRuns: 500 },
+        { numRuns: 200 },
       );
     });
 });

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createRateLimiter } from '../../src/delivery/rate-limiter.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 type Sent = { readonly at: number; readonly records: number };
 

@@ -7,10 +7,7 @@ import type { Progress, Webhook } from '../../src/domain/webhook.ts';
 import { FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
 import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { answered, batchOf, progressOf } from '../support/attempts.ts';
-import { repeats } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
-
-repeats('postgres');
 
 const ids = createIds(() => NOW, randomBytes);
 /** Where the webhook sends to. */

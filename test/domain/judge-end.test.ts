@@ -6,10 +6,7 @@ import { failure } from '../../src/domain/outcome.ts';
 import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../src/domain/webhook-states.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { judged } from '../support/judged.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 describe('the last attempt', () => {
   it('is dead at maxAttempts, not before, and counted', () => {

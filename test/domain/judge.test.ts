@@ -5,10 +5,7 @@ import { failure } from '../../src/domain/outcome.ts';
 import { nextDelayMs } from '../../src/domain/retry.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { HALF_IDS, half, judged, STARTED_AT } from '../support/judged.ts';
-import { repeats } from '../support/repeats.ts';
 import { NOW } from '../support/store.ts';
-
-repeats('postgres');
 
 const retryAt = (attemptNumber: number, retryAfterMs: number | null = null): number =>
   NOW + nextDelayMs({ policy: 'exponential', attemptNumber, random: half, retryAfterMs });

@@ -14,9 +14,6 @@ import {
   readWebhook,
   startJourney,
 } from '../support/journey.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -18,9 +18,6 @@ import {
   startWebhook,
 } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 /** The next attempt is later than the end of a test. */

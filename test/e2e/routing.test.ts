@@ -16,10 +16,7 @@ import {
   TOKEN,
 } from '../support/client.ts';
 import { makeEndpoint, makeEventType, makeWebhook, publish, registerApplication } from '../support/journey.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 const NOWHERE = '01a1fd3d-5320-72e3-bf01-0aa3ceda66c3';
 const RESOURCES = ['users', 'products', 'applications', 'endpoints', 'keys', 'event-types', 'webhooks'];

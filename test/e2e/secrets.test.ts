@@ -15,11 +15,8 @@ import {
   sharedCertificates,
 } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { spawnService } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -7,10 +7,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { JSON_VALUES_MAX } from '../../src/http/body.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import { makeEventType } from '../support/journey.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -6,9 +6,6 @@ import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { startHistory } from '../support/portal-history.ts';
 import { newSession, request } from '../support/portal-requests.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
-
-repeatsInSlowTier('postgres');
 
 describe('the lists', () => {
   it('are paged: a link leads to the next page and keeps the filters', async (t) => {

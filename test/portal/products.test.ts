@@ -4,10 +4,7 @@ import { it } from 'node:test';
 import { BUILT_IN_PRODUCTS } from '../../src/access/built-in.ts';
 import { areasOf } from '../../src/portal/parts/catalogue-areas.ts';
 import { newSession, request } from '../support/portal-requests.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 it('folds a large product in parts, and its filter finds scopes and rules', async (t) => {
   const service = await startService(t);

@@ -15,10 +15,7 @@ import { until } from '../support/dispatching.ts';
 import { deliveriesOf, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
 import { portalPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 /** The background of an element without one. */
 const NONE = 'rgba(0, 0, 0, 0)';

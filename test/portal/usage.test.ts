@@ -7,10 +7,7 @@ import { succeeded } from '../support/client.ts';
 import { readCsv } from '../support/csv.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { makeEventType } from '../support/journey.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { startService } from '../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPE = 'order.placed';
 

@@ -24,6 +24,7 @@ import {
   type PushWebhook,
   type TestServices,
 } from './services.ts';
+import { onPostgres } from './store.ts';
 import { loopbackTransport } from './transport.ts';
 
 export const TYPE = 'order.placed';
@@ -128,7 +129,7 @@ export async function openDispatching(
         send,
         log: createLog('debug', { write: log.take }),
         jitter: () => 0.5,
-        pollMs: 5,
+        pollMs: POLL_MS,
         makeLargeBody,
         formatOf: services.formatOf,
         ...options,
@@ -182,6 +183,8 @@ export async function takeRecords(at: ReceivingEndpoint, count: number): Promise
   for (let taken = 0; taken < count; ) taken += (await at.next()).records.length;
 }
 
+/** How often a dispatcher and a waiting test look. On PostgreSQL each look takes several queries. */
+const [POLL_MS, ASK_EVERY_MS] = onPostgres ? [20, 10] : [5, 2];
 const TIMEOUT_MS = 60_000;
 
 /** Polls until `isSo` returns true, for changes without an event to wait for. Throws after a minute. */
@@ -189,7 +192,7 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
   const deadline = performance.now() + TIMEOUT_MS;
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`timed out waiting for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
   }
 }
 

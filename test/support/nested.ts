@@ -15,8 +15,8 @@ export async function runNestedTests(
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes, and without TEST_TIMES: the test that runs them
-  // has their processor time.
-  const { NODE_TEST_CONTEXT: _, TEST_TIMES: __, ...rest } = process.env;
+  // has their processor time. They have a PostgreSQL server of their own, which may be of another version.
+  const { NODE_TEST_CONTEXT: _, TEST_TIMES: __, TEST_POSTGRES: ___, ...rest } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],

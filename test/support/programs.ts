@@ -69,7 +69,7 @@ function runs(source: string, program: string): boolean {
 
 /** The helpers that start a server or make a database even in a run on SQLite. */
 const POSTGRES_ALWAYS =
-  /\b(?:newDatabase|openTestPostgres|startCluster|createDatabase|openAt|openClient|runPgBouncer)\(/;
+  /\b(?:newDatabase|openTestPostgres|openEmptied|startCluster|createDatabase|openAt|openClient|runPgBouncer)\(/;
 
 function isInstalled(program: string): boolean {
   if (program === POSTGRES) return postgresPrograms() !== null;

@@ -21,6 +21,7 @@ import { openPostgres } from '../../src/store/postgres/driver/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, isWholeService, tokenFor } from './client.ts';
+import { emptiedDatabase } from './emptied-databases.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { createDatabase, newDatabase, throughPooler } from './postgres.ts';
@@ -151,7 +152,11 @@ async function freshFolder(t: TestContext, clock?: () => number): Promise<Pick<S
   const dataDir = join(temporaryFolder(t), 'data');
   cpSync(original, dataDir, { recursive: true });
   const template = databaseUrlOf(original);
-  if (template !== null) databaseUrls.set(dataDir, await newDatabase(t, template.split('/').at(-1)));
+  if (template !== null) {
+    const name = template.split('/').at(-1) ?? '';
+    // No other test starts from the template with a clock.
+    databaseUrls.set(dataDir, clock === undefined ? await emptiedDatabase(t, name) : await newDatabase(t, name));
+  }
   return { dataDir, credentials: { ...credentials, dataDir } };
 }
 

@@ -2,7 +2,6 @@
 import type { TestContext } from 'node:test';
 import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
-import { installBuiltInProducts } from '../../src/access/products.ts';
 import { createFormatOf, type FormatOf } from '../../src/delivery/format.ts';
 import type { Acting } from '../../src/domain/acting.ts';
 import type { Endpoint } from '../../src/domain/endpoint.ts';
@@ -63,7 +62,6 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
       publicUrl: () => TEST_URL,
     }),
   );
-  await installBuiltInProducts(testStore.store, testStore.clock());
   await services.products.refresh();
   const gate = createGate({ ...testStore, catalogue: services.products.compiled });
   return { ...testStore, ...services, gate, formatOf, wakes: () => wakes };

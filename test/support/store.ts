@@ -21,7 +21,8 @@ import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
 import { createSqliteStore } from '../../src/store/sqlite/store.ts';
 import { cleanUp } from './cleanup.ts';
-import { type Fill, openTestPostgres } from './postgres.ts';
+import { openEmptied } from './emptied-databases.ts';
+import type { Fill } from './postgres.ts';
 import { type OnStatement, recorded } from './statements.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
@@ -63,11 +64,8 @@ export function temporaryFolder(t: TestContext): string {
 }
 
 /** Makes a database that holds only the schema. It is closed and removed when the test ends. */
-export function openTestDatabase(
-  t: TestContext,
-  { writerThread = false }: { readonly writerThread?: boolean } = {},
-): { readonly path: string; readonly database: SqliteDatabase } {
-  return openCopy(t, schemaOnly(), writerThread);
+export function openTestDatabase(t: TestContext): { readonly path: string; readonly database: SqliteDatabase } {
+  return openCopy(t, schemaOnly(), false);
 }
 
 function openCopy(
@@ -100,6 +98,29 @@ function schemaOnly(): Uint8Array {
   }
 }
 
+/** Such files with the built-in products and event types, by the time at which they were installed. */
+const filesWithBuiltIns = new Map<number, Promise<Uint8Array>>();
+
+function schemaWithBuiltIns(now: number): Promise<Uint8Array> {
+  const file = filesWithBuiltIns.get(now) ?? makeFileWithBuiltIns(now);
+  filesWithBuiltIns.set(now, file);
+  return file;
+}
+
+async function makeFileWithBuiltIns(now: number): Promise<Uint8Array> {
+  const folder = mkdtempSync(join(tmpdir(), 'store-'));
+  try {
+    const path = join(folder, 'sallyport.db');
+    writeFileSync(path, schemaOnly());
+    const database = openSqlite(path);
+    await installBuiltIns(createSqliteStore(database, newVault(), idsAt(now)), now);
+    await database.close();
+    return readFileSync(path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 export type TestStoreOptions = {
   readonly now?: number;
   readonly writerThread?: boolean;
@@ -116,14 +137,13 @@ export async function openTestStore(
   const clock = (): number => at;
   // Without random bits in their ids, webhooks are numbered from 1 in the order of their creation.
   const ids = createIds(clock, (size) => (size === 8 ? new Uint8Array(8) : randomBytes(size)));
-  const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+  const vault = newVault();
   const watched = <D extends Database>(database: D): D =>
     onStatement === undefined ? database : recorded(database, onStatement);
   const opened = onPostgres
     ? await openPostgresStore(t, now, vault, ids, watched)
-    : openSqliteStore(t, writerThread, vault, ids, watched);
+    : openSqliteStore(t, await schemaWithBuiltIns(now), writerThread, vault, ids, watched);
   const { path, database, store } = opened;
-  await installBuiltIns(store, now);
   return {
     path,
     source: onPostgres ? { url: path } : { file: path },
@@ -175,23 +195,30 @@ async function installBuiltIns(store: Store, now: number): Promise<void> {
   await installBuiltInEventTypes(store, now);
 }
 
-/** Saves each test from installing them: on PostgreSQL that takes longer than all else in opening a store. */
+/** Saves each test from installing them. */
 const withBuiltIns: Fill = async (database, now) => {
-  const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
-  await installBuiltIns(
-    createPostgresStore(
-      database,
-      vault,
-      createIds(() => now, randomBytes),
-    ),
-    now,
-  );
+  await installBuiltIns(createPostgresStore(database, newVault(), idsAt(now)), now);
 };
+
+function newVault(): Vault {
+  return createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+}
+
+function idsAt(now: number): Ids {
+  return createIds(() => now, randomBytes);
+}
 
 type Watched = <D extends Database>(database: D) => D;
 
-function openSqliteStore(t: TestContext, writerThread: boolean, vault: Vault, ids: Ids, watched: Watched): Opened {
-  const opened = openTestDatabase(t, { writerThread });
+function openSqliteStore(
+  t: TestContext,
+  file: Uint8Array,
+  writerThread: boolean,
+  vault: Vault,
+  ids: Ids,
+  watched: Watched,
+): Opened {
+  const opened = openCopy(t, file, writerThread);
   const { path } = opened;
   const database = watched(opened.database);
   return { path, database, sqlite: database, store: createSqliteStore(database, vault, ids) };
@@ -204,7 +231,7 @@ async function openPostgresStore(
   ids: Ids,
   watched: Watched,
 ): Promise<Opened> {
-  const { url, ...opened } = await openTestPostgres(t, now, withBuiltIns);
+  const { url, ...opened } = await openEmptied(t, now, withBuiltIns);
   const database = watched(opened.database);
   const store = createPostgresStore(database, vault, ids);
   // The lease outlasts every test.

@@ -5,11 +5,8 @@ import fc from 'fast-check';
 import { HEADER_NAME, HEADER_VALUE, reservedProblem } from '../../src/domain/endpoint-headers.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
 import { NOW, onSqlite } from '../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 const BASIC = { method: 'basic', userName: 'sallyport', password: 'hunter2-basic' };
 const BEARER = { method: 'bearer', token: 'hunter2-bearer' };

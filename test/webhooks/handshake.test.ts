@@ -9,12 +9,9 @@ import { openDispatching, TYPE, until } from '../support/dispatching.ts';
 import { type HttpsServer, type PlannedAnswer, startHttpsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeWebhook, openTestServices, TEST_URL, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
 import { loopbackTransport } from '../support/transport.ts';
-
-repeatsInSlowTier('postgres');
 
 const ORIGIN = new URL(TEST_URL).hostname;
 type Fields = Readonly<Record<string, unknown>>;

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { refused } from '../support/refusals.ts';
-import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
-
-repeatsInSlowTier('postgres');
 
 const TYPES = ['webhook.*'];
 const GITHUB = {

@@ -3,10 +3,7 @@ import { it } from 'node:test';
 import { Parser } from '@asyncapi/parser';
 import { type ApiClient, refusalOf, succeeded } from '../../support/client.ts';
 import { registerApplication } from '../../support/journey.ts';
-import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { startService } from '../../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 const CATALOGUE = '/services/api/event-catalogue';
 const ASYNC_API = '/services/api/asyncapi.json';

@@ -16,10 +16,7 @@ import {
   startOAuthService,
   type TestClient,
 } from '../../support/oauth-service.ts';
-import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { tokenOf } from '../../support/services.ts';
-
-repeatsInSlowTier('postgres');
 
 /** `asker` may introspect; `token` is `holder`'s. */
 type Service = OAuthService & { readonly asker: TestClient; readonly holder: TestClient; readonly token: string };

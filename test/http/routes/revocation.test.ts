@@ -12,11 +12,8 @@ import {
   startOAuthService,
   type TestClient,
 } from '../../support/oauth-service.ts';
-import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { tokenOf } from '../../support/services.ts';
 import { execute, onSqlite } from '../../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 type Service = OAuthService & { readonly client: TestClient; readonly token: string };
 

@@ -14,11 +14,8 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
-import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { ACTOR } from '../../support/services.ts';
 import { execute, onSqlite } from '../../support/store.ts';
-
-repeatsInSlowTier('postgres');
 
 type Service = OAuthService & { readonly client: TestClient };
 

@@ -5,10 +5,7 @@ import { RENEWAL_COOKIE, SESSION_COOKIE, VISITED_COOKIE } from '../../../src/por
 import { refusalOf, succeeded } from '../../support/client.ts';
 import { created, makeCustomer } from '../../support/customers.ts';
 import { newSession, type PortalReply, request } from '../../support/portal-requests.ts';
-import { repeatsInSlowTier } from '../../support/repeats.ts';
 import { startService } from '../../support/service.ts';
-
-repeatsInSlowTier('postgres');
 
 const RENEW = 'https://shop.example/webhooks?from=portal';
 

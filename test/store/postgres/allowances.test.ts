@@ -6,12 +6,12 @@ import { createVault, MASTER_KEY_BYTES } from '../../../src/kernel/vault.ts';
 import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { openTestPostgres } from '../../support/postgres.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
 import { NOW } from '../../support/store.ts';
 
 /** Two instances, and customers with these ids. */
 async function openInstances(t: TestContext, customers: readonly string[]) {
-  const first = await openTestPostgres(t, NOW);
+  const first = await openEmptied(t, NOW);
   const second = await openPostgres({ connection: { connectionString: first.url } });
   cleanUp(t, () => second.close());
   const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);

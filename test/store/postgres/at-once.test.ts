@@ -18,13 +18,13 @@ import { openPostgres, type PostgresDatabase } from '../../../src/store/postgres
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { SESSIONS_PER_USER_MAX } from '../../../src/store/shared/access/sessions.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { openTestPostgres } from '../../support/postgres.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
 import { NOW } from '../../support/store.ts';
 
 const clock = (): number => NOW;
 
 async function openInstances(t: TestContext) {
-  const first = await openTestPostgres(t, NOW);
+  const first = await openEmptied(t, NOW);
   const second = await openPostgres({ connection: { connectionString: first.url } });
   cleanUp(t, () => second.close());
   const key = randomBytes(MASTER_KEY_BYTES);

@@ -7,7 +7,8 @@ import { DatabaseUnavailable } from '../../../src/store/port/errors.ts';
 import { createLeases, guardStatement, type Leases } from '../../../src/store/postgres/instances.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
-import { openClient, openTestPostgres } from '../../support/postgres.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
+import { openClient } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
 const HOUR_MS = 3_600_000;
@@ -15,7 +16,7 @@ const instance = (name: string) => ({ name, version: '0', address: null });
 
 /** A database with this many running webhooks, and two instances on it that have joined. */
 async function start(t: TestContext, webhooks: number) {
-  const { database, url } = await openTestPostgres(t, NOW);
+  const { database, url } = await openEmptied(t, NOW);
   await database.run(`
     INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified,
       created_at, updated_at) VALUES ('e', 'e', 'https://a.example', '', '', 0, false, false, true, false, 0, 0);

@@ -11,6 +11,7 @@ import { ensurePartitions, listPartitions, partitionsByAge } from '../../../src/
 import { eventStore } from '../../../src/store/postgres/publish.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { publishStatements } from '../../../src/store/shared/events.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
 import { dropLastPartitions, openAt, openTestPostgres } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
@@ -95,7 +96,7 @@ async function logsOf(db: PostgresDatabase): Promise<Map<number, string[]>> {
 }
 
 async function opened(t: TestContext): Promise<{ readonly url: string; readonly database: PostgresDatabase }> {
-  const { url, database } = await openTestPostgres(t, NOW);
+  const { url, database } = await openEmptied(t, NOW);
   await subscribe(database);
   return { url, database };
 }

@@ -9,7 +9,7 @@ import type { Database, Statement } from '../../../src/store/port/database.ts';
 import { guardStatement, TIMELINE } from '../../../src/store/postgres/instances.ts';
 import { type HeldSettlement, isPlain, writeTurns } from '../../../src/store/postgres/settlements.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
-import { openTestPostgres } from '../../support/postgres.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
 import { NOW } from '../../support/store.ts';
 
 const OWNER = 'this process';
@@ -17,7 +17,7 @@ const ids = createIds(() => NOW, randomBytes);
 
 /** So many running webhooks, each held by instance 1 in epoch 1. */
 async function open(t: TestContext, webhooks: number) {
-  const { database } = await openTestPostgres(t, NOW);
+  const { database } = await openEmptied(t, NOW);
   await database.run(`
     INSERT INTO instance (name, version, address, started_at, seen_at, expires_at) VALUES ('one', '0', NULL, 0, 0, ${NOW});
     INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified,

@@ -16,13 +16,13 @@ import type { Throttle } from '../../../src/store/port/failures.ts';
 import { openPostgres } from '../../../src/store/postgres/driver/postgres.ts';
 import { createPostgresStore } from '../../../src/store/postgres/store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { openTestPostgres } from '../../support/postgres.ts';
+import { openEmptied } from '../../support/emptied-databases.ts';
 import { NOW } from '../../support/store.ts';
 
 const ada: Attempt = { network: '203.0.113.1', clientId: 'ada' };
 
 async function openStores(t: TestContext) {
-  const first = await openTestPostgres(t, NOW);
+  const first = await openEmptied(t, NOW);
   const second = await openPostgres({ connection: { connectionString: first.url } });
   cleanUp(t, () => second.close());
   const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
