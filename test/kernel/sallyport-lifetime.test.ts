@@ -12,7 +12,6 @@ import BetterSqlite3 from 'better-sqlite3';
 import { type Caller, createSallyport, Refusal, type Sallyport, StoppedError } from '../../src/sallyport.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
-import { startedFolder } from '../support/service.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../src/sallyport.ts')).href;
 
