@@ -158,7 +158,7 @@ async function startServer(): Promise<Readonly<Record<string, string>> | null> {
   return pooler === null ? settings : { ...settings, TEST_POOLER: withoutSlash(pooler.url('')) };
 }
 
-/** Tests of PostgreSQL alone use the same server. */
+/** Tests that know only PostgreSQL use the same server. */
 function settingsOfSelected(): Readonly<Record<string, string>> {
   if (server === null || isPooled) return server ?? {};
   return { TEST_POSTGRES: server.TEST_POSTGRES ?? '' };
