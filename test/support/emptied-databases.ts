@@ -19,8 +19,8 @@ import {
 
 type Emptied = {
   readonly url: string;
-  /** Empties it. */
-  readonly client: pg.Client;
+  /** Empties it. Null if each test opens the database itself: it may rename it, which needs a database without connections. */
+  readonly client: pg.Client | null;
   /** Opened once for all tests; null if each test opens the database itself. */
   readonly database: PostgresDatabase | null;
   /** Brings back the rows of the template and the next numbers of its sequences. */
@@ -85,7 +85,7 @@ async function take(t: TestContext, template: string, isOpen: boolean): Promise<
 async function end(emptied: Emptied): Promise<void> {
   all.delete(emptied);
   await emptied.database?.close();
-  await emptied.client.end();
+  await emptied.client?.end();
 }
 
 /** A database whose schema was changed is not used again. */
@@ -105,10 +105,7 @@ const FILLED = `
 
 async function make(template: string, isOpen: boolean): Promise<Emptied> {
   const url = await createDatabase(template);
-  const client = new pg.Client({ connectionString: url });
-  // It is noticed with the next statement.
-  client.on('error', () => undefined);
-  await client.connect();
+  const client = await connected(url);
   const found = await client.query<{ filled: readonly string[] }>(`SELECT (${FILLED}) AS filled`);
   const inserts: string[] = [];
   for (const table of found.rows[0]?.filled ?? []) {
@@ -124,9 +121,18 @@ async function make(template: string, isOpen: boolean): Promise<Emptied> {
   await client.query(NOTE_CHANGES);
   const refill = unchecked([...inserts, ...sequences.rows.map(({ sql }) => sql)]);
   const database = isOpen ? await openPostgres({ connection: { connectionString: url } }) : null;
-  const emptied = { url, client, database, refill, texts: new Set<string>() };
+  if (!isOpen) await client.end();
+  const emptied = { url, client: isOpen ? client : null, database, refill, texts: new Set<string>() };
   all.add(emptied);
   return emptied;
+}
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  // It is noticed with the next statement.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
 }
 
 /** One transaction without triggers and foreign keys. */
@@ -135,7 +141,16 @@ function unchecked(statements: readonly string[]): string {
 }
 
 /** Returns false if it cannot be used again: its schema was changed, or a connection of the test is still at work. */
-async function empty({ client, database, refill }: Emptied): Promise<boolean> {
+async function empty(emptied: Emptied): Promise<boolean> {
+  const client = emptied.client ?? (await connected(emptied.url));
+  try {
+    return await emptyBy(client, emptied);
+  } finally {
+    if (client !== emptied.client) await client.end();
+  }
+}
+
+async function emptyBy(client: pg.Client, { database, refill }: Emptied): Promise<boolean> {
   const { rows } = await client.query<{ isUsable: boolean; filled: readonly string[] }>(`
     SELECT NOT EXISTS (SELECT FROM emptied.change) AND NOT EXISTS (
       SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
