@@ -86,7 +86,7 @@ describe('a visitor without a browser', () => {
     assert.match(received.at(-1)?.url ?? '', /^\/end\?token=t%221&name=old&.*&more=$/);
   });
 
-  it('finds by role, label and text what is shown, and fails unless one element fits', async (t) => {
+  it('finds shown elements by role, label and text, and fails unless exactly one fits', async (t) => {
     const { base } = await serve(t, { '/': FORM });
     const { page, open } = plainVisitor(base, []);
     await open('/');
