@@ -13,8 +13,10 @@ describe('applications', () => {
       const portal = await startPortal(t);
       const { page, open, isAccessible } = await portal.signIn('administrator', { isBrowserless: isScriptless });
       await open('/applications');
-      const { height = 99 } = (await page.locator('.copyable code').first().boundingBox()) ?? {};
-      assert.ok(height < 24, 'a client id is not broken');
+      if (!isScriptless) {
+        const { height = 99 } = (await page.locator('.copyable code').first().boundingBox()) ?? {};
+        assert.ok(height < 24, 'a client id is not broken');
+      }
       await page.getByRole('link', { name: 'Register an application' }).click();
       assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
       await page.getByLabel('Name').fill('Acme: staff import');
@@ -358,7 +360,7 @@ describe('users', () => {
 
   it('cannot take the role, the activity or the existence of their own account away', async (t) => {
     const portal = await startPortal(t);
-    const { page, open } = await portal.signIn('administrator', { isBrowserless: true, expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users');
     assert.ok((await page.evaluate<number>(APART)) < 1.5, 'the text of a badge is on the line of the name beside it');
     await page.getByRole('row').filter({ hasText: 'you' }).getByRole('link').first().click();

@@ -37,10 +37,11 @@ describe('the lists', () => {
     }
     await open('/keys?cursor=ffffffff-ffff-7fff-bfff-ffffffffffff');
     await page.getByText('No keys fit these filters.').waitFor();
+    const drawn = await openAs('viewer', '/keys');
     const tops: number[] = [];
     for (const path of ['/keys', '/deliveries', '/deliveries/failures', '/deliveries/watch']) {
-      await open(path);
-      tops.push((await page.getByRole('heading', { level: 1 }).boundingBox())?.y ?? 0);
+      await drawn.open(path);
+      tops.push((await drawn.page.getByRole('heading', { level: 1 }).boundingBox())?.y ?? 0);
     }
     // A header with a button is a little higher.
     assert.ok(Math.max(...tops) - Math.min(...tops) < 4, `all titles are at one height: ${tops}`);

@@ -198,10 +198,7 @@ describe('creating a webhook', () => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
-    const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, {
-      isBrowserless: true,
-      expecting: [400],
-    });
+    const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { expecting: [400] });
     await page.locator('#field-name').fill('Orders');
     await page.getByLabel('order.created').check();
     await page.getByText('Filter: only events that meet conditions').click();
