@@ -213,6 +213,7 @@ describe('creating a webhook', () => {
     const [made] = await allWebhooks(admin);
     assert.deepEqual(made?.filter, { 'data.total': { $gte: 100 }, 'data.country': 'DE' });
     await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByText('As JSON', { exact: true }).click();
     await page.locator('#field-filter').fill('{"data.country": "FR"}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('only if data.country is "FR"').waitFor();
