@@ -219,14 +219,15 @@ async function findings(env: Readonly<Record<string, string>>): Promise<Readonly
 
 describe('doctor on PostgreSQL', () => {
   it('checks the server, the schema and the contents', async (t) => {
-    const { env } = await initialised(t);
+    const { env, url } = await initialised(t);
+    const db = await openPostgres({ connection: { connectionString: url } });
+    cleanUp(t, () => db.close());
     const found = await findings(env);
     const fine = [
       'master key',
       'database',
       'schema',
       'privileges',
-      'vacuum',
       'partitions',
       'connections',
       'pooler',
@@ -240,8 +241,10 @@ describe('doctor on PostgreSQL', () => {
       found.replication?.detail ?? '',
       /no standby confirms commits .* the last acknowledged events, tokens and revocations are lost/,
     );
-    // The server of the tests runs without fsync.
+    // The server of the tests runs without fsync, and that of a whole run also without autovacuum.
     assert.match(found.commits?.detail ?? '', /fsync is off/);
+    const [setting] = await db.all("SELECT current_setting('autovacuum') AS autovacuum", {});
+    assert.equal(found.vacuum?.status, setting?.autovacuum === 'on' ? 'ok' : 'problem');
   });
 
   it('reports missing partitions', async (t) => {
