@@ -24,7 +24,7 @@ import {
 } from '../../src/portal/frame/cookies.ts';
 import { forgeryProblem, formToken, seal, unseal } from '../../src/portal/frame/forgery.ts';
 import { accepts } from '../../src/portal/frame/headers.ts';
-import { navigationOf, sectionOf } from '../../src/portal/frame/navigation.ts';
+import { navigationOf, sectionOf, tabsButton } from '../../src/portal/frame/navigation.ts';
 import { readChoice, readInstant, readText } from '../../src/portal/frame/query.ts';
 import { differences } from '../../src/portal/parts/differences.ts';
 import { newForm, refusedForm } from '../../src/portal/parts/fields.ts';
@@ -250,6 +250,12 @@ describe('the navigation', () => {
     const keys = { path: '/keys' };
     assert.equal(sectionOf([keys], '/keys/1'), keys);
     assert.equal(sectionOf([keys, { path: '/' }], '/keysets'), null);
+  });
+
+  it('names the current page on the button of its menu, and only itself beside all pages', () => {
+    const groups = navigationOf((path) => path === '/audit');
+    assert.match(tabsButton(groups, '/audit').markup, /aria-label="Menu: Audit log"/);
+    assert.match(tabsButton(groups, '/account').markup, /aria-label="Menu"/);
   });
 });
 

@@ -76,7 +76,7 @@ export function tabsButton(groups: readonly NavigationGroup[], path: string): Ht
   const current = sectionOf(itemsOf(groups), path);
   const label = current?.label ?? 'Menu';
   return html`
-    <button type="button" class="tabs-button" popovertarget="navigation" aria-label="${current === undefined ? 'Menu' : `Menu: ${label}`}">
+    <button type="button" class="tabs-button" popovertarget="navigation" aria-label="${current === null ? 'Menu' : `Menu: ${label}`}">
       ${icon('menu')}
       <span>${label}</span>
       ${icon('down')}
