@@ -190,10 +190,8 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
       if (progress === null) continue;
       const action = active ? ('webhook.start' as const) : ('webhook.stop' as const);
       const { state, stateReason } = webhook.progress;
-      const isSame = progress.state === state;
       changes.push({
-        // Subscribers are told of another state, not of another reason.
-        change: isSame ? { progress, stateBefore: state, event: null } : stateChange(webhook, progress, ids),
+        change: stateChange(webhook, progress, ids),
         audit: {
           id: ids.uuid(),
           at: now,
@@ -202,7 +200,7 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
           target: `webhook:${webhook.id}`,
           customerId,
           changes: {
-            ...(!isSame && { state: { from: state, to: progress.state } }),
+            ...(progress.state !== state && { state: { from: state, to: progress.state } }),
             stateReason: { from: stateReason, to: progress.stateReason },
           },
         },
@@ -214,7 +212,7 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
   }
 }
 
-/** A webhook that stopped with its endpoint gets another reason: enabling the endpoint must not start it for an inactive customer. */
+/** A webhook that stopped with its endpoint gets another reason: enabling the endpoint must not start it for a suspended customer. */
 function stopped({ progress }: Webhook, now: number): Progress | null {
   const reason = 'customer_inactive';
   if (isRunnable(progress.state)) return stoppedProgress(progress, 'stop', reason, now);

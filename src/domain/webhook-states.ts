@@ -128,9 +128,11 @@ export function stoppedProgress(
   };
 }
 
-/** The change to `after` with its event, for the transaction that causes it. */
+/** The change to `after` for the transaction that causes it. Subscribers get no event if only the reason changes. */
 export function stateChange(webhook: Webhook, after: Progress, ids: Ids): StateChange {
-  return { progress: after, stateBefore: webhook.progress.state, event: statusEvent(webhook, after, ids) };
+  const stateBefore = webhook.progress.state;
+  const event = after.state === stateBefore ? null : statusEvent(webhook, after, ids);
+  return { progress: after, stateBefore, event };
 }
 
 function statusEvent(webhook: Webhook, after: Progress, ids: Ids): NewEvent {

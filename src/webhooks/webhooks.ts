@@ -161,10 +161,8 @@ async function changeState(
   // A person's stop also counts for a webhook that the service would start again automatically.
   if (verb === 'stop' && isStoppedFor(progress, 'endpoint_disabled', 'customer_inactive')) {
     const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
-    // The state stays the same, so subscribers get no event.
-    const change = { progress: after, stateBefore: progress.state, event: null };
     const reason = { from: progress.stateReason, to: after.stateReason };
-    await store.webhooks.setState(change, entry({ stateReason: reason }), webhook);
+    await store.webhooks.setState(stateChange(webhook, after, ids), entry({ stateReason: reason }), webhook);
     return { ...webhook, progress: after };
   }
   if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
