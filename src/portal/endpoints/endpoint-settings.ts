@@ -17,7 +17,8 @@ import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, type Definition, definitionList } from '../parts/details.ts';
-import { buttonRow, linkButton, section } from '../parts/header.ts';
+import { linkButton, section } from '../parts/header.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, verifyButton } from './challenge-section.ts';
@@ -151,26 +152,24 @@ function identification({ id, createdAt, updatedAt }: Endpoint): Html {
 }
 
 function removal({ id }: Endpoint, uses: Uses | null): Html {
-  if (uses !== null) {
-    const { count, first } = uses;
-    const names = first.map((use, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${use.id}">${use.name}</a>`);
-    const more =
-      count > first.length
-        ? html` and <a href="/webhooks?endpoint=${id}">${countOf(count - first.length, 'other')}</a>`
-        : null;
-    return section({
-      title: 'Delete',
-      id: 'delete',
-      lead: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint stays.`,
-      content: html`<p>First delete ${names}${more}, or change ${count === 1 ? 'its' : 'their'} endpoint.</p>`,
-    });
-  }
-  return section({
-    title: 'Delete',
-    id: 'delete',
-    lead: 'Deletes its API key and its secret too.',
-    content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
+  return removalSection({
+    path: `/endpoints/${id}`,
+    noun: 'endpoint',
+    text: 'Deletes its API key and its secret too.',
+    held: uses === null ? null : heldByWebhooks(id, uses),
   });
+}
+
+function heldByWebhooks(id: string, { count, first }: Uses): HeldRecord {
+  const names = first.map((use, at) => html`${at === 0 ? '' : ', '}<a href="/webhooks/${use.id}">${use.name}</a>`);
+  const more =
+    count > first.length
+      ? html` and <a href="/webhooks?endpoint=${id}">${countOf(count - first.length, 'other')}</a>`
+      : null;
+  return {
+    title: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint stays.`,
+    text: html`First delete ${names}${more}, or change ${count === 1 ? 'its' : 'their'} endpoint.`,
+  };
 }
 
 /** A live update leaves the result of a test as it is. */

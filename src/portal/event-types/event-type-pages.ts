@@ -13,10 +13,11 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
-import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
+import { removalSection } from '../parts/removal.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
@@ -162,20 +163,12 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
-    ${manages ? removalSection(id) : null}
+    ${manages ? removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE }) : null}
   `;
   return { title: name, content };
 }
 
-function removalSection(id: string): Html {
-  return section({
-    title: 'Delete',
-    lead: 'You can delete this event type only when no webhook names it.',
-    content: buttonRow([
-      linkButton({ href: `/event-types/${id}/delete`, label: 'Delete the event type', icon: 'trash' }),
-    ]),
-  });
-}
+const REMOVABLE = 'You can delete this event type only when no webhook names it.';
 
 function volumeText(volume: number): Html {
   if (volume === 0) return html`<span class="quiet">none</span>`;

@@ -10,10 +10,11 @@ import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { refusedForm } from '../parts/fields.ts';
-import { buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
+import { removalSection } from '../parts/removal.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { type FieldTable, lines, text } from '../record/field-table.ts';
 import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
@@ -124,10 +125,7 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
     ${section({
       title: 'The key',
       content: definitionList([
-        [
-          'Fingerprint',
-          html`<span class="fingerprint">${copyable(fingerprint, 'fingerprint', grouped(fingerprint))}</span>`,
-        ],
+        ['Fingerprint', copyable(fingerprint, 'fingerprint', grouped(fingerprint))],
         ['Algorithm', html`<code>${algorithm}</code>`],
         ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
         ['Webhooks', uses === null ? html`<span class="quiet">none uses it</span>` : usesList(uses, listOf(key))],
@@ -135,15 +133,7 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
       ]),
     })}
     ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
-    ${
-      manages
-        ? section({
-            title: 'Delete',
-            lead: 'You can delete this key only when no webhook encrypts with it.',
-            content: buttonRow([linkButton({ href: `/keys/${id}/delete`, label: 'Delete the key', icon: 'trash' })]),
-          })
-        : null
-    }
+    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE }) : null}
   `;
   return { title: name, content };
 }
@@ -234,6 +224,8 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFi
     empty: isFiltered ? nothingFound(PATH, 'keys') : firstKey(call),
   });
 }
+
+const REMOVABLE = 'You can delete this key only when no webhook encrypts with it.';
 
 /** In groups of four digits, which are easier to compare. */
 function grouped(fingerprint: string): string {

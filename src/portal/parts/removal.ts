@@ -21,6 +21,7 @@ export function removalSection({
   const button = linkButton({ href: `${path}/delete`, label: `Delete the ${noun}`, icon: 'trash' });
   return section({
     title: 'Delete',
+    id: 'delete',
     lead: held?.title ?? text,
     content: held === null ? buttonRow([button]) : html`<p>${held.text}</p>`,
   });

@@ -5,8 +5,9 @@ import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
 import { copyable, type Definition, definitionList } from '../parts/details.ts';
-import { buttonRow, linkButton, section } from '../parts/header.ts';
+import { section } from '../parts/header.ts';
 import { tags } from '../parts/mark.ts';
+import { removalSection } from '../parts/removal.ts';
 import { spanText, time } from '../parts/text.ts';
 import { formatText, retriesText } from './format-fields.ts';
 import { signatureName } from './signature-fields.ts';
@@ -46,7 +47,7 @@ export function settingsSections(call: PageCall, { webhook, endpointName }: Webh
       <div class="column">${events}${delivery}</div>
       <div class="column">${request}${identification(webhook)}</div>
     </div>
-    ${call.may('administrator') ? removalSection(webhook) : null}
+    ${call.may('administrator') ? removal(webhook) : null}
   `;
 }
 
@@ -104,14 +105,10 @@ function orderText(ordered: WebhookOrder): string {
   return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
 }
 
-function removalSection({ id, mode }: Webhook): Html {
-  return section({
-    title: 'Delete',
-    id: 'delete',
-    lead:
-      mode === 'pull'
-        ? 'Deletes its log too: pending records cannot be read any more.'
-        : 'Deletes its log too: pending deliveries are not sent, and dead ones cannot be sent again.',
-    content: buttonRow([linkButton({ href: `/webhooks/${id}/delete`, label: 'Delete the webhook', icon: 'trash' })]),
-  });
+function removal({ id, mode }: Webhook): Html {
+  const text =
+    mode === 'pull'
+      ? 'Deletes its log too: pending records cannot be read any more.'
+      : 'Deletes its log too: pending deliveries are not sent, and dead ones cannot be sent again.';
+  return removalSection({ path: `/webhooks/${id}`, noun: 'webhook', text });
 }
