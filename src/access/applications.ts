@@ -272,7 +272,7 @@ async function refuseUnknownUser(
   if (userId === before?.userId) return;
   const user = await store.users.get(userId);
   if (user === null) throw refuseField('userId', 'is not the id of a user');
-  if (user.customerId !== customerId) throw refuseField('userId', 'is the id of a user of somebody else');
+  if (user.customerId !== customerId) throw refuseField('userId', 'is the id of a user of another owner');
   if (!user.active) throw refuseField('userId', 'is the id of a user that is not active');
 }
 

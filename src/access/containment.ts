@@ -195,7 +195,7 @@ export async function requireRightsOfRules({ authority }: Acting, change: RuleCh
   refuseLacking(lacking);
 }
 
-/** The first of the remaining rules that would take requests of a removed one, and whose scope somebody holds. */
+/** The first of the remaining rules that would take requests of a removed one, and whose scope someone holds. */
 async function heldInstead(
   removed: Opening,
   remaining: readonly Opening[],

@@ -1,6 +1,6 @@
 /**
  * Sessions of the portal. They begin with a password or a passkey, and a cookie identifies them by its hash. They end after half an hour
- * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
+ * without a request, after twelve hours at the latest (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
 
 import type { Acting } from '../domain/acting.ts';

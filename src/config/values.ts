@@ -75,7 +75,7 @@ export function readAddresses(text: string): Reading<readonly string[]> {
 }
 
 /**
- * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anybody on the way
+ * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anyone on the way
  * could change the page around the portal.
  */
 export function readFrameAncestors(text: string): Reading<readonly string[]> {

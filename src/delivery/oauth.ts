@@ -215,7 +215,7 @@ export type OauthTest = {
   readonly expiresIn: string | null;
   readonly scope: string | null;
   readonly error: string | null;
-  /** What to do about the error. */
+  /** The advice for the error. */
   readonly advice: string | null;
   readonly timings: Timings;
 };

@@ -48,7 +48,7 @@ type Message = {
   /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** What the endpoint adds; null for most. */
+  /** Headers that the endpoint adds; null for most. */
   readonly own: OwnHeaders | null;
 };
 

@@ -16,7 +16,7 @@ export const FILTER_STEPS = 20;
 
 export type EventFilter = Readonly<Record<string, unknown>>;
 
-/** What a filter sees of an event. `data` is parsed JSON. */
+/** The part of an event that a filter judges. `data` is parsed JSON. */
 export type Judged = { readonly type: string; readonly subject: string | null; readonly data: unknown };
 
 type Passes = (event: Judged) => boolean;

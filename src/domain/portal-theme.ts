@@ -22,7 +22,7 @@ export type PortalTheme = {
 
 export const NO_THEME: PortalTheme = { name: null, logo: null, accent: null };
 
-/** What a person typed. An empty text means no value. */
+/** The input of a person. An empty text means no value. */
 type ThemeInput = { readonly name: string; readonly logo: string; readonly accent: string };
 
 /** Throws 400, which names the fields. */

@@ -15,7 +15,7 @@ const ELEMENTS: ReadonlySet<string> = new Set(
 
 const SVG = 'http://www.w3.org/2000/svg';
 const XLINK = 'http://www.w3.org/1999/xlink';
-/** What editors note for themselves. Browsers know no element or attribute of these. */
+/** Elements and attributes that editors keep for themselves. Browsers know no element or attribute of these. */
 const NOTES: ReadonlySet<string> = new Set([
   'http://www.inkscape.org/namespaces/inkscape',
   'http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd',
@@ -51,7 +51,7 @@ const TOKEN = new RegExp(
 );
 const HEAD = /^\uFEFF?\s*(?:<\?xml\s[^>]*\?>)?/;
 
-/** What makes the text more than a plain picture, as `without …` of a sentence, or null. Takes time in proportion to its length. */
+/** Returns why the text is no plain picture, as `without …` of a sentence, or null. Takes time in proportion to its length. */
 export function svgProblem(svg: string): string | null {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(svg)) return 'a document type or entities';
   const namespaces = new Map([['', SVG]]);

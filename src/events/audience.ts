@@ -109,7 +109,7 @@ export async function giveBack(
   if (wanted.length > 0) await allowances.giveBack(wanted, now).catch(() => undefined);
 }
 
-/** What was taken for events that turned out to be duplicates. */
+/** Returns the part of the allowances that was taken for duplicates. */
 export function duplicatesOf(
   limited: readonly LimitedEvents[],
   accepted: readonly Accepted[],

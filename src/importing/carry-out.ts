@@ -30,7 +30,7 @@ export type ImportRow = {
   readonly result: 'made' | 'there' | 'refused';
   /** Why it was refused. */
   readonly reason: string | null;
-  /** What of it was not kept. */
+  /** The parts that were not kept. */
   readonly lost: readonly string[];
   /** The webhook of the endpoint was started now. */
   readonly started: boolean;

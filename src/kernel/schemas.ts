@@ -26,7 +26,7 @@ export function textSchema(min: number, max: number): z.ZodString {
     .meta({ ...(min > 0 && { minLength: min }), maxLength: max });
 }
 
-/** A name for people: no control characters, no spaces at either end. */
+/** A display name: no control characters, no spaces at either end. */
 export const displayName: z.ZodType<string, string> = textSchema(1, 200)
   .regex(
     new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),

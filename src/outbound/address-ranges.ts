@@ -9,7 +9,7 @@ type AddressRange = {
   readonly cidr: Cidr;
   /** The block as text, e.g. `10.0.0.0/8`. */
   readonly text: string;
-  /** What it is: completes "which is …". */
+  /** The kind of addresses: completes "which is …". */
   readonly kind: string;
 };
 

@@ -155,7 +155,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const frameAncestors = dependencies.config.portalFrameAncestors;
   const { retentionDeliveredDays, retentionDeadDays } = dependencies.config;
   const kept = { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays };
-  /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
+  /** The parts around the pages of the operator or of a customer, and the registration of their paths. */
   const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);

@@ -75,7 +75,7 @@ export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
 };
 
 /**
- * What an embedding program can do. `sallyport` itself has these methods with every right; `sallyport.as(caller)` has them with the rights
+ * The methods for an embedding program. `sallyport` itself has them with every right; `sallyport.as(caller)` has them with the rights
  * of a caller. Input is checked at run time too. Every method rejects with a `Refusal`, and with `StoppedError` after `stop`.
  */
 export type Program = {

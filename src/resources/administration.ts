@@ -79,7 +79,7 @@ export type Administration<Rec, Body = never, Input = never> = {
   remove(id: string, acting: Acting): Promise<void>;
 };
 
-/** What `administer` makes: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
+/** The result of `administer`: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
 type Administered<Rec, Body, Input> = Omit<Administration<Rec, Body, Input>, 'patch'> & {
   patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Rec, Body, Input>): Promise<Rec>;
 };

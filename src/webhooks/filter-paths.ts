@@ -7,7 +7,7 @@ import type { EventType } from '../domain/event.ts';
 import { FILTER_STEPS } from '../domain/filter.ts';
 import { isObject } from '../kernel/validation.ts';
 
-/** What an editor of filters offers: paths, values of each, and the length of their JSON. */
+/** The most that a filter editor offers: paths, values of each, and the length of their JSON. */
 export const FILTER_PATHS = 500;
 const FILTER_PATH_VALUES = 10;
 const FILTER_VALUE_LENGTH = 100;

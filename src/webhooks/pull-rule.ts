@@ -17,7 +17,7 @@ const SENDING_FIELDS = [
 
 const DEFAULTS: Partial<WebhookInput> = { ...(defaultsOf(webhookInput) as Partial<WebhookInput>), signature: null };
 
-/** What is wrong with the mode of a webhook and with the fields that depend on it. `before`: its mode so far; null: it is new. */
+/** Returns the problems of a webhook's mode and of the fields that depend on it. `before`: its mode so far; null: it is new. */
 export function modeProblems(input: WebhookInput, before: WebhookMode | null): FieldProblem[] {
   const { mode, endpointId } = input;
   if (before !== null && mode !== before)

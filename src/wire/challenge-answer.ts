@@ -10,7 +10,7 @@ export type Challenge = { readonly pathAndQuery: string; readonly token: string;
 
 /**
  * Whether a receiver may sign this. Other senders use other forms of tokens, so any visible ASCII is accepted, except a comma, which
- * separates two values of a header. Anybody can ask for an answer: if the message had the form that Standard Webhooks signs
+ * separates two values of a header. Anyone can ask for an answer: if the message had the form that Standard Webhooks signs
  * (`<id>.<seconds>.<body>`), the answer would be a valid signature of a forged body.
  */
 function isAnswerable(challenge: Challenge): boolean {

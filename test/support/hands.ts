@@ -1,4 +1,4 @@
-/** The mouse and the keyboard of somebody who works in the portal, with a count of what they do. */
+/** The mouse and the keyboard of someone who works in the portal, with a count of what they do. */
 import type { Locator, Page } from 'playwright-core';
 
 type Effort = { readonly clicks: number; readonly keys: number; readonly seconds: number };
@@ -14,7 +14,7 @@ export type Hands = {
   choose(list: Locator, label: string): Promise<void>;
   /** Opens the search with Ctrl K, types, and clicks what was found. */
   find(text: string, found: RegExp): Promise<void>;
-  /** What was done so far. */
+  /** The actions so far. */
   done(): Effort;
 };
 

@@ -72,7 +72,7 @@ async function examineConnected(config: Config, db: PostgresDatabase, now: numbe
   ];
 }
 
-/** What the state of the server means. `now`: the clock of this machine. */
+/** Returns findings about the state of the server. `now`: the clock of this machine. */
 export function examineHealth(health: ServerHealth, role: string, now: number): Finding[] {
   return [
     examineOwners(health, role),
@@ -95,7 +95,7 @@ function examineOwners({ foreignTables }: ServerHealth, role: string): Finding {
   );
 }
 
-/** What an answer 202 promises, and what the server must do for it. */
+/** Checks that the server keeps the promise of an answer 202. */
 function examineDurability(health: ServerHealth): Finding[] {
   const { fsync, synchronousCommit, synchronousStandbys } = health;
   const commit = 'commits';

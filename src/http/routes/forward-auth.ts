@@ -140,7 +140,7 @@ function refuseAliases({ headers }: IncomingMessage): void {
   }
 }
 
-/** What a header name may contain beside letters, digits and the hyphen (RFC 9110 §5.6.2). Node gives the names in lower case. */
+/** Any character of a header name except letters, digits and hyphens (RFC 9110 §5.6.2). Node gives the names in lower case. */
 const ALIAS_CHARACTER = /[^a-z0-9-]/;
 
 const RESERVED: ReadonlySet<string> = new Set(

@@ -1,4 +1,4 @@
-/** What customers use, and their limits: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
+/** The usage and limits of customers: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
 
 import {
   type CustomerUsageView,

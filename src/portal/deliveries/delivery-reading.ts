@@ -66,7 +66,7 @@ export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: De
 
 type Place = Pick<Story, 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
 
-/** What is sent before a delivery that waits for its turn. */
+/** Reads the deliveries that are sent before one that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
   if (!waitsForTurn(delivery)) return { ahead: null, before: null, failsSince: null, succeededAt: null };
   const { offset } = delivery;

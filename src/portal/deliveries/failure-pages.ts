@@ -93,7 +93,7 @@ async function readFailures(store: Store, numbers: readonly number[] | null): Pr
 /** Groups of dead deliveries that a form without a webhook offers. */
 const OFFERED = 8;
 
-/** What can be sent again: the latest groups of dead deliveries, each with the link that chooses it. Null without any. */
+/** The section *Send again*: the latest groups of dead deliveries, each with the link that chooses it. Null without any. */
 export async function deadSection(dependencies: SharedPageDependencies, now: number): Promise<Html | null> {
   const { store } = dependencies;
   const { numbers } = await readScope(dependencies, new URLSearchParams());
@@ -177,7 +177,7 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
   ];
 }
 
-/** What helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
+/** The action that helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
 function action(
   { webhookId, webhookState, dead, cause, oldest }: FailureGroup,
   name: string,

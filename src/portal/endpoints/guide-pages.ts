@@ -46,7 +46,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, webhooks, query);
       const own = [
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
-        ...(arrives === null ? [] : [{ heading: 'What arrives', anchor: 'arrives', depth: 2 }]),
+        ...(arrives === null ? [] : [{ heading: 'Requests', anchor: 'arrives', depth: 2 }]),
         { heading: 'Programs', anchor: 'programs', depth: 2 },
       ];
       const title = 'Guide';

@@ -38,7 +38,7 @@ export async function currentSession(
 export type SessionReader = {
   /** Keeps it for the page. */
   readFor(request: IncomingMessage, isBackground: boolean): Promise<CurrentSession | null>;
-  /** What was kept, once: a form asks again after its body, because the session may have ended by then. */
+  /** Returns the kept session, once: a form asks again after its body, because the session may have ended by then. */
   read(request: IncomingMessage, isBackground: boolean): Promise<CurrentSession | null>;
 };
 

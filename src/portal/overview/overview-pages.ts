@@ -128,7 +128,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     hasDead: overview.dead.records > 0,
     now: at,
   });
-  // What needs somebody comes first, also on a phone.
+  // Problems come first, also on a phone.
   const hasProblems = overview.ailing.length + overview.expiring.length > 0;
   return html`
     ${hasProblems ? problems : null}

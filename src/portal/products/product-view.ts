@@ -66,7 +66,10 @@ export function heldByScopes(holders: readonly Application[]): HeldRecord | null
   const names = holders.map(
     ({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/applications/${id}">${name}</a>`,
   );
-  return { title: 'Applications have its scopes, so it stays.', text: html`First take them away from ${names}.` };
+  return {
+    title: 'This product cannot be deleted while applications hold its scopes.',
+    text: html`First remove these scopes from ${names}.`,
+  };
 }
 
 /** In parts, with a filter. */

@@ -66,7 +66,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
 const PROBLEMS_SHOWN = 3;
 const STARTS_SHOWN = 6;
 
-/** What the dialog shows before anything is typed: problems, and what people often do. */
+/** The hits before anything is typed: problems, and frequent actions. */
 async function startHits(
   { store, hasPage }: SharedPageDependencies,
   { may, now }: Pick<PageCall, 'may' | 'now'>,
@@ -136,7 +136,7 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
 /** `shown`: the name with that of the owner. */
 type Named = Found & { readonly shown: string };
 
-/** What has the text in its name or id. */
+/** Finds resources that have the text in their name or id. */
 async function findNamed({ store, hasPage }: SharedPageDependencies, text: string): Promise<Named[]> {
   const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
   const found = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
