@@ -26,7 +26,7 @@ import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
 
-export function customerPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+export function customerAdministrationPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services } = dependencies;
   const { customers } = services;
   const entity = {
