@@ -49,7 +49,7 @@ import { createWatches } from './services/watches.ts';
 import type { NewInstance } from './store/port/instances.ts';
 import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
-/** Time limit of the whole stop: the process ends within 10 s (contract §6). */
+/** Time limit of the whole stop: the process ends within 10 s (contract §6.7). */
 export const STOP_MS = 9500;
 
 export type Sallyport = Embedding &

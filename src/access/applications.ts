@@ -1,4 +1,4 @@
-/** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
+/** Registered applications: their credentials, their scopes, and the user they act as (contract §2.1, §4.2). */
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';

@@ -12,7 +12,7 @@ export async function printRecord({ terminal, json }: Invocation, record: Shown,
   );
 }
 
-/** A page of a list, as the administration API returns it (contract §1). */
+/** A page of a list, as the administration API returns it (contract §1.10). */
 type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
 /** A column of a table: the field that it shows. */

@@ -1,4 +1,4 @@
-/** A customer of the operator, and the links that open its portal (contract §8). */
+/** A customer of the operator, and the links that open its portal (contract §8.1, §8.10). */
 
 /** The limits of a customer. A lower limit keeps existing resources. */
 export type CustomerLimits = {

@@ -1,7 +1,7 @@
 /** An endpoint, its credentials at an instant, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
 
-/** The result of the last ownership challenge (contract §5). */
+/** The result of the last ownership challenge (contract §5.5). */
 export type Verification = {
   readonly at: number;
   readonly verified: boolean;

@@ -1,4 +1,7 @@
-/** Judges outcomes: their effect on the batch and on the webhook's health and state (contract §5). Pure, except for the ids it draws. */
+/**
+ * Judges outcomes: their effect on the batch and on the webhook's health and state (contract §5.8, §5.10). Pure, except for the ids it
+ * draws.
+ */
 import type { Ids } from '../kernel/ids.ts';
 import type { AuditEntry } from './audit.ts';
 import type {

@@ -1,6 +1,6 @@
 /** The outcome of one request to a receiver, from a closed list, and the advice for each cause of failure. */
 
-/** Bytes of a response that are read and that are stored (contract §5). */
+/** Bytes of a response that are read and that are stored (contract §5.12). */
 export const RESPONSE_READ_BYTES: number = 64 * 1024;
 
 export const RESPONSE_KEPT_BYTES: number = 4 * 1024;

@@ -1,4 +1,4 @@
-/** Who gets the events of a request, and how many events a second may be published for them (contract §8). */
+/** Who gets the events of a request, and how many events a second may be published for them (contract §8.6, §8.7). */
 import { THOUSANDTHS, type WantedEvents } from '../domain/allowance.ts';
 import { type Accepted, type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { isUuidV7 } from '../kernel/ids.ts';

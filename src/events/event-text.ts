@@ -1,6 +1,6 @@
 /**
- * The text of a request that publishes events (contract §4). One pass over its bytes checks that it is JSON, and finds the events and the
- * data of each. The data is not parsed: it is stored and sent as it came.
+ * The text of a request that publishes events (contract §4.14). One pass over its bytes checks that it is JSON, and finds the events and
+ * the data of each. The data is not parsed: it is stored and sent as it came.
  */
 
 import { EVENTS_PER_REQUEST } from '../domain/event.ts';

@@ -1,4 +1,4 @@
-/** Event types (contract §4), built-in and custom, and the check of events against them and their JSON Schemas. */
+/** Event types (contract §4.2), built-in and custom, and the check of events against them and their JSON Schemas. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';

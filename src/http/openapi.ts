@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the service (contract §4), built from the routes and the schemas that validate requests. */
+/** The OpenAPI 3.1 document of the service (contract §4.16), built from the routes and the schemas that validate requests. */
 import type { z } from 'zod';
 import { compileCatalogue, matchRule, type Product } from '../domain/catalogue.ts';
 import { readAsset } from '../kernel/assets.ts';

@@ -1,5 +1,6 @@
 /**
- * Lists (contract §1): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another order.
+ * Lists (contract §1.10): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another
+ * order.
  */
 
 import { z } from 'zod';

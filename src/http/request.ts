@@ -149,7 +149,7 @@ const UNKNOWN_ADDRESS = 'unknown';
 
 /**
  * Returns a function for the client address of a request, in canonical text, with IPv4-mapped addresses as IPv4. `X-Forwarded-For` counts
- * only as far as trusted proxies wrote it (contract §6): as long as the address is a trusted proxy, the next one is the entry that this
+ * only as far as trusted proxies wrote it (contract §6.3): as long as the address is a trusted proxy, the next one is the entry that this
  * proxy added, from the right, because a client may have written the entries further left. Stops at the proxy that sent an entry that is
  * not an address.
  */

@@ -1,4 +1,4 @@
-/** Filters of Outpost as filters of webhooks (contract §7): its operators are the same, nested members become paths. Pure. */
+/** Filters of Outpost as filters of webhooks (contract §7.1): its operators are the same, nested members become paths. Pure. */
 
 import { isDeeperThan, isObject } from '../kernel/validation.ts';
 import type { Fields } from './export-reader.ts';

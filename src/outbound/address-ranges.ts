@@ -1,5 +1,5 @@
 /**
- * Which addresses are not public, and where IPv6 forms carry an IPv4 address (contract §5, egress guard). Pure. Taken
+ * Which addresses are not public, and where IPv6 forms carry an IPv4 address (contract §5.12). Pure. Taken
  * from the IANA special-purpose registries (RFC 6890) and from what clouds document of their metadata services.
  */
 

@@ -1,4 +1,4 @@
-/** Reads the queries of lists that an embedding program passes, with the rules of the API (contract §1, §4). */
+/** Reads the queries of lists that an embedding program passes, with the rules of the API (contract §1.10, §4.6). */
 
 import { z } from 'zod';
 import { PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';

@@ -140,8 +140,8 @@ export type Program = {
     get(id: string): Promise<Erasure>;
   };
   /**
-   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). The events are durable when it resolves. A `Date` is
-   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON.
+   * Publishes one event, or several with `{events: […]}`, all or none (contract §4.13). The events are durable when it resolves. A `Date`
+   * is sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON.
    */
   publish(input: PublishInput): Promise<Published>;
 };

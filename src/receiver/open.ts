@@ -1,6 +1,6 @@
 /**
- * Opens a request, or says why it is refused (contract §5). Checks the sender by the headers, then the bytes of the body, then their
- * content. The body is not read before the headers are verified.
+ * Opens a request, or says why it is refused (contract §5.2, §5.3). Checks the sender by the headers, then the bytes of the body, then
+ * their content. The body is not read before the headers are verified.
  */
 import { decodeStrictBase64 } from '../wire/bytes.ts';
 import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';

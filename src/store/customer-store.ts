@@ -1,6 +1,6 @@
 /**
- * The store as one customer sees it (contract §8): the rows that belong to the customer, and nothing else. The use cases, routes and pages
- * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
+ * The store as one customer sees it (contract §8.3): the rows that belong to the customer, and nothing else. The use cases, routes and
+ * pages of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
  *
  * `confinement.ts` says of each verb whether it is here. A verb that is here is confined in one of three ways:
  * - It accepts an id or a number, which must be the customer's own. The same statement looks up a row of someone else and a row that does

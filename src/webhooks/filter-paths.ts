@@ -1,5 +1,5 @@
 /**
- * The paths that a filter can look at (contract §7), from the schemas and samples of event types, for completion in an editor.
+ * The paths that a filter can look at (contract §7.1), from the schemas and samples of event types, for completion in an editor.
  * Pure. Both may be large and schemas may refer to themselves, so paths, their steps and the work are bounded.
  */
 

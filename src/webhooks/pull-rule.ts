@@ -1,6 +1,6 @@
 /**
- * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §10). So settings of sending are refused instead of
- * ignored. Pure.
+ * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §10.1, §10.2). So settings of sending are refused instead
+ * of ignored. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { WebhookMode } from '../domain/webhook.ts';

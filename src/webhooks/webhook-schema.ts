@@ -1,4 +1,4 @@
-/** The schemas of a webhook: input, view and replay (contract §4). */
+/** The schemas of a webhook: input, view and replay (contract §4.2). */
 import { z } from 'zod';
 import { filterProblem } from '../domain/filter.ts';
 import {

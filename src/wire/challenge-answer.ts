@@ -1,4 +1,4 @@
-/** The receiver's side of the token challenge (contract §5), on any runtime with WebCrypto. The sender's side is `challenge.ts`. */
+/** The receiver's side of the token challenge (contract §5.5), on any runtime with WebCrypto. The sender's side is `challenge.ts`. */
 import { secretKey } from './signature.ts';
 import { hmacSha256Base64 } from './web-hash.ts';
 

@@ -36,8 +36,8 @@ export function secretKey(secret: string): Uint8Array {
 export const STANDARD_SECRET_PREFIX = 'whsec_';
 
 /**
- * Removes the prefix of `whsec_<Base64>` (contract §4) and returns any other text unchanged. Returns null if the prefix is not followed by
- * strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
+ * Removes the prefix of `whsec_<Base64>` (contract §4.8) and returns any other text unchanged. Returns null if the prefix is not followed
+ * by strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
  */
 export function givenSecret(text: string): string | null {
   if (!text.startsWith(STANDARD_SECRET_PREFIX)) return text;

@@ -1,4 +1,4 @@
-/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8). */
+/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8.5). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';

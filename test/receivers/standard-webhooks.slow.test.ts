@@ -1,4 +1,4 @@
-/** The official libraries of Standard Webhooks, and those of Svix, verify deliveries during a rotation (contract §5). */
+/** The official libraries of Standard Webhooks, and those of Svix, verify deliveries during a rotation (contract §5.7). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-/** Customers with resources of every kind, for tests of what one can see of another (contract §8). */
+/** Customers with resources of every kind, for tests of what one can see of another (contract §8.3). */
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';

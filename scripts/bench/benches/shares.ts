@@ -1,4 +1,4 @@
-/** Fair shares (contract §8): how long a guarded call of one customer takes beside hostile requests of another. */
+/** Fair shares (contract §8.8): how long a guarded call of one customer takes beside hostile requests of another. */
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11): public types for everyone, all types for the
+ * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11.2): public types for everyone, all types for the
  * operator.
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** `/livez` and `/readyz` (contract §6). */
+/** `/livez` and `/readyz` (contract §6.6). */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';

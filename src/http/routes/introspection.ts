@@ -1,4 +1,4 @@
-/** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2). */
+/** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2.4). */
 import { z } from 'zod';
 import { type Caller, type Gate, requireOperator, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';

@@ -1,5 +1,5 @@
 /**
- * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5); here the
+ * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5.10); here the
  * failures that follow each other within an hour are one incident.
  */
 
