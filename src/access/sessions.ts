@@ -90,8 +90,8 @@ export function createSessions(dependencies: Dependencies): Sessions {
     find: async (token, isBackground) => {
       if (!isSessionToken(token)) return null;
       const now = clock();
-      const found = await store.sessions.find(hashCredential(token), now);
-      const session = found?.method === 'token' ? null : found;
+      const stored = await store.sessions.find(hashCredential(token), now);
+      const session = stored?.method === 'token' ? null : stored;
       if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
         await store.sessions.touch(session.id, now).catch((error: unknown) => {
           // The page can still be shown. The next request extends the session.

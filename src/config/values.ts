@@ -108,8 +108,8 @@ export function readProxy(text: string): Reading<Secret> {
 
 export function readOneOf<T extends string>(allowed: readonly T[]): (text: string) => Reading<T> {
   return (text) => {
-    const found = allowed.find((value) => value === text);
-    return found === undefined ? refused(`must be one of ${allowed.join(', ')}`) : read(found);
+    const choice = allowed.find((value) => value === text);
+    return choice === undefined ? refused(`must be one of ${allowed.join(', ')}`) : read(choice);
   };
 }
 

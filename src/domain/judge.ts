@@ -216,8 +216,8 @@ function heldUntil(
   retryAfterMs: number | null,
   now: number,
 ): number | null {
-  const asked = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
-  return later(asked, probeAt !== null && probeAt > now ? probeAt : null);
+  const resumeAt = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
+  return later(resumeAt, probeAt !== null && probeAt > now ? probeAt : null);
 }
 
 function later(one: number | null, other: number | null): number | null {

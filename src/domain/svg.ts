@@ -59,10 +59,10 @@ export function svgProblem(svg: string): string | null {
   let at = HEAD.exec(svg)?.[0].length ?? 0;
   while (at < svg.length) {
     TOKEN.lastIndex = at;
-    const found = TOKEN.exec(svg)?.groups;
-    if (found === undefined) return svg.startsWith('<?', at) ? 'processing instructions' : NOT_WELL_FORMED;
+    const token = TOKEN.exec(svg)?.groups;
+    if (token === undefined) return svg.startsWith('<?', at) ? 'processing instructions' : NOT_WELL_FORMED;
     at = TOKEN.lastIndex;
-    const { data, end, start, attributes = '', empty, text } = found;
+    const { data, end, start, attributes = '', empty, text } = token;
     if (end !== undefined && open.pop() !== end) return NOT_WELL_FORMED;
     const content = data ?? (text === undefined ? null : decoded(text));
     if (content !== null && open.at(-1)?.endsWith('style') === true) {

@@ -61,8 +61,8 @@ function pathsOf(routes: readonly Route[], products: readonly Product[], schemas
 }
 
 function examplesOf(components: readonly string[]): JsonObject {
-  const found = components.map((name) => [name, { value: exampleOf(name) }] as const);
-  return Object.fromEntries(found.filter(([, { value }]) => value !== undefined));
+  const examples = components.map((name) => [name, { value: exampleOf(name) }] as const);
+  return Object.fromEntries(examples.filter(([, { value }]) => value !== undefined));
 }
 
 function securitySchemes(tokenUrl: string, products: readonly Product[]): JsonObject {

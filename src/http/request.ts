@@ -51,9 +51,9 @@ const SLASH = 47;
 /** The target in origin form (RFC 9112 §3.2.1). Returns a target in any other form than origin or absolute unchanged. */
 export function originForm(target: string): string {
   if (target.charCodeAt(0) === SLASH) return target;
-  const found = ABSOLUTE.exec(target);
-  if (found === null) return target;
-  const rest = target.slice(found[0].length);
+  const match = ABSOLUTE.exec(target);
+  if (match === null) return target;
+  const rest = target.slice(match[0].length);
   return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
 }
 
@@ -121,9 +121,9 @@ const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f
 
 /** Whether the text is a `uri-host [":" port]` (RFC 9110 §7.2) with a host that is not empty (§4.2.1). */
 export function isHost(text: string): boolean {
-  const found = HOST.exec(text);
-  if (found === null) return false;
-  const [, address, port = ''] = found;
+  const match = HOST.exec(text);
+  if (match === null) return false;
+  const [, address, port = ''] = match;
   return (address === undefined || isIPv6(address)) && Number(port) <= 65_535;
 }
 
@@ -160,8 +160,8 @@ export function createRemoteAddress(trusted: readonly Cidr[]): (request: Incomin
   return (request) => {
     const peer = request.socket.remoteAddress ?? '';
     if (trusted.length > 0) return throughProxies(peer, request);
-    const found = cache.get(peer);
-    if (found !== undefined) return found;
+    const cached = cache.get(peer);
+    if (cached !== undefined) return cached;
     const address = throughProxies(peer, request);
     cache.set(peer, address);
     return address;

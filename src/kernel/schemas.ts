@@ -74,11 +74,11 @@ const BLANK_NAMES: Readonly<Record<string, string>> = {
  * programs that read the secret from a file or a form may or may not remove it.
  */
 export function blankEndProblem(text: string): string | null {
-  const found = BLANK_END.exec(text);
-  if (found === null) return null;
-  const [blank] = found;
+  const match = BLANK_END.exec(text);
+  if (match === null) return null;
+  const [blank] = match;
   const code = (blank.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  return `must not ${found.index === 0 ? 'begin' : 'end'} with ${BLANK_NAMES[blank] ?? `U+${code}`}`;
+  return `must not ${match.index === 0 ? 'begin' : 'end'} with ${BLANK_NAMES[blank] ?? `U+${code}`}`;
 }
 
 /** Refuses what `blankEndProblem` finds. */

@@ -15,8 +15,8 @@ type AddressRange = {
 
 /** The first range that has the address, or null for a public one. IPv6 is public only within 2000::/3. */
 export function rangeOf(address: Uint8Array): AddressRange | null {
-  const found = (address.length === 4 ? IPV4_RANGES : IPV6_RANGES).find(({ cidr }) => cidrContains(cidr, address));
-  return found ?? null;
+  const range = (address.length === 4 ? IPV4_RANGES : IPV6_RANGES).find(({ cidr }) => cidrContains(cidr, address));
+  return range ?? null;
 }
 
 /** `wholly`: the prefix says that the address means the IPv4 address inside, so that only this is judged. */

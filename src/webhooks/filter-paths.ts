@@ -54,8 +54,8 @@ function shown(path: string, { types, values, description }: About): FilterPath 
 
 /** Null for a path too many, and one that no filter can name. */
 function at({ paths }: Found, path: string, depth: number): About | null {
-  const known = paths.get(path);
-  if (known !== undefined) return known;
+  const existing = paths.get(path);
+  if (existing !== undefined) return existing;
   if (depth > FILTER_STEPS || paths.size >= FILTER_PATHS) return null;
   const about: About = { types: new Set(), values: new Map(), schemas: new Set(), description: null };
   paths.set(path, about);

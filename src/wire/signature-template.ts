@@ -42,8 +42,8 @@ function split(template: string, allowed: readonly Holder[]): Split {
   for (const { index, 0: found, 1: name = '' } of template.matchAll(/\{([^{}]*)\}/g)) {
     const holder = allowed.find((one) => one === name);
     if (holder === undefined) {
-      const known = allowed.map((one) => `{${one}}`).join(', ');
-      return { problem: `has the unknown place-holder ${found}; known here: ${known}` };
+      const names = allowed.map((one) => `{${one}}`).join(', ');
+      return { problem: `has the unknown place-holder ${found}; known here: ${names}` };
     }
     if (index > at) parts.push({ text: template.slice(at, index) });
     parts.push({ holder });

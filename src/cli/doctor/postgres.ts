@@ -142,7 +142,7 @@ function examineVacuum(
   role: string,
 ): Finding[] {
   const check = 'vacuum';
-  const found = [
+  const findings = [
     ...(autovacuum ? [] : [problem(check, 'autovacuum is off: tables grow and slow down; set autovacuum = on')]),
     ...(oldestSnapshot !== null && oldestSnapshot.ageMs > SNAPSHOT_OLD_MS
       ? [
@@ -174,7 +174,9 @@ function examineVacuum(
       ? [warning(check, `replication slots that nobody reads keep the write-ahead log: ${idleSlots.join(', ')}`)]
       : []),
   ];
-  return found.length > 0 ? found : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
+  return findings.length > 0
+    ? findings
+    : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
 }
 
 function examinePartitions({ partitionsEndAt, now }: ServerHealth): Finding {

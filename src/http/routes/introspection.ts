@@ -84,9 +84,9 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
   };
 
   const introspect = async (token: string) => {
-    const told = await tokens.introspect(token);
+    const claims = await tokens.introspect(token);
     const at = issuer();
-    return told.active && at !== null ? { ...told, iss: at, aud: at } : told;
+    return claims.active && at !== null ? { ...claims, iss: at, aud: at } : claims;
   };
 
   return [

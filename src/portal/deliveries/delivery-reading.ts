@@ -100,8 +100,8 @@ async function aheadOf(
   const { groups } = await deliveries.failures([webhookNumber]);
   const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
   for (const at of [...oldest.toSorted((a, b) => a - b), cursorOffset]) {
-    const found = await waitingAt(at);
-    if (found !== null) return found;
+    const delivery = await waitingAt(at);
+    if (delivery !== null) return delivery;
   }
   return null;
 }

@@ -130,7 +130,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
 }
 
 function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
-  const shown = table({
+  const list = table({
     caption: 'Failures by cause',
     columns: [
       { label: 'Cause', kind: 'main' },
@@ -153,7 +153,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
         more of its failures.
       </p>
     `;
-  return { path: PATH, query: call.query, results: html`${shown}${note}` };
+  return { path: PATH, query: call.query, results: html`${list}${note}` };
 }
 
 function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html | 0)[] {

@@ -48,9 +48,9 @@ export function createSessionReader(sessions: Pick<Sessions, 'find'>, cookies: P
     currentSession(sessions, cookies.of(request), isBackground);
   return {
     readFor: async (request, isBackground) => {
-      const found = await find(request, isBackground);
-      kept.set(request, found);
-      return found;
+      const session = await find(request, isBackground);
+      kept.set(request, session);
+      return session;
     },
     read: async (request, isBackground) => {
       const found = kept.get(request);

@@ -310,12 +310,12 @@ function hitOf({ kind, id, shown: name, detail }: Named): Hit {
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
 function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: boolean): Hit[] {
-  const wanted = text.toLowerCase();
+  const needle = text.toLowerCase();
   const items: Hit[] = navigationOf(hasPage)
     .flatMap((group) => group.items)
     .flatMap(({ path, label, icon: shape }) => {
       const page = { href: path, icon: shape, label, group: 'Pages', detail: null };
-      const isNamed = label.toLowerCase().includes(wanted);
+      const isNamed = label.toLowerCase().includes(needle);
       const others = otherWords(text)
         .filter((one) => one.page === path && !(isNamed && one.field === undefined))
         .map((one) => ({
@@ -326,9 +326,9 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
         }));
       return isNamed ? [page, ...others] : others;
     });
-  if (!isUuidV7(wanted) || !hasPage('/deliveries')) return items;
-  const href = `/deliveries?${new URLSearchParams({ q: wanted })}`;
-  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', group: 'Deliveries', detail: wanted }];
+  if (!isUuidV7(needle) || !hasPage('/deliveries')) return items;
+  const href = `/deliveries?${new URLSearchParams({ q: needle })}`;
+  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', group: 'Deliveries', detail: needle }];
 }
 
 function resultList(text: string | null, hits: readonly Hit[]): Html {
