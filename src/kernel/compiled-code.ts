@@ -1,5 +1,5 @@
 /**
- * In a checkout Node removes the types of some 600 files and compiles them, which takes half of a start. Node keeps the result in a folder
+ * In a checkout Node removes the types of some 600 files and compiles them, a third of each start. Node keeps the result in a folder
  * for the next start.
  */
 import { lstatSync, mkdirSync } from 'node:fs';
