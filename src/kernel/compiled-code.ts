@@ -15,7 +15,7 @@ const FOLDER = new URL('../../node_modules/.compiled', import.meta.url);
 
 /**
  * Has Node use the folder for everything that is imported from now on, in all threads. Does nothing if `NODE_COMPILE_CACHE` names another
- * one, or where there is no safe folder.
+ * one, or if no folder is safe.
  */
 export function useCompiledCode(): void {
   if (enableCompileCache === undefined || getCompileCacheDir?.() !== undefined) return;
@@ -45,7 +45,7 @@ export function compiledCodeFolder(): string | null {
   }
 }
 
-/** Stores what was compiled until now. Node does it at the end of a process, but not of one that is killed. */
+/** Stores the code compiled until now. Node does it when a process ends, but not if it is killed. */
 export function storeCompiledCode(): void {
   flushCompileCache?.();
 }

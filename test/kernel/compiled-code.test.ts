@@ -35,7 +35,7 @@ async function checkoutOf(t: TestContext): Promise<Checkout> {
 }
 
 describe('the folder of the compiled code', () => {
-  it('is made for its owner alone, and used again', async (t) => {
+  it('is one that only its owner can read', async (t) => {
     const { compiled, folder } = await checkoutOf(t);
     assert.equal(folder(), compiled);
     assert.equal(lstatSync(compiled).mode & 0o777, 0o700);
