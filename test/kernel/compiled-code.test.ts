@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import type { compiledCodeFolder } from '../../src/kernel/compiled-code.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -30,8 +31,8 @@ async function checkoutOf(t: TestContext): Promise<Checkout> {
   cpSync(join(root, 'src/kernel/compiled-code.ts'), file);
   const packages = join(checkout, 'node_modules');
   mkdirSync(packages);
-  const { compiledCodeFolder } = (await import(file)) as typeof import('../../src/kernel/compiled-code.ts');
-  return { packages, compiled: join(packages, '.compiled'), folder: compiledCodeFolder };
+  const copy = (await import(file)) as { readonly compiledCodeFolder: typeof compiledCodeFolder };
+  return { packages, compiled: join(packages, '.compiled'), folder: copy.compiledCodeFolder };
 }
 
 describe('the folder of the compiled code', () => {
