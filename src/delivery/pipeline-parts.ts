@@ -9,7 +9,6 @@ import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type ChangeReader, createChangeReader } from './changes.ts';
 import { type AttemptsInProgress, createDeliver } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
-import { createHandOver, type HandOver } from './hand-over.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import { POLL_MS, SCHEDULER_LIMITS } from './limits.ts';
 import { createOutcomeQueue, type OutcomeQueue } from './outcome-queue.ts';
@@ -47,7 +46,7 @@ export type PipelineOptions = {
 };
 
 /** What the functions of the pipeline share: the options, the parts that remember something, and three values. */
-export type Parts = PipelineOptions & {
+export type PipelineParts = PipelineOptions & {
   readonly pollMs: number;
   /** How far this process is in the log of each webhook. */
   readonly logs: WebhookLogs;
@@ -69,7 +68,7 @@ export type Parts = PipelineOptions & {
   onDrained(): void;
 };
 
-export function createParts(options: PipelineOptions): Parts {
+export function createParts(options: PipelineOptions): PipelineParts {
   const { store, clock, ids, log, wake, handedOver, observe = [], pollMs = POLL_MS } = options;
   const logs = createWebhookLogs();
   const scheduler = createScheduler({
@@ -103,4 +102,58 @@ export function createParts(options: PipelineOptions): Parts {
   const remembering = { logs, scheduler, attempts, outcomes, writer, changes, handOver };
   const values = { positionsAt: Number.NEGATIVE_INFINITY, working: 0, onDrained: () => {} };
   return { ...options, pollMs, ...remembering, giveBack, ...values };
+}
+
+/** The webhooks that this instance is giving back. */
+type HandOver = {
+  /** Ends work on these webhooks. */
+  begin(webhookNumbers: readonly number[]): void;
+  /** Nothing more of it may be claimed here. */
+  isLeaving(webhookNumber: number): boolean;
+  /** Some work on the webhook has ended. If none is left, it is given back. */
+  workEnded(webhookNumber: number): void;
+};
+
+function createHandOver({
+  isBusy,
+  giveBack,
+  leave,
+  log,
+}: {
+  /** Whether anything of the webhook is claimed or being claimed. */
+  readonly isBusy: (webhookNumber: number) => boolean;
+  /** Gives back the claimed jobs of the webhook that have not started. */
+  readonly giveBack: (webhookNumber: number) => void;
+  /** Lets others take the webhook. */
+  readonly leave: (webhookNumber: number) => Promise<void>;
+  readonly log: Log;
+}): HandOver {
+  const leaving = new Set<number>();
+  /** Those of them that are given back now. */
+  const left = new Set<number>();
+  const workEnded = (webhookNumber: number): void => {
+    if (!leaving.has(webhookNumber)) return;
+    giveBack(webhookNumber);
+    if (isBusy(webhookNumber)) return;
+    if (left.has(webhookNumber)) return;
+    left.add(webhookNumber);
+    leave(webhookNumber)
+      // It stays with this instance, and the next renewal tries again.
+      .catch((err: unknown) => log.warn({ webhookNumber, err }, 'a webhook could not be given back'))
+      .finally(() => {
+        leaving.delete(webhookNumber);
+        left.delete(webhookNumber);
+      });
+  };
+  return {
+    begin: (webhookNumbers) => {
+      for (const webhookNumber of webhookNumbers) {
+        if (leaving.has(webhookNumber)) continue;
+        leaving.add(webhookNumber);
+        workEnded(webhookNumber);
+      }
+    },
+    isLeaving: (webhookNumber) => leaving.has(webhookNumber),
+    workEnded,
+  };
 }

@@ -1,7 +1,7 @@
 /**
  * The way of a record, in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
- * and `settle` writes the outcomes. After each of them `advance` starts what can start. All that they share is in `Parts`. It can be read
- * from the store again, so a killed process loses nothing: the next start continues.
+ * and `settle` writes the outcomes. After each of them `advance` starts what can start. All that they share is in `PipelineParts`. It can
+ * be read from the store again, so a killed process loses nothing: the next start continues.
  */
 
 import type { Finished, Job } from '../domain/batch.ts';
@@ -12,7 +12,7 @@ import { type Claim, claimWork, idleAt } from './claim.ts';
 import { isAwaited } from './key-queues.ts';
 import { CLAIMS_AT_ONCE, POSITIONS_PAUSE_MS, UNCLAIMABLE_PAUSE_MS, WEBHOOKS_PER_ROUND } from './limits.ts';
 import { hasKeyWrites } from './parked.ts';
-import { createParts, type Parts, type PipelineOptions } from './pipeline-parts.ts';
+import { createParts, type PipelineParts as Parts, type PipelineOptions } from './pipeline-parts.ts';
 import { isSequential } from './scheduler.ts';
 import type { Settled } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
