@@ -119,7 +119,7 @@ async function announce(
     return terminal.out(`${listening}${first}${nextSteps(local(url), tryOut)}`);
   }
   if (credentials === null) return terminal.out(listening);
-  // For a program, the object of contract §6 on its own line.
+  // For a program, the object of contract §6.2 on its own line.
   const invitation = invitationText(local(await firstInvitation()), terminal);
   return terminal.out(`${listening}\n${JSON.stringify(credentials)}\n${invitation}`);
 }

@@ -1,4 +1,4 @@
-/** The parts of the pipeline, each of which remembers something, put together. */
+/** Puts the parts of the pipeline together, each of which has a memory of its own. */
 
 import type { CheckClock } from '../kernel/clock.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -37,7 +37,7 @@ export type PipelineOptions = {
   readonly pollMs?: number;
   /** Whether this process still holds its webhooks. Does not ask the database. */
   readonly maySend: () => boolean;
-  /** Lets others take a webhook. Nothing of it is in progress here. */
+  /** Lets others take a webhook of which nothing is in progress here. */
   readonly handedOver: (webhookNumber: number) => Promise<void>;
   /** Whether work may be claimed: the service does not stop. */
   readonly isRunning: () => boolean;
@@ -45,7 +45,7 @@ export type PipelineOptions = {
   readonly wake: () => void;
 };
 
-/** What the functions of the pipeline share: the options, the parts that remember something, and three values. */
+/** The state that the functions of the pipeline share: the options, the parts with a memory, and three values. */
 export type PipelineParts = PipelineOptions & {
   readonly pollMs: number;
   /** How far this process is in the log of each webhook. */

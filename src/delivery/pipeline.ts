@@ -1,5 +1,5 @@
 /**
- * The way of a record, in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
+ * Sends records in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
  * and `settle` writes the outcomes. After each of them `advance` starts what can start. All that they share is in `PipelineParts`. It can
  * be read from the store again, so a killed process loses nothing: the next start continues.
  */

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` (contract §4): a client that does not know whether its request arrived repeats it with the same key, and gets the reply
- * to the first request. The reply is stored in the same transaction as the change, so that neither exists without the other.
+ * `Idempotency-Key` (contract §4.3): a client that does not know whether its request arrived repeats it with the same key, and gets the
+ * reply to the first request. The reply is stored in the same transaction as the change, so that neither exists without the other.
  */
 
 import { z } from 'zod';

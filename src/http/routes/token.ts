@@ -1,6 +1,6 @@
 /**
- * The token endpoint (RFC 6749 §4.4, contract §2), and what the other OAuth endpoints share with it. They accept JSON and forms: a request
- * in JSON is answered with the error body, a form as RFC 6749 §5.2 requires.
+ * The token endpoint (RFC 6749 §4.4, contract §2.1, §2.3), and what the other OAuth endpoints share with it. They accept JSON and forms: a
+ * request in JSON is answered with the error body, a form as RFC 6749 §5.2 requires.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -204,7 +204,7 @@ export function createClientAuthentication({ tokens, throttle, clock }: Authenti
 
 /**
  * Where a call has its credentials. Never both in the `Authorization` header and in the body (RFC 6749 §2.3.1): throws 400
- * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2): RFC 6749 §3.2.1 allows
+ * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2.3): RFC 6749 §3.2.1 allows
  * it, and stock clients do it.
  */
 export function credentialPlace({ request, mediaType }: Call, parameters: OAuthParameters): 'header' | 'body' {

@@ -132,7 +132,7 @@ function linkView({ role, session }: PageCall): View {
   const content = html`
     ${pageHeader({ title: 'Your session' })}
     ${section({
-      title: 'Who you are',
+      title: 'Profile',
       content: definitionList([
         ['Opened by', 'a portal link'],
         ['Role', label, hint],
@@ -218,7 +218,7 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
   const content = html`
     ${pageHeader({ title: 'Your account' })}
     ${section({
-      title: 'Who you are',
+      title: 'Profile',
       content: definitionList([
         ['User name', user.userName],
         ['Name', user.displayName],
@@ -232,8 +232,8 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
     })}
     ${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
     ${section({
-      title: 'Where you are signed in',
-      lead: 'A session ends after half an hour without a request, and after twelve hours in any case.',
+      title: 'Sessions',
+      lead: 'A session ends after half an hour without a request, and after twelve hours at the latest.',
       actions: [actionButton({ action: '/account/sign-out-everywhere', csrf, label: 'Sign out everywhere' })],
       content: sessionTable(call, state.sessions),
     })}

@@ -38,8 +38,8 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/applications/new', label: 'Register' },
     },
     {
-      title: 'Name what happens',
-      text: 'An event type, such as order.created. Those of employees are built in.',
+      title: 'Add an event type',
+      text: 'A kind of event, such as order.created. The event types of employees are built in.',
       isDone: hasOwnTypes,
       isOptional: true,
       link: { href: '/event-types/new', label: 'Add an event type' },
@@ -52,7 +52,7 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
     },
     {
       title: 'Import a key',
-      text: "The customer's PGP key. Events of employees go out encrypted only.",
+      text: "The customer's PGP key. Events of employees are always encrypted.",
       isDone: keys.length > 0,
       isOptional: true,
       link: { href: '/keys/new', label: 'Import a key' },
@@ -85,7 +85,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
   const isVerified = endpoints.some(({ enabled }) => enabled);
   return [
     {
-      title: 'See which events there are',
+      title: 'Look at the event catalogue',
       text: 'Each with a sample of what your program gets.',
       isDone: webhooks.length > 0,
       isOptional: true,
@@ -98,7 +98,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
-      title: 'Verify that it is yours',
+      title: 'Verify the endpoint',
       text: 'Your program signs a challenge. Until then nothing else is sent.',
       isDone: isVerified,
       link: { href: '/endpoints', label: 'See the endpoints' },
