@@ -128,6 +128,7 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const { config, log, certificate, failed } = surroundings;
   const { store, clock, services } = composed;
   const { instances } = store;
+  let address: string | null = null;
   const work = createWork(composed, surroundings, () => address);
   const { metrics, figures, feed, send, dispatcher, housekeeping } = work;
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
@@ -137,7 +138,6 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
   const gate = createGate({ store, clock, catalogue, refreshCatalogue });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
-  let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
