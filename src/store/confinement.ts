@@ -87,7 +87,7 @@ export const CONFINEMENT = {
   queues: none('read'),
   // Charts read `FigureKeeper.within`.
   figures: none('read', 'attempts', 'add', 'purge'),
-  overview: own('backlog', 'ailing', 'dead'),
+  overview: own('backlog', 'ailing', 'dead', 'setUp'),
   directory: {
     ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),

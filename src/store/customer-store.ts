@@ -300,6 +300,7 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own
       backlog: (_, longest) => store.overview.backlog(customerId, longest),
       ailing: (_, limit) => store.overview.ailing(customerId, limit),
       dead: () => store.overview.dead(customerId),
+      setUp: () => store.overview.setUp(customerId),
     }),
     directory: part('directory', {
       webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
