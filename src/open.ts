@@ -21,7 +21,7 @@ import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping, type Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
-import { apiRoutes, customerAdministration } from './http/api-routes.ts';
+import { apiRoutes, customerAdministration } from './http/routes/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';

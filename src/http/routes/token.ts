@@ -3,12 +3,11 @@ import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { retryStale } from '../../store/port/errors.ts';
-import type { Route } from '../route.ts';
+import { type Route, TOKEN_PATH } from '../route.ts';
 import type { ClientAuthentication } from './client-authentication.ts';
 import { parametersOf } from './oauth-parameters.ts';
 import { formCredentials, oauthBody, oauthErrorSchema, oauthRoute, refuseInDialect } from './oauth-route.ts';
 
-export const TOKEN_PATH = '/services/api/oauth2/token';
 export const GRANT_TYPE = 'client_credentials';
 
 const scope = z

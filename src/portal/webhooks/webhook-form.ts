@@ -119,7 +119,11 @@ function order(): FieldTable {
       {
         label: 'Order',
         choices: [
-          { value: 'none', label: 'None', hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently.` },
+          {
+            value: 'none',
+            label: 'None',
+            hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently.`,
+          },
           {
             value: 'key',
             label: 'By key',
