@@ -43,7 +43,7 @@ const STORE: Readonly<Record<string, string>> = {
   port: '',
   'confinement.ts': 'port',
   'customer-scope.ts': 'confinement.ts port',
-  'customer-store.ts': 'customer-scope.ts port',
+  'customer-store.ts': 'confinement.ts customer-scope.ts port',
   shared: 'port',
   sqlite: 'port shared',
   postgres: 'port shared',
