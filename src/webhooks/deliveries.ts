@@ -37,7 +37,10 @@ export const attemptView = z
     requestHeaders: z.record(z.string(), z.string()).meta({ description: 'As sent, secrets masked.' }),
     responseStatus: z.int().nullable(),
     responseHeaders: z.record(z.string(), z.string()).nullable(),
-    responseBody: z.string().nullable().meta({ description: `The first ${RESPONSE_KEPT_BYTES / 1024} KiB.` }),
+    responseBody: z
+      .string()
+      .nullable()
+      .meta({ description: `The first ${RESPONSE_KEPT_BYTES / 1024} KiB.` }),
     responseProblem: z.string().nullable().meta({
       description: 'How the response violates HTTP, or why its rest could not be read. The status counts all the same.',
     }),

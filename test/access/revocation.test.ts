@@ -38,7 +38,10 @@ function tokenAt(key: number, { id }: Application): { readonly token: string; re
 }
 
 /** Issues a token at its endpoint. `between` runs between the check of the credentials and the token. */
-async function issue({ s, credentials }: Holder, between: () => unknown): Promise<{ access_token: string; scope: string }> {
+async function issue(
+  { s, credentials }: Holder,
+  between: () => unknown,
+): Promise<{ access_token: string; scope: string }> {
   const authentication: ClientAuthentication = {
     client: async () => {
       const client = await s.tokens.authenticate(credentials);
