@@ -12,7 +12,7 @@ const READY_MS = 60_000;
 const PAUSE_MS = 500;
 /** A stop takes at most 10 s; after this time the engine would kill the process. */
 const STOP_SECONDS = 20;
-/** What the documentation recommends, so that the image is tried as it is used. */
+/** The options that the documentation recommends, so that the image is tried as it is used. */
 const HARDENED = [
   '--read-only',
   '--tmpfs',

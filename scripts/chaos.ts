@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * What a run may take besides its faults, in seconds, and what a kill may take. Each step has its own limit and says what hung.
+ * The most that a run may take besides its faults, and that a kill may take, in seconds. Each step has its own limit and says what hung.
  * These two end a run that hangs elsewhere.
  */
 const REST_WITHIN_S = 1800;

@@ -80,7 +80,7 @@ function install(development) {
   process.stderr.write(`Installed in ${Math.round((Date.now() - since) / 1000)} s. Starting …\n`);
 }
 
-/** What is installed and how long that takes, because npm says nothing during it. */
+/** Tells which packages are installed and how long that takes, because npm says nothing during it. */
 function announcement(development, isFirst) {
   if (!isFirst) return 'Installing the packages that are missing or were updated …';
   const wanted = Object.entries(readPackages(lockFile)).filter(

@@ -277,7 +277,7 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
   };
 }
 
-/** What did not run because the machine lacks programs, and the packages that have them; empty if nothing was skipped. */
+/** Tells which tests did not run because the machine lacks programs, and the packages that have them; empty if nothing was skipped. */
 function skippedNote(): string {
   const without = chosen.length - files.length;
   const tests = results.reduce((sum, { output }) => sum + Number(/^ℹ skipped (\d+)$/m.exec(output)?.[1] ?? 0), 0);

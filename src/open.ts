@@ -50,7 +50,7 @@ import { createWatches } from './services/watches.ts';
 import type { NewInstance } from './store/port/instances.ts';
 import type { ObserveAcknowledged } from './webhooks/acknowledge.ts';
 
-/** Time limit of the whole stop: the process ends within 10 s (contract §6). */
+/** Time limit of the whole stop: the process ends within 10 s (contract §6.7). */
 export const STOP_MS = 9500;
 
 export type Sallyport = Embedding &
@@ -86,7 +86,7 @@ export type Sallyport = Embedding &
     stop(): Promise<void>;
   };
 
-/** What only tests and the command line give. */
+/** Options that only tests and the command line set. */
 type Internals = {
   readonly log: Log;
   /** Replaces the system's clock everywhere. A test can advance it. */
@@ -95,7 +95,7 @@ type Internals = {
   readonly databaseThread?: Worker | null | undefined;
 };
 
-/** What `createSallyport` returns, and the use cases behind it. */
+/** The result of `createSallyport`, and the use cases behind it. */
 type OpenedSallyport = { readonly sallyport: Sallyport; readonly services: Services };
 
 /** Opens the data folder, and creates it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
@@ -236,7 +236,7 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   };
 }
 
-/** What runs in the background, and what measures it. */
+/** The work in the background, and its measurements. */
 type Work = Omit<DeliveryParts, 'checkClock' | 'membership'> & {
   readonly send: Send;
   readonly dispatcher: Dispatcher;

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** What each room imports beside itself, types included. A room imports only rooms above it, so that no two import each other. */
+/** The imports of each room beside itself, types included. A room imports only rooms above it, so that no two import each other. */
 const ROOMS: Readonly<Record<string, string>> = {
   kernel: '',
   domain: 'kernel',

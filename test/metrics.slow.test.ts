@@ -1,4 +1,4 @@
-/** What Prometheus' own checker says of the metrics of a service at work. */
+/** Runs Prometheus' own checker on the metrics of a service at work. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { it } from 'node:test';

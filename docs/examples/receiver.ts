@@ -30,7 +30,7 @@ await subscribe(call, { url: `${url}/hooks`, eventType: 'order.created', endpoin
 await sallyport.publish({ type: 'order.created', data: { orderId: 42 } });
 await handled.next();
 
-// Anybody can send something else. A receiver behind a proxy that ends TLS listens on HTTP.
+// Anyone can send other requests. A receiver behind a proxy that ends TLS listens on HTTP.
 const plain = createServer(nodeHandler(receiver)).listen(0, '127.0.0.1');
 await new Promise((resolve) => plain.once('listening', resolve));
 const address = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/hooks`;

@@ -1,5 +1,5 @@
 /**
- * What the examples need around them: a Sallyport of their own with an empty data folder, and HTTPS servers whose certificate it
+ * The surroundings of the examples: a Sallyport of their own with an empty data folder, and HTTPS servers whose certificate it
  * trusts. In your case these are `npm start` and the servers of your customers.
  */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -160,7 +160,7 @@ public static class Receiver
         Check(isKnown, 401, "wrong_api_key", "x-api-key is missing or not the one agreed");
         if (headers.TryGetValue("x-challenge-sha256", out var token))
         {
-            // Signs only tokens. Otherwise anybody could have any text signed.
+            // Signs only tokens. Otherwise anyone could have any text signed.
             var isToken = Regex.IsMatch(token, @"\A[A-Za-z0-9_-]{43}\z");
             Check(isToken, 401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url");
             Check(Secrets.Length > 0, 401, "malformed_challenge", "there is no secret to answer a challenge with");

@@ -200,7 +200,7 @@ public final class Receiver {
         var target = exchange.getRequestURI().toString();
         var token = headers.get("x-challenge-sha256");
         if (token != null) {
-            // Signs only tokens. Otherwise anybody could have any text signed.
+            // Signs only tokens. Otherwise anyone could have any text signed.
             check(token.matches("[A-Za-z0-9_-]{43}"), 401, "malformed_challenge",
                     "x-challenge-sha256 is not 43 characters of Base64url");
             check(!SECRETS.isEmpty(), 401, "malformed_challenge", "there is no secret to answer a challenge with");

@@ -203,7 +203,7 @@ func receive(r *http.Request) (answer string, err error) {
 		return "", refuse(401, "wrong_api_key", "x-api-key is missing or not the one agreed")
 	}
 	if token, given := headers["x-challenge-sha256"]; given {
-		// Signs only tokens. Otherwise anybody could have any text signed.
+		// Signs only tokens. Otherwise anyone could have any text signed.
 		if !tokenForm.MatchString(token) {
 			return "", refuse(401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url")
 		}

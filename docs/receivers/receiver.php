@@ -137,7 +137,7 @@ function receive(string $method, string $target, array $headers): ?string
     check($isKnown, 401, 'wrong_api_key', 'x-api-key is missing or not the one agreed');
     $token = $headers['x-challenge-sha256'] ?? null;
     if ($token !== null) {
-        // Signs only tokens. Otherwise anybody could have any text signed.
+        // Signs only tokens. Otherwise anyone could have any text signed.
         $isToken = preg_match('~\A[A-Za-z0-9_-]{43}\z~', $token) === 1;
         check($isToken, 401, 'malformed_challenge', 'x-challenge-sha256 is not 43 characters of Base64url');
         check($secrets !== [], 401, 'malformed_challenge', 'there is no secret to answer a challenge with');

@@ -132,7 +132,7 @@ def is_signed_by(public_key, signature, message):
 
 
 def answer_challenge(target, token):
-    # Signs only tokens. Otherwise anybody could have any text signed.
+    # Signs only tokens. Otherwise anyone could have any text signed.
     check(re.fullmatch("[A-Za-z0-9_-]{43}", token), 401, "malformed_challenge",
           "x-challenge-sha256 is not 43 characters of Base64url")
     check(SECRETS, 401, "malformed_challenge", "there is no secret to answer a challenge with")

@@ -145,7 +145,7 @@ def receive(request)
 end
 
 def answer_challenge(target, token)
-  # Signs only tokens. Otherwise anybody could have any text signed.
+  # Signs only tokens. Otherwise anyone could have any text signed.
   check(token.match?(/\A[A-Za-z0-9_-]{43}\z/), 401, 'malformed_challenge',
         'x-challenge-sha256 is not 43 characters of Base64url')
   check(SECRETS.any?, 401, 'malformed_challenge', 'there is no secret to answer a challenge with')

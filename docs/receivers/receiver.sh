@@ -237,7 +237,7 @@ receive() {
   done
   [[ $is_known == yes ]] || refuse 401 wrong_api_key 'x-api-key is missing or not the one agreed'
   if [[ -n ${headers[x-challenge-sha256]+given} ]]; then
-    # Signs only tokens. Otherwise anybody could have any text signed.
+    # Signs only tokens. Otherwise anyone could have any text signed.
     [[ ${headers[x-challenge-sha256]} =~ ^[A-Za-z0-9_-]{43}$ ]] ||
       refuse 401 malformed_challenge 'x-challenge-sha256 is not 43 characters of Base64url'
     ((${#secrets[@]} > 0)) || refuse 401 malformed_challenge 'there is no secret to answer a challenge with'

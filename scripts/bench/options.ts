@@ -1,7 +1,7 @@
 /** The command line of the benchmarks. */
 import { parseArgs } from 'node:util';
 
-/** What can be asked for, in the order in which it runs. */
+/** The benchmarks, in the order in which they run. */
 export const NAMES = ['token', 'guard', 'delivery', 'growth', 'isolation', 'shares', 'memory', 'start'] as const;
 export type BenchName = (typeof NAMES)[number];
 

@@ -15,7 +15,7 @@ export function readStatements(path: string): RanStatements[] {
 /** PostgreSQL learns in another way whether another process wrote (src/store/postgres/access.ts). */
 const OF_SQLITE = ['SELECT value FROM access_version'];
 
-/** What never ran on PostgreSQL, one a line. */
+/** The statements that never ran on PostgreSQL, one a line. */
 export function notOnPostgres(runs: readonly RanStatements[]): string[] {
   const on = (wanted: RanStatements['database']) => runs.filter(({ database }) => database === wanted);
   const [sqlite, postgres] = [on('SQLite'), on('PostgreSQL')];

@@ -1,4 +1,4 @@
-/** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
+/** Registered applications: their credentials, their scopes, and the user they act as (contract §2.1, §4.2). */
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
@@ -272,7 +272,7 @@ async function refuseUnknownUser(
   if (userId === before?.userId) return;
   const user = await store.users.get(userId);
   if (user === null) throw refuseField('userId', 'is not the id of a user');
-  if (user.customerId !== customerId) throw refuseField('userId', 'is the id of a user of somebody else');
+  if (user.customerId !== customerId) throw refuseField('userId', 'is the id of a user of another owner');
   if (!user.active) throw refuseField('userId', 'is the id of a user that is not active');
 }
 

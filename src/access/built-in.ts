@@ -1,4 +1,4 @@
-/** The API products of Sallyport's own API (contract §3, §4): read-only, compared with the stored ones at every start. */
+/** The API products of Sallyport's own API (contract §3.2, §4.1): read-only, compared with the stored ones at every start. */
 import type { Product } from '../domain/catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';
@@ -109,7 +109,7 @@ export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, CATALOGUE,
 export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.map(({ name }) => name);
 /**
  * The scopes of the administration that applications and users of customers may have: each reaches no further than the customer's own
- * resources (contract §8). Administrators of customers have all of them.
+ * resources (contract §8.4). Administrators of customers have all of them.
  */
 export const CUSTOMER_SCOPES: readonly string[] = [
   ...['endpoints', 'webhooks', 'keys', 'applications', 'users'].flatMap((name) => [`${name}:view`, `${name}:manage`]),

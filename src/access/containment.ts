@@ -1,5 +1,5 @@
 /**
- * A caller grants no more than it holds (contract §4).
+ * A caller grants no more than it holds (contract §4.4).
  *
  * Users and applications: anyone who creates, changes, takes over or deletes one must hold everything that it holds before and after the
  * change.
@@ -8,8 +8,8 @@
  * caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because only a
  * caller with every right can grant it.
  *
- * Customers (contract §8): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes an
- * administrator of a customer, must hold the scope or role that it offers.
+ * Customers (contract §8.4): the administrators of every customer hold the scopes that are offered. A caller that offers a scope, or makes
+ * an administrator of a customer, must hold the scope or role that it offers.
  */
 
 import type { Acting, Held } from '../domain/acting.ts';
@@ -195,7 +195,7 @@ export async function requireRightsOfRules({ authority }: Acting, change: RuleCh
   refuseLacking(lacking);
 }
 
-/** The first of the remaining rules that would take requests of a removed one, and whose scope somebody holds. */
+/** The first of the remaining rules that would take requests of a removed one, and whose scope someone holds. */
 async function heldInstead(
   removed: Opening,
   remaining: readonly Opening[],

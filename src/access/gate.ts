@@ -1,5 +1,5 @@
 /**
- * The gate (contract §3): authenticates callers and authorizes their requests. Revoking a token, deactivating an application or user, or
+ * The gate (contract §3.1): authenticates callers and authorizes their requests. Revoking a token, deactivating an application or user, or
  * removing a permission takes effect with the next call: cached callers are dropped by any write that grants depend on, and each call
  * is authorized again.
  */
@@ -152,7 +152,7 @@ export function insufficientScope(description: string): Refusal {
   return unauthorized('insufficient_scope', description, {});
 }
 
-/** Refuses access to an object that the user's constraints exclude (contract §3), and grants beyond the caller's rights. */
+/** Refuses access to an object that the user's constraints exclude (contract §3.1), and grants beyond the caller's rights. */
 export function insufficientPermission(description: string, details?: readonly FieldProblem[]): Refusal {
   return unauthorized('insufficient_permission', description, {}, details);
 }

@@ -199,7 +199,7 @@ function signIn({ store, clock, challenges, entry }: Context): Pick<Passkeys, 'b
         credential: {
           id: base64url(passkey.credentialId),
           publicKey: Uint8Array.from(passkey.publicKey),
-          // Compared below. The library compares it before it checks the signature, which would let anybody fill the audit log.
+          // Compared below. The library compares it before it checks the signature, which would let anyone fill the audit log.
           counter: 0,
         },
       }).catch(() => null);

@@ -1,4 +1,4 @@
-/** Callers with a portal token (contract §8): a token of a customer that belongs to no application and no user. */
+/** Callers with a portal token (contract §8.10): a token of a customer that belongs to no application and no user. */
 import { credentialBytes, hashCredential } from '../domain/credential.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import { CUSTOMER_SCOPES } from './built-in.ts';

@@ -1,4 +1,4 @@
-/** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3, §4). */
+/** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3.2, §4.2). */
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';

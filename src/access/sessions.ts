@@ -1,6 +1,6 @@
 /**
  * Sessions of the portal. They begin with a password or a passkey, and a cookie identifies them by its hash. They end after half an hour
- * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
+ * without a request, after twelve hours at the latest (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
 
 import type { Acting } from '../domain/acting.ts';
@@ -90,8 +90,8 @@ export function createSessions(dependencies: Dependencies): Sessions {
     find: async (token, isBackground) => {
       if (!isSessionToken(token)) return null;
       const now = clock();
-      const found = await store.sessions.find(hashCredential(token), now);
-      const session = found?.method === 'token' ? null : found;
+      const stored = await store.sessions.find(hashCredential(token), now);
+      const session = stored?.method === 'token' ? null : stored;
       if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
         await store.sessions.touch(session.id, now).catch((error: unknown) => {
           // The page can still be shown. The next request extends the session.

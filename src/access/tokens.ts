@@ -1,4 +1,6 @@
-/** Tokens of the client credentials grant (RFC 6749 §4.4, contract §2): authenticating clients, issuing, introspecting and revoking. */
+/**
+ * Tokens of the client credentials grant (RFC 6749 §4.4, contract §2.1, §2.4): authenticating clients, issuing, introspecting and revoking.
+ */
 
 import { timingSafeEqual } from 'node:crypto';
 import type { Client } from '../domain/application.ts';
@@ -21,7 +23,7 @@ const CLIENTS_CACHED_BYTES: number = 16 * 1024 * 1024;
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
-/** The members of RFC 7662 §2.2 that apply, and those of contract §2. */
+/** The members of RFC 7662 §2.2 that apply, and those of contract §2.4. */
 type Introspection =
   | { readonly active: false }
   | {

@@ -1,4 +1,4 @@
-/** Portal accounts as resources, with the rights of their applications (contract §3, §4). */
+/** Portal accounts as resources, with the rights of their applications (contract §3.3, §4.2). */
 
 import { z } from 'zod';
 import { offeredScopes } from '../domain/catalogue.ts';
@@ -154,7 +154,7 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
   };
 }
 
-/** Throws 400 for permissions that reach further than one customer's resources (contract §8). */
+/** Throws 400 for permissions that reach further than one customer's resources (contract §8.4). */
 function refuseOperatorPermissions(permissions: readonly string[]): void {
   const problems = [...permissions.entries()].flatMap(([at, name]) =>
     isForOperatorAlone(name)
@@ -164,7 +164,7 @@ function refuseOperatorPermissions(permissions: readonly string[]): void {
   if (problems.length > 0) throw refuseFields(problems);
 }
 
-/** Throws 409 if no active administrator would remain to give the rights back (contract §4). */
+/** Throws 409 if no active administrator would remain to give the rights back (contract §4.4). */
 async function refuseLastAdministrator(
   store: AccessVerbs & CustomerVerbs & Pick<Store, 'customerId'>,
   before: User,

@@ -46,7 +46,7 @@ export const applicationCommands: CommandGroup = [
     examples: ['sallyport application create --name Billing --user billing --scope orders:view --scope orders:edit'],
     options: {
       ...CUSTOMER_OPTION,
-      name: { value: '<name>', required: true, description: 'A name for people' },
+      name: { value: '<name>', required: true, description: 'Name, shown in lists and messages' },
       user: {
         value: '<user>',
         required: true,

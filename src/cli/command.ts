@@ -6,7 +6,7 @@ import { didYouMean } from '../kernel/nearest.ts';
 import { notAChoice, UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6). */
+/** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6.1). */
 export type ExitCode = 0 | 1;
 
 /** An argument. `field`: the field of the API that it sets, if any. */

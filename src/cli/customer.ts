@@ -74,7 +74,7 @@ export const customerCommands: CommandGroup = [
     summary: 'Create a customer',
     examples: ['sallyport customer create --name Acme --external-id acct_17'],
     options: {
-      name: { value: '<name>', required: true, description: 'A name for people' },
+      name: { value: '<name>', required: true, description: 'Name, shown in lists and messages' },
       'external-id': { value: '<text>', description: 'Your own id of the customer' },
       metadata: { value: '<name=value>', many: true, description: 'A pair of text, such as plan=gold' },
       'max-endpoints': {
@@ -178,7 +178,7 @@ export const customerCommands: CommandGroup = [
       'sallyport customer token Acme --expires-in-seconds 3600',
     ],
     explanation:
-      'Your own pages call the API with it for the customer, as with an access token. It reaches nothing of anybody else.',
+      'Your own pages call the API with it for the customer, as with an access token. It reaches nothing of other customers.',
     operands: [NAMED],
     options: {
       role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },

@@ -135,7 +135,7 @@ async function shownText(
   return `${recordText(record)}${waits}\n${attemptsText(attempts, delivery.customerId, width)}${again}`;
 }
 
-/** What a pending delivery waits for, if that is not its next attempt. `wasTried`: now, or before it was sent again. */
+/** Tells what a pending delivery waits for, if that is not its next attempt. `wasTried`: now, or before it was sent again. */
 async function waitingText(
   { services }: Composed,
   { state, attemptCount, webhookId }: Delivery,

@@ -58,7 +58,7 @@ export const endpointCommands: CommandGroup = [
       'authentication, requestHeaders, oauth or clientCertificate.',
     options: {
       ...CUSTOMER_OPTION,
-      name: { value: '<name>', required: true, description: 'A name for people' },
+      name: { value: '<name>', required: true, description: 'Name, shown in lists and messages' },
       url: { value: '<url>', required: true, description: 'An https: URL without credentials or fragment' },
       secret: {
         value: SECRET,

@@ -166,7 +166,7 @@ and create the endpoint:
 `;
 }
 
-/** What to do next: publish an event. */
+/** Tells the next step: publish an event. */
 function registeredText(
   { created, isServed }: Registration,
   patterns: readonly string[],

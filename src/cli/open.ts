@@ -61,7 +61,7 @@ export function requireFolder({ databaseUrl }: Config, command: string): void {
   );
 }
 
-/** Opens the data folder for `work`, and closes it afterwards in any case. */
+/** Opens the data folder for `work`, and always closes it afterwards. */
 export async function withData(
   invocation: Invocation,
   work: (composed: Composed) => Promise<ExitCode>,

@@ -12,13 +12,13 @@ export async function printRecord({ terminal, json }: Invocation, record: Shown,
   );
 }
 
-/** A page of a list, as the administration API returns it (contract §1). */
+/** A page of a list, as the administration API returns it (contract §1.10). */
 type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
 /** A column of a table: the field that it shows. */
 export type Column = {
   readonly field: string;
-  /** What it shows, if that is not the value of the field. */
+  /** The shown value, if it is not the value of the field. */
   readonly of?: (row: Shown) => unknown;
   /** Default: the words of the field. */
   readonly title?: string;
@@ -40,7 +40,7 @@ export async function printPage(
   await terminal.out(rows.length === 0 ? 'None.\n' : tableText(rows, columns, terminal.width) + more);
 }
 
-/** What people look for first in a record. */
+/** The fields that people look for first in a record. */
 const LEADING: readonly string[] = [
   'name',
   'userName',

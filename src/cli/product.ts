@@ -16,7 +16,7 @@ const HOW_PATHS_MATCH =
   'In a path, {name} matches one segment, and {name*} at the end matches the rest. The longest literal match wins.';
 
 const OPTIONS: Readonly<Record<string, Option>> = {
-  name: { value: '<name>', description: 'A name for people' },
+  name: { value: '<name>', description: 'Name, shown in lists and messages' },
   scope: {
     value: '<scope>',
     many: true,

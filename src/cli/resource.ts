@@ -64,10 +64,10 @@ export function listCommand<T extends { readonly id: string }, Body>(
       withData(invocation, async (composed) => {
         const { limit, after, filter } = readListOptions(invocation, rules);
         // One item more than the page shows whether there is a next page.
-        const found = await administration(composed).list(after, limit + 1, filter);
-        const shown = found.slice(0, limit);
+        const rows = await administration(composed).list(after, limit + 1, filter);
+        const shown = rows.slice(0, limit);
         const last = shown.at(-1);
-        const nextCursor = found.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
+        const nextCursor = rows.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
         const items = shown.map((record) => view(record, composed, invocation));
         const page = { items, nextCursor };
         await printPage(invocation, page, columns, invocation.json ? [] : await withCustomers(composed, items));

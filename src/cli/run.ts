@@ -10,7 +10,7 @@ import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 import { refusalText } from './text/refusal-text.ts';
 
-/** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
+/** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6.1). */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(words, terminal);

@@ -43,7 +43,7 @@ export const userCommands: CommandGroup = [
     options: {
       ...CUSTOMER_OPTION,
       'user-name': { value: '<name>', required: true, description: 'The name to sign in with' },
-      'display-name': { value: '<name>', description: 'A name for people' },
+      'display-name': { value: '<name>', description: 'Name, shown in lists and messages' },
       email: { value: '<address>', description: 'An email address' },
       role: {
         value: '<role>',

@@ -55,7 +55,7 @@ export const webhookCommands: CommandGroup = [
       '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
       ...CUSTOMER_OPTION,
-      name: { value: '<name>', required: true, description: 'A name for people' },
+      name: { value: '<name>', required: true, description: 'Name, shown in lists and messages' },
       mode: {
         value: '<push|pull>',
         choices: ['push', 'pull'] satisfies WebhookMode[],

@@ -1,4 +1,4 @@
-/** The configuration (contract §6), read from `SALLYPORT_` variables, flags, or the options of an embedding program. */
+/** The configuration (contract §6.3), read from `SALLYPORT_` variables, flags, or the options of an embedding program. */
 
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * The settings (contract §6) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because
+ * The settings (contract §6.3) with their names and descriptions: a `SALLYPORT_` variable and a flag each. In a file of their own, because
  * help needs only these.
  */
 import type { LogLevel } from '../kernel/log.ts';

@@ -75,7 +75,7 @@ export function readAddresses(text: string): Reading<readonly string[]> {
 }
 
 /**
- * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anybody on the way
+ * Origins, separated by commas or spaces. May be empty. Plain HTTP is only for the loopback address: over a network, anyone on the way
  * could change the page around the portal.
  */
 export function readFrameAncestors(text: string): Reading<readonly string[]> {
@@ -108,8 +108,8 @@ export function readProxy(text: string): Reading<Secret> {
 
 export function readOneOf<T extends string>(allowed: readonly T[]): (text: string) => Reading<T> {
   return (text) => {
-    const found = allowed.find((value) => value === text);
-    return found === undefined ? refused(`must be one of ${allowed.join(', ')}`) : read(found);
+    const choice = allowed.find((value) => value === text);
+    return choice === undefined ? refused(`must be one of ${allowed.join(', ')}`) : read(choice);
   };
 }
 

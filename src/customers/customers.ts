@@ -1,4 +1,4 @@
-/** Customers as resources (contract §8). Deactivating one stops its webhooks; activating it starts them again. */
+/** Customers as resources (contract §8.1, §8.5). Deactivating one stops its webhooks; activating it starts them again. */
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';

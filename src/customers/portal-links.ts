@@ -1,4 +1,4 @@
-/** Portal links (contract §8): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
+/** Portal links (contract §8.10): the operator makes one, and the first person who opens it gets a session in the customer's portal. */
 
 import { z } from 'zod';
 import {

@@ -1,4 +1,4 @@
-/** Portal tokens (contract §8): short-lived tokens of a customer, for a host that draws pages of its own. */
+/** Portal tokens (contract §8.10): short-lived tokens of a customer, for a host that draws pages of its own. */
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';

@@ -161,10 +161,10 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
       return { items, nextCursor: found.length > limit && last !== undefined ? cursorOf(last) : null };
     },
     csv: async (query) => {
-      const asked = await resolved(query);
+      const filter = await resolved(query);
       const lines = [csvLine(CSV_COLUMNS)];
       for (let after: Place | null = null; ; ) {
-        const rows = await read(asked, after, PAGE);
+        const rows = await read(filter, after, PAGE);
         lines.push(...rows.map((row) => csvLine(csvValues(row, query))));
         if (lines.length > USAGE_CSV_ROWS_MAX + 1)
           throw refuseField(

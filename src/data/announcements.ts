@@ -110,9 +110,9 @@ function announce(path: string, text: string): Announcement {
 function announced(path: string, now: number): string | null {
   try {
     // Every request to `localhost` looks. Making an error for a missing file takes 7 µs more (bench:compare, "deliver a record").
-    const found = statSync(path, { throwIfNoEntry: false });
+    const stats = statSync(path, { throwIfNoEntry: false });
     // A killed process leaves the file behind, but no longer refreshes it.
-    const isOver = found === undefined || now - found.mtimeMs > ANNOUNCED_MS;
+    const isOver = stats === undefined || now - stats.mtimeMs > ANNOUNCED_MS;
     return isOver ? null : readFileSync(path, 'utf8');
   } catch {
     return null;

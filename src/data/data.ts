@@ -32,7 +32,7 @@ export async function withFirstStart<Opened extends Omit<Data, 'firstStart'>>(
   return { ...opened, firstStart: (await store.users.isEmpty()) || (await firstCredentials.get()) !== null };
 }
 
-/** What differs between the databases. Pages and commands ask for what they need from here, never for the kind of database. */
+/** The differences between the databases. Pages and commands ask for what they need from here, never for the kind of database. */
 export type Storage = {
   /** Where a thread opens the database for itself. */
   readonly source: DatabaseSource;

@@ -1,5 +1,5 @@
 /**
- * Creates the first administrator and an application with every administration scope (contract §6).
+ * Creates the first administrator and an application with every administration scope (contract §6.2).
  *
  * Their credentials are stored, sealed, before anything is created with them, and deleted once they were shown. So a process that dies
  * between two steps loses none, and the next start continues and shows the same ones.

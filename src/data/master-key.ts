@@ -1,4 +1,4 @@
-/** The master key's file: 32 random bytes as Base64 text, readable only by its owner (contract §6). */
+/** The master key's file: 32 random bytes as Base64 text, readable only by its owner (contract §6.2). */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Random } from '../kernel/ids.ts';
 import { exposedMode, type OwnerLike, strangerText, writePrivateFile } from '../kernel/private-file.ts';

@@ -62,7 +62,7 @@ export type MoveTarget = {
   readonly db: Database;
   insert(table: MovedTable, rows: readonly Row[]): Statement[];
   /**
-   * What remains to be done when all rows are copied, such as setting the next number of a webhook. `lastWebhook`: the highest number that
+   * The statements after all rows are copied, such as setting the next number of a webhook. `lastWebhook`: the highest number that
    * was ever used.
    */
   finish(lastWebhook: number): Statement[];

@@ -1,4 +1,4 @@
-/** What must not happen to a database while instances use it. */
+/** Refuses changes of a database while instances use it. */
 import { type Config, databaseName } from '../config/config.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { migrate, type SchemaVerdict } from '../store/postgres/schema.ts';

@@ -1,4 +1,4 @@
-/** The body of a delivery (contract §5): from the records of a batch to bytes with their headers. */
+/** The body of a delivery (contract §5.2, §5.4): from the records of a batch to bytes with their headers. */
 
 import type { DeliveryTarget, LogRecord } from '../domain/batch.ts';
 import { encryptionNeed, type FormattedRecord } from '../domain/event.ts';

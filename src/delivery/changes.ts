@@ -45,7 +45,7 @@ export function createChangeReader(options: Options): ChangeReader {
   let endsReadAt = Number.NEGATIVE_INFINITY;
   let stoppedReadAt = Number.NEGATIVE_INFINITY;
 
-  /** What changes during the read is read once more. */
+  /** Reads once more if a position changes during the read. */
   const readPositions = async (webhookNumbers: readonly number[]): Promise<readonly LogPosition[]> => {
     reading = webhookNumbers;
     for (const webhookNumber of webhookNumbers) unread.delete(webhookNumber);

@@ -33,7 +33,7 @@ type Reading = {
   readonly newId: () => string;
 };
 
-/** What a claim has read. */
+/** The result of a claim's reads. */
 type Found = {
   readonly due: readonly Batch[];
   /** Keys whose next work can be claimed: they were freed, or their rows were examined. */
@@ -272,7 +272,7 @@ function nextLook(log: WebhookLog, queues: KeyQueues, room: Room, { batches, cut
   const isAtEnd = log.gaps.length === 0 && log.next >= log.end;
   if (found.records.length === 0 && !isAtEnd && queues.parkedBatches <= PARKED_PER_WEBHOOK / 2)
     return room.records > 0 ? { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS } : LOOK_NOW;
-  // The next outcome, or row, is followed by a look in any case.
+  // The next outcome, or row, is always followed by a look.
   const isWaiting = cut.stopped === 'busy' || cut.stopped === 'parked' || queues.parkedBatches > PARKED_PER_WEBHOOK / 2;
   if (isWaiting) return { kind: 'not before', at: now + SLOW_ATTEMPT_MS };
   return waits ? { kind: 'not before', at: now + POLL_MS } : LOOK_NOW;

@@ -118,5 +118,5 @@ export const UNCLAIMABLE_PAUSE_MS = 30_000;
 /** A look for work that takes longer than this is stuck. */
 export const LOOK_LIMIT_MS = 30_000;
 
-/** A request for a token of a customer's authorization server (contract §5). */
+/** A request for a token of a customer's authorization server (contract §5.6). */
 export const OAUTH_TIMEOUT_MS = 10_000;

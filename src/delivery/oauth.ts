@@ -1,5 +1,5 @@
 /**
- * Bearer tokens from a customer's authorization server (contract §5, RFC 6749 §4.4): one request at a time for each endpoint, cached
+ * Bearer tokens from a customer's authorization server (contract §5.6, RFC 6749 §4.4): one request at a time for each endpoint, cached
  * until shortly before they expire; and the test of an endpoint's settings, which requests one token and stores nothing.
  */
 
@@ -164,7 +164,7 @@ async function requestToken(transport: Transport, endpoint: Endpoint): Promise<T
   return { ok: true, token, expiresInSeconds, outcome };
 }
 
-/** Basic of `clientId:clientSecret` as they are, in UTF-8, not form-encoded first (contract §5 differs from RFC 6749 §2.3.1 here). */
+/** Basic of `clientId:clientSecret` as they are, in UTF-8, not form-encoded first (contract §5.6 differs from RFC 6749 §2.3.1 here). */
 function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
   if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);
@@ -215,7 +215,7 @@ export type OauthTest = {
   readonly expiresIn: string | null;
   readonly scope: string | null;
   readonly error: string | null;
-  /** What to do about the error. */
+  /** The advice for the error. */
   readonly advice: string | null;
   readonly timings: Timings;
 };

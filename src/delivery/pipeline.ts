@@ -1,5 +1,5 @@
 /**
- * The way of a record, in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
+ * Sends records in four functions: `look` finds the webhooks that have work, `claim` takes the next work of one, `deliver` sends it,
  * and `settle` writes the outcomes and goes on with the webhook. All that they share is in `Parts`. It can be read from the store again, so
  * a killed process loses nothing: the next start continues.
  */
@@ -86,7 +86,7 @@ type Pipeline = {
   drained(): Promise<void>;
 };
 
-/** What the functions below share: the options, the parts that remember something, each in a file of its own, and three values. */
+/** The state that the functions below share: the options, the parts with a memory, each in a file of its own, and three values. */
 type Parts = PipelineOptions & {
   readonly pollMs: number;
   /** How far this process is in the log of each webhook. */

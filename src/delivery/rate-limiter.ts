@@ -10,7 +10,7 @@ export type RecordAllowance = {
 
 /** How many records a webhook may send now (`maxRecordsPerSecond`): a token bucket each, in memory, full after a restart. */
 type RateLimiter = {
-  /** What may be sent at `now` in addition to `reserved` records that are claimed and not sent yet. `wanted`: records that wait. */
+  /** Returns how many more records may be sent at `now`. `reserved`: claimed and not sent yet. `wanted`: records that wait. */
   allowance(
     webhookNumber: number,
     perSecond: number | null,

@@ -21,7 +21,7 @@ import { currentKey, type RecordsBody, recordsReading } from './records.ts';
  */
 export type ReadEvent = (eventId: string, webhookId: string | null) => Promise<RecordsBody>;
 
-/** What a program asks for. */
+/** The input of a program. */
 export const readEventInput = z.strictObject({ webhookId: idInput.nullable().default(null) });
 
 type Dependencies = {

@@ -55,7 +55,7 @@ export type ReadRecordsOf = (
   maySee?: () => Promise<unknown>,
 ) => Promise<RecordsBody>;
 
-/** What a program asks for; `wait` in seconds (contract §9). */
+/** The input of a program; `wait` in seconds (contract §9). */
 export const recordsInput = z.strictObject({
   after: z.int().min(-1).nullable().default(null),
   limit: z.int().min(1).max(RECORDS_MAX).default(RECORDS_DEFAULT),

@@ -1,4 +1,4 @@
-/** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
+/** Sends one attempt (contract §5.1): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
 import type { KeyObject } from 'node:crypto';
 import type { EndedAttempt } from '../domain/batch.ts';
 import {
@@ -48,7 +48,7 @@ type Message = {
   /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** What the endpoint adds; null for most. */
+  /** Headers that the endpoint adds; null for most. */
   readonly own: OwnHeaders | null;
 };
 
@@ -79,7 +79,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       clientCertificate: clientCertificateOf(parts.endpoint),
     });
 
-  /** A 401 drops the token, and the request is sent once more with a new one (contract §5). */
+  /** A 401 drops the token, and the request is sent once more with a new one (contract §5.6). */
   const postWithBearer = async (
     message: Message,
     parts: Parts,

@@ -234,7 +234,7 @@ function returnedOf({ batch, fate }: SettledBatch): Batch[] {
   return batch !== null && isReturned(batch, fate) ? [batch] : [];
 }
 
-/** What the order by key has to write. One write at a time has it. */
+/** Pending writes of the order by key. One write at a time has them. */
 type KeyWrites = { readonly parked: readonly Batch[]; readonly labelled: readonly Labelled[] };
 
 function beginKeyWrites(ofLog: WebhookLog | undefined, isByKey: boolean, now: number): KeyWrites {
@@ -247,7 +247,7 @@ function beginKeyWrites(ofLog: WebhookLog | undefined, isByKey: boolean, now: nu
   return { parked, labelled };
 }
 
-/** Rows that got their keys may be followed by others, so they are looked for again in any case. */
+/** Rows that got their keys may be followed by others, so the next look always follows. */
 function endKeyWrites(
   logs: WriterOptions['logs'],
   ofLog: WebhookLog | undefined,

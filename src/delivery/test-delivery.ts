@@ -1,4 +1,4 @@
-/** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record or one sample now, outside the webhook's log. */
+/** `POST /webhooks/{id}/test` (contract §4.12): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
 import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
@@ -31,7 +31,7 @@ const TEST_DELIVERIES_PER_CUSTOMER = 4;
  */
 export type TestDelivery = (webhookId: string, actorId: string | null, eventType?: string) => Promise<AttemptRecord>;
 
-/** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1). */
+/** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1.3). */
 const TEST_OFFSET = 0;
 
 type Dependencies = {

@@ -1,4 +1,4 @@
-/** What the process that sends for a webhook remembers of its log (`webhook-logs.ts`). */
+/** The memory of a webhook's log in the process that sends for it (`webhook-logs.ts`). */
 import type { Batch, Hold, OffsetRange, Position } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import type { KeyQueues } from './key-queues.ts';

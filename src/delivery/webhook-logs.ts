@@ -1,5 +1,5 @@
 /**
- * What the process that sends for a webhook remembers of its log: where the next batch begins, how far the log reaches, which batches
+ * The memory of a webhook's log in the process that sends for it: where the next batch begins, how far the log reaches, which batches
  * are claimed, and when to look again. All of it can be read from the store again, so a crash loses nothing. No I/O; times are in
  * epoch milliseconds.
  */
@@ -263,7 +263,7 @@ function hasRowsToWrite(log: WebhookLog, now: number): boolean {
   return slowOf(log, now).length > 0 || (log.queues !== null && parkedToWrite(log, now).length > 0);
 }
 
-/** What a settlement wrote of a webhook. */
+/** The values that a settlement wrote for a webhook. */
 export type Written = {
   /** The outcomes as they were written: some batches got rows before, or were lost. */
   readonly finished: readonly Finished[];

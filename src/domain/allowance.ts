@@ -4,7 +4,7 @@
  * `perSecond * (1 + t / 1000)` events pass.
  */
 
-/** What is left in the bucket at an instant. */
+/** The level of the bucket at an instant. */
 export type Allowance = { readonly thousandths: number; readonly at: number };
 
 /** Events of one request for one customer, which may publish `perSecond` events a second. */

@@ -1,7 +1,7 @@
 /** Registered applications and the access tokens that they hold. */
 import type { Constraints, Role } from './user.ts';
 
-/** How long access tokens of an application are valid (contract §2). */
+/** How long access tokens of an application are valid (contract §4.2). */
 export const TOKEN_VALIDITY_MIN_SECONDS = 300;
 
 export const TOKEN_VALIDITY_MAX_SECONDS = 86_400;

@@ -43,7 +43,7 @@ export type Hold = {
   readonly timeline: string;
 };
 
-/** What the store knows of a webhook's log, for the process that begins to send for it. */
+/** The state of a webhook's log in the store, for the process that begins to send for it. */
 export type LogPosition = {
   readonly webhookNumber: number;
   /** The hold under which it was read. Null if only one process uses the database. */
@@ -240,7 +240,7 @@ export type Claimed = {
 
 /**
  * When the dispatcher looks at a webhook again: now if work is due; not before an instant; or when one of its jobs settles. A published
- * event wakes the webhook in any case.
+ * event always wakes the webhook.
  */
 export type NextLook =
   | { readonly kind: 'now' }

@@ -1,5 +1,5 @@
 /**
- * The API catalogue: the scope and the permission that each request needs (contract §3). A request that no rule matches is refused. Of
+ * The API catalogue: the scope and the permission that each request needs (contract §3.2). A request that no rule matches is refused. Of
  * several rules that match a path "the longest literal match wins" (`indexPatterns`). Rules that match exactly the same paths conflict:
  * `conflictsOf` finds them before a product is stored.
  */

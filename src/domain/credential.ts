@@ -9,7 +9,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
-/** Scopes that a refusal names, and the longest name of a scope (contract §2). */
+/** Scopes that a refusal names, and the longest name of a scope (contract §2.1). */
 const NAMED_SCOPES_MAX = 20;
 const SCOPE_NAME_LENGTH_MAX = 128;
 
@@ -174,7 +174,7 @@ export function tokenRowKey(text: unknown): number | null {
   return Number.isSafeInteger(rowKey) && rowKey > 0 ? rowKey : null;
 }
 
-/** The hash that is stored and compared: SHA-256 of the text in UTF-8. 256 random bits need no slow hash (contract §2). */
+/** The hash that is stored and compared: SHA-256 of the text in UTF-8. 256 random bits need no slow hash (contract §2.5). */
 export function hashCredential(text: string): Buffer {
   // Via a string, because allocating a buffer costs as much as the hash: 0.8 µs instead of 1.7.
   return Buffer.from(hash('sha256', text, 'binary'), 'binary');

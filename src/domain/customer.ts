@@ -1,6 +1,6 @@
-/** A customer of the operator, and the links that open its portal (contract §8). */
+/** A customer of the operator, and the links that open its portal (contract §8.1, §8.10). */
 
-/** What a customer may have and do. A lower limit keeps existing resources. */
+/** The limits of a customer. A lower limit keeps existing resources. */
 export type CustomerLimits = {
   readonly endpoints: number;
   readonly webhooks: number;

@@ -61,7 +61,7 @@ export function authenticationHeader({ method, name }: Authentication): string {
   return method === 'header' && name !== null ? name.toLowerCase() : 'authorization';
 }
 
-/** What an endpoint adds to a request, made once for its settings. */
+/** The headers that an endpoint adds to a request, made once for its settings. */
 export type OwnHeaders = {
   readonly headers: Readonly<Record<string, string>>;
   /** Those of `headers` that are secret, as people may see them. */

@@ -1,7 +1,7 @@
 /** An endpoint, its credentials at an instant, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
 
-/** The result of the last ownership challenge (contract §5). */
+/** The result of the last ownership challenge (contract §5.5). */
 export type Verification = {
   readonly at: number;
   readonly verified: boolean;
@@ -10,7 +10,7 @@ export type Verification = {
   readonly error: string | null;
   /** After a successful handshake: the requests a minute that the receiver allows; null without a limit. */
   readonly allowedPerMinute?: number | null;
-  /** What was sent, the expected answer and the received one: tokens, or origins. Results of earlier versions lack it. */
+  /** The sent value, the expected answer and the received one: tokens, or origins. Results of earlier versions lack it. */
   readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
 };
 
@@ -55,7 +55,7 @@ export type Endpoint = {
   readonly nextApiKey: Secret | null;
   readonly nextApiKeyAt: number | null;
   readonly sendApiKey: boolean;
-  /** What the receiver expects instead of the signature, or in addition to it. */
+  /** The credentials that the receiver expects instead of the signature, or in addition to it. */
   readonly authentication: Authentication | null;
   /** Replaces `authentication` from `nextAuthenticationAt` on. */
   readonly nextAuthentication: Authentication | null;

@@ -1,11 +1,11 @@
 /** Events and their types: their shapes, and the rules that need nothing else. Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
 
-/** The most events of one request (contract §4). */
+/** The most events of one request (contract §1.8). */
 export const EVENTS_PER_REQUEST = 1000;
 
 /**
- * Who gets an event besides the operator's own webhooks (contract §8): the webhooks of the customer with this id, of every customer
+ * Who gets an event besides the operator's own webhooks (contract §8.6): the webhooks of the customer with this id, of every customer
  * (`EVERYONE`), or of none (`OPERATOR_ONLY`).
  */
 export type Audience = string;
@@ -40,7 +40,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
   };
 }
 
-/** Employee events are about the employee, and are sent in order for each employee, no matter who publishes them (contract §4). */
+/** Employee events are about the employee, and are sent in order for each employee, no matter who publishes them (contract §4.13). */
 function employeeOf({ type, data }: Pick<EventDraft, 'type' | 'data'>): string | null {
   return type.startsWith(EMPLOYEE_CATEGORY) && typeof data?.userId === 'string' ? data.userId : null;
 }
@@ -114,7 +114,7 @@ export function matchingTypes<T extends Named>(pattern: string, eventTypes: read
   );
 }
 
-/** The event types whose events webhooks of this owner get: customers get only public ones (contract §8). */
+/** The event types whose events webhooks of this owner get: customers get only public ones (contract §8.4). */
 export function typesFor(customerId: string | null, eventTypes: readonly EventType[]): readonly EventType[] {
   return customerId === null ? eventTypes : eventTypes.filter((eventType) => eventType.public);
 }

@@ -46,7 +46,7 @@ function joined(operator: '$and' | '$or', parts: readonly unknown[], texts: read
 const json = (value: unknown): string => JSON.stringify(value);
 const list = (values: unknown): string => (values as readonly unknown[]).map(json).join(', ');
 
-/** What each comparison of a filter says, in the order in which forms offer them. */
+/** The text of each comparison of a filter, in the order in which forms offer them. */
 export const COMPARISONS: Readonly<Record<string, string>> = {
   $eq: 'is',
   $neq: 'is not',

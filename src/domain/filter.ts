@@ -1,12 +1,12 @@
 /**
- * Filters of webhooks (contract §7): which events of its types a webhook gets. Pure. A filter is compiled once into closures. A
+ * Filters of webhooks (contract §7.1, §7.2): which events of its types a webhook gets. Pure. A filter is compiled once into closures. A
  * typical one takes less than a microsecond; the bounds on its text, its conditions and its paths bound the work of any other, whatever the
  * event has (`npm run bench:filter` measures both).
  */
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { isDeeperThan, isObject, JSON_DEPTH_MAX } from '../kernel/validation.ts';
 
-/** The limits of a filter: its JSON text, its conditions, and its nesting (contract §7). */
+/** The limits of a filter: its JSON text, its conditions, and its nesting (contract §7.1). */
 export const FILTER_BYTES: number = 16 * 1024;
 export const FILTER_CONDITIONS = 50;
 export const FILTER_DEPTH = 8;
@@ -16,7 +16,7 @@ export const FILTER_STEPS = 20;
 
 export type EventFilter = Readonly<Record<string, unknown>>;
 
-/** What a filter sees of an event. `data` is parsed JSON. */
+/** The part of an event that a filter judges. `data` is parsed JSON. */
 export type Judged = { readonly type: string; readonly subject: string | null; readonly data: unknown };
 
 type Passes = (event: Judged) => boolean;

@@ -1,4 +1,7 @@
-/** What outcomes mean for the batch and for the webhook's health and state (contract §5). Pure, except for the ids it draws. */
+/**
+ * Judges outcomes: their effect on the batch and on the webhook's health and state (contract §5.8, §5.10). Pure, except for the ids it
+ * draws.
+ */
 import type { Ids } from '../kernel/ids.ts';
 import type { AuditEntry } from './audit.ts';
 import type {
@@ -213,8 +216,8 @@ function heldUntil(
   retryAfterMs: number | null,
   now: number,
 ): number | null {
-  const asked = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
-  return later(asked, probeAt !== null && probeAt > now ? probeAt : null);
+  const resumeAt = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
+  return later(resumeAt, probeAt !== null && probeAt > now ? probeAt : null);
 }
 
 function later(one: number | null, other: number | null): number | null {

@@ -1,6 +1,6 @@
 /** Bounds that several rooms share, by subject. */
 
-// Incoming requests (contract §1).
+// Incoming requests (contract §1.8).
 export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
@@ -13,12 +13,12 @@ export const CURSOR_MAX_LENGTH = 2000;
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 200;
 
-// Paths and rules (contract §3).
+// Paths and rules (contract §3.2).
 export const REQUEST_TARGET_BYTES: number = 8 * 1024;
 export const PATTERN_SEGMENTS_MAX = 32;
 export const RULES_PER_PRODUCT_MAX = 1000;
 
-// Webhooks (contract §4).
+// Webhooks (contract §4.2).
 export const CUSTOM_HEADERS_MAX = 4;
 export const BATCH_RECORDS_MAX = 1000;
 export const BATCH_RECORDS_DEFAULT = 100;
@@ -30,7 +30,7 @@ export const ATTEMPT_TIMEOUT_MAX_SECONDS = 60;
 export const ATTEMPTS_DEFAULT = 20;
 export const ATTEMPTS_MAX = 100;
 
-// Administered resources (contract §4).
+// Administered resources (contract §4.2).
 /** Resources that are named as users of another one, for example because it cannot be deleted. */
 export const DEPENDENTS_NAMED = 10;
 export const SCOPES_PER_PRODUCT_MAX = 1000;
@@ -38,7 +38,7 @@ export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;
 export const PASSWORD_MAX_LENGTH = 256;
 
-// Endpoints (contract §4).
+// Endpoints (contract §4.2).
 export const URL_MAX_LENGTH = 2048;
 export const SHARED_SECRET_MAX_LENGTH = 512;
 export const CERTIFICATE_BYTES: number = 64 * 1024;
@@ -52,7 +52,7 @@ export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
 
-// Customers (contract §8).
+// Customers (contract §8.1).
 export const METADATA_PAIRS_MAX = 20;
 export const METADATA_NAME_MAX_LENGTH = 100;
 export const METADATA_VALUE_MAX_LENGTH = 500;

@@ -1,6 +1,6 @@
 /** The outcome of one request to a receiver, from a closed list, and the advice for each cause of failure. */
 
-/** Bytes of a response that are read and that are stored (contract §5). */
+/** Bytes of a response that are read and that are stored (contract §5.12). */
 export const RESPONSE_READ_BYTES: number = 64 * 1024;
 
 export const RESPONSE_KEPT_BYTES: number = 4 * 1024;
@@ -91,8 +91,8 @@ function keptText(text: string): string {
 }
 
 /**
- * What to check or change. Everyone may read it: it names no setting, log or machine of the operator. For `http_status` by the status of
- * the answer, for `tls_untrusted` by the code at the end of the failure's message, if they are given.
+ * Returns advice on what to check or change. Everyone may read it: it names no setting, log or machine of the operator. `status` is that of
+ * the answer, for `http_status`; `message` is the failure's, whose end has the code of `tls_untrusted`.
  */
 export function adviceFor(errorClass: ErrorClass, status?: number | null, message?: string | null): string {
   if (errorClass === 'tls_untrusted') return untrustedAdvice(message ?? '');

@@ -1,5 +1,5 @@
 /**
- * Canonical paths, and the patterns of the API catalogue that match them (contract §3).
+ * Canonical paths, and the patterns of the API catalogue that match them (contract §3.2).
  *
  * The gate authorizes the path that it reads, and the server behind it serves the path that *it* reads. A target that the two could read
  * differently is refused here, before any rule is looked up (contract §3.5: proxies forward `..` and `%2e%2e` unchanged).

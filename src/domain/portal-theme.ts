@@ -1,5 +1,5 @@
 /**
- * The look of the customers' portal (contract §8): name, logo and accent colour of the operator. Pure: colours are checked for contrast
+ * The look of the customers' portal (contract §8.16): name, logo and accent colour of the operator. Pure: colours are checked for contrast
  * against every background of the portal (WCAG 2.2, 1.4.3), and logos for content that is more than a picture.
  */
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ export type PortalTheme = {
 
 export const NO_THEME: PortalTheme = { name: null, logo: null, accent: null };
 
-/** What a person typed. An empty text means no value. */
+/** The input of a person. An empty text means no value. */
 type ThemeInput = { readonly name: string; readonly logo: string; readonly accent: string };
 
 /** Throws 400, which names the fields. */

@@ -1,4 +1,4 @@
-/** When a failed delivery is retried (contract §5). Pure: the clock and the jitter are arguments. */
+/** When a failed delivery is retried (contract §5.9). Pure: the clock and the jitter are arguments. */
 
 /** A longer `Retry-After` counts as a day. */
 export const RETRY_AFTER_MAX_MS = 86_400_000;

@@ -15,7 +15,7 @@ const ELEMENTS: ReadonlySet<string> = new Set(
 
 const SVG = 'http://www.w3.org/2000/svg';
 const XLINK = 'http://www.w3.org/1999/xlink';
-/** What editors note for themselves. Browsers know no element or attribute of these. */
+/** Elements and attributes that editors keep for themselves. Browsers know no element or attribute of these. */
 const NOTES: ReadonlySet<string> = new Set([
   'http://www.inkscape.org/namespaces/inkscape',
   'http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd',
@@ -51,7 +51,7 @@ const TOKEN = new RegExp(
 );
 const HEAD = /^\uFEFF?\s*(?:<\?xml\s[^>]*\?>)?/;
 
-/** What makes the text more than a plain picture, as `without …` of a sentence, or null. Takes time in proportion to its length. */
+/** Returns why the text is no plain picture, as `without …` of a sentence, or null. Takes time in proportion to its length. */
 export function svgProblem(svg: string): string | null {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(svg)) return 'a document type or entities';
   const namespaces = new Map([['', SVG]]);
@@ -59,10 +59,10 @@ export function svgProblem(svg: string): string | null {
   let at = HEAD.exec(svg)?.[0].length ?? 0;
   while (at < svg.length) {
     TOKEN.lastIndex = at;
-    const found = TOKEN.exec(svg)?.groups;
-    if (found === undefined) return svg.startsWith('<?', at) ? 'processing instructions' : NOT_WELL_FORMED;
+    const token = TOKEN.exec(svg)?.groups;
+    if (token === undefined) return svg.startsWith('<?', at) ? 'processing instructions' : NOT_WELL_FORMED;
     at = TOKEN.lastIndex;
-    const { data, end, start, attributes = '', empty, text } = found;
+    const { data, end, start, attributes = '', empty, text } = token;
     if (end !== undefined && open.pop() !== end) return NOT_WELL_FORMED;
     const content = data ?? (text === undefined ? null : decoded(text));
     if (content !== null && open.at(-1)?.endsWith('style') === true) {

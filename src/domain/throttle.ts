@@ -1,5 +1,5 @@
 /**
- * Protection against brute force (contract §2): counts failed authentications of the last minute by network. Ten failures of one client
+ * Protection against brute force (contract §2.6): counts failed authentications of the last minute by network. Ten failures of one client
  * id block that client id, and a hundred of any block everyone, from that network only. SQLite keeps the failures in memory, PostgreSQL in
  * a table (`store/postgres/failures.ts`).
  *

@@ -1,4 +1,4 @@
-/** What customers and applications use: counted in memory until it is written. */
+/** The usage of customers and applications: counted in memory until it is written. */
 
 export const USAGE_COUNTS = ['events', 'deliveries', 'attempts', 'failures', 'bytes', 'tokens'] as const;
 

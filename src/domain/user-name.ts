@@ -1,4 +1,6 @@
-/** User names (contract §4): which characters they may have, and which names are equal. Invisible and look-alike characters are refused. */
+/**
+ * User names (contract §4.5): which characters they may have, and which names are equal. Invisible and look-alike characters are refused.
+ */
 
 /** Format characters, fillers, variation selectors, private use, unassigned code points and halves of surrogate pairs. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u2800]/u;
@@ -40,7 +42,7 @@ export function userNameProblem(userName: string): string | null {
 
 /**
  * The key under which a user name is unique: equal for names that differ only in case, width or composition (NFKC and case folding,
- * contract §4). Upper case in between turns `ß` into `ss`, as full case folding does.
+ * contract §4.5). Upper case in between turns `ß` into `ss`, as full case folding does.
  */
 export function userNameKey(userName: string): string {
   return userName.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');

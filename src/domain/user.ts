@@ -1,6 +1,6 @@
 /** Portal accounts (contract §3.3), and how people sign in to them: sessions, passkeys, invitations. */
 
-/** A session ends after this time without a request, and after this time in any case. */
+/** A session ends after this time without a request, and after `SESSION_MS` at the latest. */
 export const SESSION_IDLE_MS: number = 30 * 60_000;
 
 export const SESSION_MS: number = 12 * 3_600_000;
@@ -36,7 +36,7 @@ function isActiveAdministrator({ active, role, customerId }: User): boolean {
   return active && role === 'administrator' && customerId === null;
 }
 
-/** What an active administrator loses through a change, or through a deletion if `after` is null. */
+/** Returns the rights that an active administrator loses through a change, or through a deletion if `after` is null. */
 export function lostAdministration(before: User, after: User | null): LostAdministration | null {
   if (!isActiveAdministrator(before)) return null;
   if (after === null || !isActiveAdministrator(after)) return 'all';

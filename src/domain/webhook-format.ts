@@ -40,7 +40,7 @@ export function signsStandard(webhook: {
 /** The format of one webhook that is not `records`, with what its events need. Plain values, so that it can be sent to a thread. */
 export type EventFormat = FormatSettings & EventContext & { readonly format: Exclude<WebhookFormat, 'records'> };
 
-/** What the encoding of an event needs besides the event. */
+/** The input of an event's encoding besides the event. */
 export type EventContext = {
   readonly thin: boolean;
   /** The `source` of CloudEvents whose type has none of its own. */

@@ -1,5 +1,5 @@
 /**
- * The states of a webhook (contract §5): a pure state machine, the closed list of reasons, and the writes with a change of state: its
+ * The states of a webhook (contract §5.10): a pure state machine, the closed list of reasons, and the writes with a change of state: its
  * event, and an audit entry if the service made the change.
  */
 

@@ -1,4 +1,4 @@
-/** Employees (contract §3): each change queues its event in the same transaction. */
+/** Employees (contract §3.4): each change queues its event in the same transaction. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';

@@ -1,4 +1,4 @@
-/** Who gets the events of a request, and how many events a second may be published for them (contract §8). */
+/** Who gets the events of a request, and how many events a second may be published for them (contract §8.6, §8.7). */
 import { THOUSANDTHS, type WantedEvents } from '../domain/allowance.ts';
 import { type Accepted, type Audience, EVERYONE, type NewEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
@@ -109,7 +109,7 @@ export async function giveBack(
   if (wanted.length > 0) await allowances.giveBack(wanted, now).catch(() => undefined);
 }
 
-/** What was taken for events that turned out to be duplicates. */
+/** Returns the part of the allowances that was taken for duplicates. */
 export function duplicatesOf(
   limited: readonly LimitedEvents[],
   accepted: readonly Accepted[],

@@ -1,4 +1,4 @@
-/** Sallyport's own event types (contract §4): read-only, compared with the stored ones at every start. */
+/** Sallyport's own event types (contract §4.10): read-only, compared with the stored ones at every start. */
 import { isDeepStrictEqual } from 'node:util';
 import { EMPLOYEE_CATEGORY, type EventType } from '../domain/event.ts';
 import { ConstraintViolation } from '../store/port/errors.ts';

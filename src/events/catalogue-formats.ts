@@ -8,7 +8,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** The settings of a webhook whose format is another one than `records`. */
 export type OtherFormat = FormatSettings & Pick<EventFormat, 'format'>;
 
-/** What a message of the format has: the media type, the schema of its body, of its headers, and an example of both. */
+/** The parts of a message of the format: the media type, the schema of its body, of its headers, and an example of both. */
 type FormattedMessage = {
   readonly contentType: string;
   readonly payload: JsonObject;

@@ -1,4 +1,4 @@
-/** The event catalogue (contract §11): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
+/** The event catalogue (contract §11.2): the event types for people and programs that receive them, also as AsyncAPI 3. Pure. */
 import { z } from 'zod';
 import type { EventType } from '../domain/event.ts';
 import { carriesSeveral, type FormatSettings, type WebhookFormat } from '../domain/webhook-format.ts';

@@ -1,4 +1,4 @@
-/** What is wrong with the data of an event by the schema of its type, in the words of the API: pure. */
+/** Problems of an event's data by the schema of its type, in the words of the API: pure. */
 import { type FieldProblem, PROBLEMS_MAX } from '../kernel/refusal.ts';
 import { expectation, fieldName, isObject } from '../kernel/validation.ts';
 

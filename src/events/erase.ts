@@ -1,5 +1,5 @@
 /**
- * Erasure (contract §4) overwrites the data of one person's events wherever the service keeps it. One commit records the erasure. From
+ * Erasure (contract §4.15) overwrites the data of one person's events wherever the service keeps it. One commit records the erasure. From
  * then on no delivery reads those events. Overwriting takes small steps, so that nothing else waits long. If the process stops, the
  * erasure continues at the next start.
  *

@@ -1,4 +1,4 @@
-/** The events of a request, as every door reads them (contract §4). */
+/** The events of a request, as every door reads them (contract §4.13). */
 
 import { z } from 'zod';
 import { EVENTS_PER_REQUEST } from '../domain/event.ts';

@@ -1,6 +1,6 @@
 /**
- * The text of a request that publishes events (contract §4). One pass over its bytes checks that it is JSON, and finds the events and the
- * data of each. The data is not parsed: it is stored and sent as it came.
+ * The text of a request that publishes events (contract §4.14). One pass over its bytes checks that it is JSON, and finds the events and
+ * the data of each. The data is not parsed: it is stored and sent as it came.
  */
 
 import { EVENTS_PER_REQUEST } from '../domain/event.ts';
@@ -65,7 +65,7 @@ export function* readingTexts(bytes: Buffer): Work<EventTexts> {
 type Collector = {
   /** The text continues up to there. */
   upTo(end: number): void;
-  /** What is before does not belong to the text. */
+  /** Leaves out the text before `begin`. */
   skipTo(begin: number): void;
   put(text: string): void;
   /** Its size if it continues up to there. */
@@ -113,7 +113,7 @@ function createEventParts(bytes: Buffer): EventParts {
   const request = createCollector(bytes, 0, BESIDE_BYTES);
   let event: Collector | null = null;
   let data: Collector | null = null;
-  /** What is being read: data, an event of the list, or the request. */
+  /** The value that is being read: data, an event of the list, or the request. */
   let inside = request;
   let depth = 0;
   let [dataDepth, deepest] = [0, 0];

@@ -1,4 +1,4 @@
-/** Event types (contract §4), built-in and custom, and the check of events against them and their JSON Schemas. */
+/** Event types (contract §4.2), built-in and custom, and the check of events against them and their JSON Schemas. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -173,8 +173,8 @@ export function createEventTypes({
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, dataJson });
       }
       if (checks.length === 0) return problems;
-      const found = await slices(store.customerId, (await schemas()).problemsOf(checks));
-      for (const [n, { at }] of checks.entries()) if (problems[at]?.length === 0) problems[at] = found[n] ?? [];
+      const dataProblems = await slices(store.customerId, (await schemas()).problemsOf(checks));
+      for (const [n, { at }] of checks.entries()) if (problems[at]?.length === 0) problems[at] = dataProblems[n] ?? [];
       return problems;
     },
   };

@@ -1,6 +1,6 @@
 /** Bounds that several files of this folder share. */
 
-/** The data of an event (contract §4). */
+/** The data of an event (contract §1.8). */
 export const EVENT_DATA_BYTES: number = 256 * 1024;
 
 /** How long an idempotency key of events is kept. */

@@ -1,4 +1,4 @@
-/** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
+/** Publishing (contract §4.13): all events are read and checked, then appended all or none, and durable before the reply. */
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
@@ -195,7 +195,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [member: string]: JsonValue };
 
-/** One event (contract §4). */
+/** One event (contract §4.2). */
 export type EventInput = {
   /** The name of an event type. */
   readonly type: string;

@@ -1,4 +1,4 @@
-/** Warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5), in the log and with an event. */
+/** Warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5.11), in the log and with an event. */
 
 import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../domain/limits.ts';

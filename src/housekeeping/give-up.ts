@@ -1,6 +1,6 @@
 /**
- * Gives up webhooks that have failed for too long and have no attempt soon (contract §5): their last batch is dead or waits for hours, and
- * heartbeats are off. Other webhooks are decided by their next attempt, which may succeed.
+ * Gives up webhooks that have failed for too long and have no attempt soon (contract §5.10): their last batch is dead or waits for hours,
+ * and heartbeats are off. Other webhooks are decided by their next attempt, which may succeed.
  */
 
 import {

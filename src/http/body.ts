@@ -1,4 +1,4 @@
-/** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1). */
+/** Reads the bodies of requests: JSON and forms, with bounds of size, time and memory (contract §1.5, §1.8). */
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';

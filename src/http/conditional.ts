@@ -1,4 +1,4 @@
-/** Conditional requests (RFC 9110 §13, contract §4): `If-Match` before a change, `If-None-Match` before a read. */
+/** Conditional requests (RFC 9110 §13, contract §4.3): `If-Match` before a change, `If-None-Match` before a read. */
 import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting, IfMatch } from '../domain/acting.ts';

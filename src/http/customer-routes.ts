@@ -1,6 +1,6 @@
 /**
- * The routes of the administration as a customer's applications call them (contract §8): the same routes, made over the customer's part of
- * the service. The gate has checked the scope before; here a caller gets to the right data.
+ * The routes of the administration as a customer's applications call them (contract §8.3): the same routes, made over the customer's part
+ * of the service. The gate has checked the scope before; here a caller gets to the right data.
  */
 
 import { type Caller, operatorOnly } from '../access/gate.ts';

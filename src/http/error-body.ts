@@ -1,4 +1,4 @@
-/** The error body of contract §1, which the API sends for every refusal and every fault. */
+/** The error body of contract §1.4, which the API sends for every refusal and every fault. */
 
 import { z } from 'zod';
 import { createIds, randomBytes } from '../kernel/ids.ts';

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the service (contract §4), built from the routes and the schemas that validate requests. */
+/** The OpenAPI 3.1 document of the service (contract §4.16), built from the routes and the schemas that validate requests. */
 import type { z } from 'zod';
 import { compileCatalogue, matchRule, type Product } from '../domain/catalogue.ts';
 import { readAsset } from '../kernel/assets.ts';
@@ -60,8 +60,8 @@ function pathsOf(routes: readonly Route[], products: readonly Product[], schemas
 }
 
 function examplesOf(components: readonly string[]): JsonObject {
-  const found = components.map((name) => [name, { value: exampleOf(name) }] as const);
-  return Object.fromEntries(found.filter(([, { value }]) => value !== undefined));
+  const examples = components.map((name) => [name, { value: exampleOf(name) }] as const);
+  return Object.fromEntries(examples.filter(([, { value }]) => value !== undefined));
 }
 
 function securitySchemes(tokenUrl: string, products: readonly Product[]): JsonObject {

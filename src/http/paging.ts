@@ -1,5 +1,6 @@
 /**
- * Lists (contract §1): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another order.
+ * Lists (contract §1.10): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another
+ * order.
  */
 
 import { z } from 'zod';
@@ -41,10 +42,10 @@ export async function readPage<Item>(
   read: (limit: number) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
 ): Promise<{ readonly items: readonly Item[]; readonly nextCursor: string | null }> {
-  const found = await read(limit + 1);
-  const items = found.slice(0, limit);
+  const rows = await read(limit + 1);
+  const items = rows.slice(0, limit);
   const last = items.at(-1);
-  return { items, nextCursor: found.length > limit && last !== undefined ? idOf(last) : null };
+  return { items, nextCursor: rows.length > limit && last !== undefined ? idOf(last) : null };
 }
 
 export async function pageReply<Item>(

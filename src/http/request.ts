@@ -51,9 +51,9 @@ const SLASH = 47;
 /** The target in origin form (RFC 9112 §3.2.1). Returns a target in any other form than origin or absolute unchanged. */
 export function originForm(target: string): string {
   if (target.charCodeAt(0) === SLASH) return target;
-  const found = ABSOLUTE.exec(target);
-  if (found === null) return target;
-  const rest = target.slice(found[0].length);
+  const match = ABSOLUTE.exec(target);
+  if (match === null) return target;
+  const rest = target.slice(match[0].length);
   return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
 }
 
@@ -121,9 +121,9 @@ const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f
 
 /** Whether the text is a `uri-host [":" port]` (RFC 9110 §7.2) with a host that is not empty (§4.2.1). */
 export function isHost(text: string): boolean {
-  const found = HOST.exec(text);
-  if (found === null) return false;
-  const [, address, port = ''] = found;
+  const match = HOST.exec(text);
+  if (match === null) return false;
+  const [, address, port = ''] = match;
   return (address === undefined || isIPv6(address)) && Number(port) <= 65_535;
 }
 
@@ -149,7 +149,7 @@ const UNKNOWN_ADDRESS = 'unknown';
 
 /**
  * Returns a function for the client address of a request, in canonical text, with IPv4-mapped addresses as IPv4. `X-Forwarded-For` counts
- * only as far as trusted proxies wrote it (contract §6): as long as the address is a trusted proxy, the next one is the entry that this
+ * only as far as trusted proxies wrote it (contract §6.3): as long as the address is a trusted proxy, the next one is the entry that this
  * proxy added, from the right, because a client may have written the entries further left. Stops at the proxy that sent an entry that is
  * not an address.
  */
@@ -160,8 +160,8 @@ export function createRemoteAddress(trusted: readonly Cidr[]): (request: Incomin
   return (request) => {
     const peer = request.socket.remoteAddress ?? '';
     if (trusted.length > 0) return throughProxies(peer, request);
-    const found = cache.get(peer);
-    if (found !== undefined) return found;
+    const cached = cache.get(peer);
+    if (cached !== undefined) return cached;
     const address = throughProxies(peer, request);
     cache.set(peer, address);
     return address;

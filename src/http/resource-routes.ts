@@ -1,4 +1,4 @@
-/** The five routes that every administered resource has (contract §4): list, create, read, merge-patch, delete. */
+/** The five routes that every administered resource has (contract §4.2): list, create, read, merge-patch, delete. */
 import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting } from '../domain/acting.ts';

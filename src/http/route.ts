@@ -109,7 +109,7 @@ export type Route<For extends ServedTo = ServedTo> = {
   /** More text than the summary, in CommonMark. */
   readonly description?: string;
   readonly tag: string;
-  /** What metrics and figures count it as. Default: a guarded route is a call, an open one is nothing. */
+  /** The kind that metrics and figures count. Default: a guarded route is a call, an open one is nothing. */
   readonly metered?: Metered;
   /** For an open route that authenticates its caller. */
   readonly authentication?: OpenAuthentication;

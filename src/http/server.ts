@@ -1,5 +1,5 @@
 /**
- * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6). A refusal becomes the
+ * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6.7). A refusal becomes the
  * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
 
@@ -34,7 +34,7 @@ import { RequestContext } from './request-context.ts';
 import type { Call, RefuseElsewhere, Reply, Route } from './route.ts';
 import { createRouter, queryOf, refuseUnknownQuery } from './router.ts';
 
-/** The head of a request (contract §1). */
+/** The head of a request (contract §1.7). */
 const REQUEST_HEADER_BYTES: number = 16 * 1024;
 
 /** Idle time of a connection. Longer than that of proxies (nginx: 60 s, Caddy: 120 s), so that they never send on a closing connection. */
@@ -253,7 +253,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   };
 }
 
-/** As for deliveries (contract §5). */
+/** As for deliveries (contract §5.1). */
 const TLS_VERSIONS = { minVersion: 'TLSv1.2' } as const;
 
 type Connections = {

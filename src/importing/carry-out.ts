@@ -30,7 +30,7 @@ export type ImportRow = {
   readonly result: 'made' | 'there' | 'refused';
   /** Why it was refused. */
   readonly reason: string | null;
-  /** What of it was not kept. */
+  /** The parts that were not kept. */
   readonly lost: readonly string[];
   /** The webhook of the endpoint was started now. */
   readonly started: boolean;
@@ -125,9 +125,9 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
         COMMAND_LINE,
       ));
     const webhooks = there === undefined ? [] : await store.webhooks.list('', PAGE_MAX, { endpointId: endpoint.id });
-    const found = webhooks.find((one) => one.name.endsWith(end));
+    const existing = webhooks.find((one) => one.name.endsWith(end));
     const webhook =
-      found ??
+      existing ??
       (await services.webhooks.create(
         webhookReader.create({ ...planned.webhook, customerId: owner.id, endpointId: endpoint.id }),
         COMMAND_LINE,
@@ -137,7 +137,7 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
       await services.webhooks.start(webhook.id, COMMAND_LINE);
       started = true;
     }
-    return found === undefined ? 'made' : 'there';
+    return existing === undefined ? 'made' : 'there';
   });
   return { ...result, started };
 }

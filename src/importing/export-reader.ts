@@ -12,7 +12,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 export type ImportOptions = {
   /** New names of event types, by their names in the export. */
   readonly renamed: ReadonlyMap<string, string>;
-  /** What the names of the other sender's headers begin with. Null: its default. */
+  /** The prefix of the other sender's header names. Null: its default. */
   readonly headerPrefix: string | null;
   /** Where events have their channels: `subject`, or a path such as `data.channels` of a list. */
   readonly channelsAt: string;

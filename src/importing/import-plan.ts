@@ -1,4 +1,4 @@
-/** What Sallyport makes of an export of another sender: event types, customers, and endpoints with their webhooks. Pure. */
+/** The resources that Sallyport makes of another sender's export: event types, customers, and endpoints with their webhooks. Pure. */
 
 import type { Fields } from './export-reader.ts';
 import type { EndpointHeaders } from './record-fields.ts';
@@ -12,7 +12,7 @@ type Planned = {
   readonly name: string;
   /** Why it cannot be made; null if its export says nothing against it. */
   readonly problem: string | null;
-  /** What of it cannot be kept. */
+  /** The parts that cannot be kept. */
   readonly lost: readonly string[];
 };
 
@@ -51,7 +51,7 @@ type FoundCustomer = {
   /** Its name, if it has one. */
   readonly label: string | null;
   readonly externalId: string | null;
-  /** What is wrong without an external id. */
+  /** The problem without an external id. */
   readonly withoutId: string;
   readonly metadata: Fields;
   readonly lost: readonly string[];

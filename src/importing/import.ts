@@ -37,7 +37,7 @@ export async function importPlan(
   return { rows, applied: true };
 }
 
-/** What the rehearsal refused is refused from the beginning: otherwise an endpoint would be made whose webhook is refused. */
+/** Refuses from the beginning everything that the rehearsal refused. Otherwise an endpoint would be made whose webhook is refused. */
 function withProblems({ eventTypes, customers }: Plan, rehearsed: readonly ImportRow[]): Plan {
   const reasons = new Map(rehearsed.map(({ path, reason }) => [path, reason]));
   const marked = <Item extends { readonly path: string; readonly problem: string | null }>(item: Item): Item => ({

@@ -1,4 +1,4 @@
-/** Filters of Outpost as filters of webhooks (contract §7): its operators are the same, nested members become paths. Pure. */
+/** Filters of Outpost as filters of webhooks (contract §7.1): its operators are the same, nested members become paths. Pure. */
 
 import { isDeeperThan, isObject } from '../kernel/validation.ts';
 import type { Fields } from './export-reader.ts';
@@ -23,7 +23,7 @@ const OPERATORS: Readonly<Record<string, (operand: unknown) => boolean>> = {
 /** Outpost's hold only for a member that is there. */
 const NEGATIVE = ['$neq', '$nin'];
 
-/** What an event has there, and here. */
+/** The members of an event there, and here. */
 const ROOTS: Readonly<Record<string, string>> = { topic: 'type', data: 'data' };
 
 type TranslatedFilter = { readonly filter: Fields | null } | { readonly problem: string };

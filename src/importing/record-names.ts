@@ -10,7 +10,7 @@ export function nameEnd(sourceId: string): string {
   return ` (${sourceId})`;
 }
 
-/** What is wrong with the id of an endpoint, or null. */
+/** Returns the problem of an endpoint's id, or null. */
 export function sourceIdProblem(id: string | null): string | null {
   if (id === null) return 'has no id';
   return SOURCE_ID.test(id) ? null : 'has an id that is longer than 100 characters, or has spaces or parentheses';

@@ -16,7 +16,7 @@ import { createEndpoints } from '../webhooks/endpoints.ts';
 import { createWebhooks } from '../webhooks/webhooks.ts';
 import type { ImportServices } from './carry-out.ts';
 
-/** What the use cases need. */
+/** The dependencies of the use cases. */
 export type ImportDependencies = {
   readonly store: Store;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ const BEGINS_FORMULA = '=+\\-@\\t\\r＝﹦⁼₌⩵⩶＋﹢⁺₊﬩－﹣⁻�
 const FORMULA = new RegExp(`(?<=^|[;,|\\t\\r\\n])(?=['"\\s]*[${BEGINS_FORMULA}])`, 'gu');
 const QUOTED = /[",\r\n]/;
 
-/** What begins like a formula gets an apostrophe before it. Numbers stay as they are; null is an empty cell. */
+/** Puts an apostrophe before a text that begins like a formula. Numbers stay as they are; null is an empty cell. */
 function csvCell(value: CsvValue): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);

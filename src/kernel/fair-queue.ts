@@ -26,7 +26,7 @@ export type FairQueue = {
 };
 
 export type FairBounds = {
-  /** What is bounded, in the plural, for refusals: `live pages`. */
+  /** The bounded work, in the plural, for refusals: `live pages`. */
   readonly what: string;
   /** How much may be in use at a time, by all owners and by one. */
   readonly places: number;

@@ -1,6 +1,6 @@
 /** Where a text stops being JSON (RFC 8259), because the parser's own message often leaves out the place. Pure. */
 
-/** What is wrong and where, such as `unexpected "}" at line 2, column 11`; null for JSON. */
+/** Returns the problem and its place, such as `unexpected "}" at line 2, column 11`; null for JSON. */
 export function jsonProblem(text: string): string | null {
   const at = firstError(text);
   if (at === null) return null;

@@ -44,7 +44,7 @@ const NINE = 0x39;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
-/** What comes next. */
+/** The token that is expected next. */
 const VALUE = 0;
 const VALUE_OR_END = 1;
 const NAME_OR_END = 2;
@@ -57,7 +57,7 @@ const IN_HEX = 8;
 const IN_NUMBER = 9;
 const IN_LITERAL = 10;
 
-/** What was read of a number. It may end after those of `ENDS`. */
+/** The part of a number that was read last. A number may end after those of `ENDS`. */
 const SIGN = 0;
 const ONLY_ZERO = 1;
 const DIGITS = 2;
@@ -250,7 +250,7 @@ function isSpace(sign: number): boolean {
   return sign === 0x20 || sign === 0x0a || sign === 0x0d || sign === 0x09;
 }
 
-/** What is read of a number with one sign more; null if the sign belongs to no number. */
+/** The state of a number after one more sign; null if the sign belongs to no number. */
 function afterSign(number: number, sign: number): number | null {
   if (sign >= ZERO && sign <= NINE) {
     if (number === ONLY_ZERO) return null;

@@ -1,4 +1,4 @@
-/** What every room may write to the log. `observe/log.ts` writes it. */
+/** The log that every room may write to. `observe/log.ts` writes it. */
 import type pino from 'pino';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'> & {

@@ -83,8 +83,8 @@ export function createLru<Key, Value>({
 export function memoized<Value>(max: number, make: (name: string) => Value): (name: string) => Value {
   const made = createLru<string, Value>({ max });
   return (name) => {
-    const known = made.get(name);
-    if (known !== undefined) return known;
+    const existing = made.get(name);
+    if (existing !== undefined) return existing;
     const value = make(name);
     made.set(name, value);
     return value;

@@ -1,5 +1,5 @@
 /**
- * Expected errors of requests: the only error class that callers see (contract §1). Any other error is answered with 500 and logged,
+ * Expected errors of requests: the only error class that callers see (contract §1.4). Any other error is answered with 500 and logged,
  * without details in the reply.
  */
 

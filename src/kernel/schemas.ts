@@ -26,7 +26,7 @@ export function textSchema(min: number, max: number): z.ZodString {
     .meta({ ...(min > 0 && { minLength: min }), maxLength: max });
 }
 
-/** A name for people: no control characters, no spaces at either end. */
+/** A display name: no control characters, no spaces at either end. */
 export const displayName: z.ZodType<string, string> = textSchema(1, 200)
   .regex(
     new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),
@@ -74,11 +74,11 @@ const BLANK_NAMES: Readonly<Record<string, string>> = {
  * programs that read the secret from a file or a form may or may not remove it.
  */
 export function blankEndProblem(text: string): string | null {
-  const found = BLANK_END.exec(text);
-  if (found === null) return null;
-  const [blank] = found;
+  const match = BLANK_END.exec(text);
+  if (match === null) return null;
+  const [blank] = match;
   const code = (blank.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  return `must not ${found.index === 0 ? 'begin' : 'end'} with ${BLANK_NAMES[blank] ?? `U+${code}`}`;
+  return `must not ${match.index === 0 ? 'begin' : 'end'} with ${BLANK_NAMES[blank] ?? `U+${code}`}`;
 }
 
 /** Refuses what `blankEndProblem` finds. */
@@ -145,7 +145,7 @@ export const instant: z.ZodType<string, string> = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC with milliseconds', examples: ['2026-11-21T05:00:00.000Z'] });
 
-/** An instant in a reply (contract §1). Faster than `Date.toISOString`. */
+/** An instant in a reply (contract §1.2). Faster than `Date.toISOString`. */
 export function isoInstant(at: number): string;
 export function isoInstant(at: number | null): string | null;
 export function isoInstant(at: number | null): string | null {
@@ -167,7 +167,7 @@ const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).p
 /** The error for an invalid `moment`. */
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
-/** In requests that create a resource of a customer (contract §8). */
+/** In requests that create a resource of a customer (contract §8.2). */
 export const customerIdInput: z.ZodDefault<z.ZodNullable<z.ZodString>> = z
   .string()
   .max(100)
@@ -204,7 +204,7 @@ export function distinct<Item extends string>(item: z.ZodType<Item, Item>, max: 
     .meta({ uniqueItems: true });
 }
 
-/** `GET` of a list (contract §1). */
+/** `GET` of a list (contract §1.10). */
 export function page<Item>(item: z.ZodType<Item>): z.ZodType<{ items: Item[]; nextCursor: string | null }> {
   const nextCursor = z
     .string()

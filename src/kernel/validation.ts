@@ -1,4 +1,4 @@
-/** Validates input with schemas and refuses it by field (contract §1). */
+/** Validates input with schemas and refuses it by field (contract §1.4). */
 import type { z } from 'zod';
 import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
 import type { Work } from './slices.ts';

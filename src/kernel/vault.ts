@@ -1,5 +1,5 @@
 /**
- * Encryption of stored secrets (contract §1): AES-256-GCM with the master key. Layout: version byte 1, 12-byte nonce, 16-byte tag,
+ * Encryption of stored secrets (contract §1.9): AES-256-GCM with the master key. Layout: version byte 1, 12-byte nonce, 16-byte tag,
  * ciphertext. The place of the value (`table.column:id`) is authenticated too, so that a value cannot be moved to another row.
  */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';

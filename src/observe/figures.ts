@@ -110,14 +110,14 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     series: (period, webhookNumber) => seriesOf(period, [webhookNumber]),
     days: async (webhookNumbers) => {
       const from = beginningOf(clock(), HOUR_SECONDS) - (HOURS - 1) * HOUR_SECONDS * 1000;
-      const wanted = new Set(webhookNumbers);
+      const distinct = new Set(webhookNumbers);
       const { written, unwritten } = await readAll(() =>
-        store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...wanted], from }),
+        store.attempts({ spanSeconds: HOUR_SECONDS, webhookNumbers: [...distinct], from }),
       );
       const unwrittenAttempts = unwritten
-        .filter(({ webhookNumber }) => wanted.has(webhookNumber))
+        .filter(({ webhookNumber }) => distinct.has(webhookNumber))
         .map(({ webhookNumber, at, figures }) => ({ webhookNumber, at, ...figures }));
-      const days = new Map([...wanted].map((number) => [number, emptyDay()]));
+      const days = new Map([...distinct].map((number) => [number, emptyDay()]));
       for (const { webhookNumber, at, attempts, failedAttempts } of [...unwrittenAttempts, ...written]) {
         const day = days.get(webhookNumber);
         for (const sum of [day, day?.hours[Math.floor((at - from) / (HOUR_SECONDS * 1000))]]) {

@@ -154,7 +154,7 @@ type LineBuffer = {
   first(): Buffer | undefined;
   /** Removes written bytes of the first chunk. */
   remove(bytes: number): void;
-  /** Forgets the first chunk, which somebody else writes. */
+  /** Forgets the first chunk, which another writer writes. */
   skip(): void;
   /** Whether there are lines that are in no chunk. */
   isCollecting(): boolean;

@@ -1,7 +1,7 @@
-/** What the server tells of each answered request. */
+/** The report of the server on each answered request. */
 import type { RefusalCode } from '../kernel/refusal.ts';
 
-/** What a route counts as: a request for a token, or a call of the API. */
+/** How a route is counted: a request for a token, or a call of the API. */
 export type Metered = 'token' | 'call';
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Which addresses are not public, and where IPv6 forms carry an IPv4 address (contract §5, egress guard). Pure. Taken
+ * Which addresses are not public, and where IPv6 forms carry an IPv4 address (contract §5.12). Pure. Taken
  * from the IANA special-purpose registries (RFC 6890) and from what clouds document of their metadata services.
  */
 
@@ -9,14 +9,14 @@ type AddressRange = {
   readonly cidr: Cidr;
   /** The block as text, e.g. `10.0.0.0/8`. */
   readonly text: string;
-  /** What it is: completes "which is …". */
+  /** The kind of addresses: completes "which is …". */
   readonly kind: string;
 };
 
 /** The first range that has the address, or null for a public one. IPv6 is public only within 2000::/3. */
 export function rangeOf(address: Uint8Array): AddressRange | null {
-  const found = (address.length === 4 ? IPV4_RANGES : IPV6_RANGES).find(({ cidr }) => cidrContains(cidr, address));
-  return found ?? null;
+  const range = (address.length === 4 ? IPV4_RANGES : IPV6_RANGES).find(({ cidr }) => cidrContains(cidr, address));
+  return range ?? null;
 }
 
 /** `wholly`: the prefix says that the address means the IPv4 address inside, so that only this is judged. */

@@ -56,7 +56,7 @@ const SEMICOLON = 59;
 /** Far more than any body may have, and exact as a number. */
 const SIZE_DIGITS_MAX = 12;
 
-/** What the next byte of a chunked body belongs to. */
+/** The part of a chunked body that the next byte belongs to. */
 type Place = 'size' | 'extension' | 'size end' | 'data' | 'data CR' | 'data LF' | 'line' | 'trailer' | 'last LF';
 
 function chunkedReader(): BodyReader {

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ConnectSteps } from './connect.ts';
 import { lacksCertificate } from './tls.ts';
 
-/** What happens on a connection during an exchange. */
+/** Events of a connection during an exchange. */
 type ConnectionListener = {
   /** The connection is open: the request can be written. Called once, before the others. */
   readonly onOpen: (socket: TLSSocket) => void;

@@ -1,5 +1,5 @@
 /**
- * The egress guard (contract §5): nothing is sent to an address that is not public unless the operator allowed it.
+ * The egress guard (contract §5.12): nothing is sent to an address that is not public unless the operator allowed it.
  * The verdicts are pure. `guardedLookup` applies them between DNS and the connection and returns only checked addresses, so a DNS answer
  * that changes in between (rebinding) has no effect.
  */

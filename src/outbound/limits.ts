@@ -1,6 +1,6 @@
 /** Bounds that several files of this folder share. */
 
-/** The head of a response (contract §5). */
+/** The head of a response (contract §5.8). */
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
 
 /** As many as requests in flight: many customers may share one origin, and none waits for another. */

@@ -8,7 +8,7 @@ import { parseAddress } from './ip-address.ts';
 
 export const NOT_VISIBLE = 'must not hold spaces, control characters or invisible ones';
 
-/** What is wrong with `text`, to follow the name of its field, or null; `url` is the result of parsing it. */
+/** Returns the problem of `text`, to follow the name of its field, or null; `url` is the result of parsing it. */
 export function ambiguityOf(text: string, url: URL): string | null {
   if (/[\s\p{Cc}\p{Cf}]/u.test(text)) return NOT_VISIBLE;
   const authority = /^[a-z]+:\/\/([^/?#\\]+)/i.exec(text)?.[1];

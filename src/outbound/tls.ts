@@ -1,4 +1,4 @@
-/** TLS to receivers (contract §5): 1.2 or newer, the certificate always verified. No option weakens it. */
+/** TLS to receivers (contract §5.1): 1.2 or newer, the certificate always verified. No option weakens it. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import tls, {

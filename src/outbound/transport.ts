@@ -1,6 +1,6 @@
 /**
- * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5). Every result is an
- * outcome.
+ * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5.1, §5.12). Every result is
+ * an outcome.
  */
 
 import { createHash } from 'node:crypto';

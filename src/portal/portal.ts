@@ -15,7 +15,7 @@ import { accentRoute, embedRoute } from './customer-frame/embedding.ts';
 import { lookPages } from './customer-frame/look-pages.ts';
 import { type CustomerPage, createPageDispatch, missingPages } from './customer-frame/page-dispatch.ts';
 import { portalLinkPages } from './customer-frame/portal-link-pages.ts';
-import { customerPages as customersPages } from './customers/customer-pages.ts';
+import { customerAdministrationPages } from './customers/customer-pages.ts';
 import { ownUsagePages, usagePages } from './customers/usage-pages.ts';
 import { deliveryDetailPages } from './deliveries/delivery-detail.ts';
 import { deliveryListPages } from './deliveries/delivery-list.ts';
@@ -79,7 +79,7 @@ function allPages(dependencies: PageDependencies<ServedTo>): PageRoute<Exclude<S
     ...portalLinkPages(dependencies),
     ...customerSignInPages(dependencies),
     ...sharedPages(dependencies),
-    ...customersPages(dependencies),
+    ...customerAdministrationPages(dependencies),
     ...eventTypePages(dependencies),
     ...cataloguePages(dependencies),
     ...publishPages(dependencies),
@@ -94,11 +94,10 @@ function allPages(dependencies: PageDependencies<ServedTo>): PageRoute<Exclude<S
 }
 
 /** The pages of a customer, over its part of the service. */
-function customerPages(dependencies: SharedPageDependencies<ServedTo>): CustomerPage[] {
+function allPagesOfCustomer(dependencies: SharedPageDependencies<ServedTo>): CustomerPage[] {
   return [
     ...sharedPages(dependencies),
     ...customerCataloguePages(dependencies),
-
     ...ownUsagePages(dependencies),
     ...missingPages(dependencies),
   ];
@@ -155,7 +154,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const frameAncestors = dependencies.config.portalFrameAncestors;
   const { retentionDeliveredDays, retentionDeadDays } = dependencies.config;
   const kept = { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays };
-  /** What the pages of the operator, or of a customer, have around them, and the registration of their paths. */
+  /** The parts around the pages of the operator or of a customer, and the registration of their paths. */
   const surroundingsOf = (customerId: string | null) => {
     const paths = new Set<string>();
     const hasPage = (path: string): boolean => paths.has(path);
@@ -174,7 +173,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   const pagesOfCustomer = (customerId: string): CustomerPage[] => {
     const { register, ...around } = surroundingsOf(customerId);
     return register(
-      customerPages({
+      allPagesOfCustomer({
         ...dependencies.ofCustomer(customerId),
         offered,
         clock,

@@ -1,12 +1,12 @@
 /**
- * What the methods of `Program` take. The fields mean the same as in the API (docs/reference/http-api.md). Fields that are optional have
+ * The input of the methods of `Program`. The fields mean the same as in the API (docs/reference/http-api.md). Fields that are optional have
  * the defaults of the API. Instants are ISO 8601 text with a time zone.
  */
 
 /** `null` or absent: the operator's own. Fixed at creation. */
 type OfCustomer = { readonly customerId?: string | null | undefined };
 
-/** What you may set of a customer. */
+/** The fields of a customer that you may set. */
 export type CustomerInput = {
   readonly name: string;
   /** Your own id of the customer. Unique. */
@@ -37,7 +37,7 @@ export type PortalLinkInput = {
   readonly renewUrl?: string | null | undefined;
 };
 
-/** What a token may do for a customer, and for how long. */
+/** The rights of a token for a customer, and its lifetime. */
 export type PortalTokenInput = {
   readonly role: 'administrator' | 'viewer';
   /** How long it is valid: 60 to 3600, default 900. */
@@ -47,7 +47,7 @@ export type PortalTokenInput = {
 /** Days in UTC, such as `2026-11-21`. Both are part of the period. By default the last 30 days. */
 export type UsagePeriod = { readonly since?: string | undefined; readonly until?: string | undefined };
 
-/** What you may set of a user. */
+/** The fields of a user that you may set. */
 export type UserInput = OfCustomer & {
   readonly userName: string;
   readonly displayName?: string | null | undefined;
@@ -59,7 +59,7 @@ export type UserInput = OfCustomer & {
   readonly constraints?: { readonly divisions?: readonly string[] | undefined } | undefined;
 };
 
-/** What you may set of an application. */
+/** The fields of an application that you may set. */
 export type ApplicationInput = OfCustomer & {
   readonly name: string;
   /** The user that it acts as. */
@@ -69,7 +69,7 @@ export type ApplicationInput = OfCustomer & {
   readonly active?: boolean | undefined;
 };
 
-/** What becomes of the replaced secret, and of tokens. */
+/** How long the replaced secret stays valid, and whether tokens are revoked. */
 export type RegenerateSecretInput = {
   /** How long the replaced secret still counts. Default: 0. */
   readonly overlapSeconds?: number | undefined;
@@ -99,7 +99,7 @@ export type ProductInput = {
     | undefined;
 };
 
-/** What you may set of an event type. `name` cannot be changed. */
+/** The fields of an event type that you may set. `name` cannot be changed. */
 export type EventTypeInput = {
   readonly name: string;
   readonly description?: string | undefined;
@@ -146,7 +146,7 @@ export type EndpointInput = OfCustomer & {
   readonly signatureType?: 'hmac' | 'ed25519' | undefined;
   /** Whether requests have `X-Api-Key`. Default: true. */
   readonly sendApiKey?: boolean | undefined;
-  /** What the receiver expects in place of the signature, or with `header` beside it. */
+  /** The credentials that the receiver expects in place of the signature, or with `header` beside it. */
   readonly authentication?: AuthenticationInput | null | undefined;
   /** Sent with every request. The value of a secret header is never returned. */
   readonly requestHeaders?:
@@ -228,7 +228,7 @@ export type SignaturePreviewInput = {
   readonly eventType?: string | null | undefined;
 };
 
-/** What you may set of a webhook. `mode` cannot be changed. */
+/** The fields of a webhook that you may set. `mode` cannot be changed. */
 export type WebhookInput = OfCustomer & {
   readonly name: string;
   readonly mode?: 'push' | 'pull' | undefined;
@@ -238,7 +238,7 @@ export type WebhookInput = OfCustomer & {
   readonly eventTypes: readonly string[];
   /** Which events of these types it gets. */
   readonly filter?: { readonly [condition: string]: unknown } | null | undefined;
-  /** What a body looks like. Default: `records`. All others carry one event a request and have no heartbeat. */
+  /** The form of a body. Default: `records`. All others carry one event a request and have no heartbeat. */
   readonly format?: 'records' | 'standard' | 'cloudevents' | 'cloudevents-binary' | undefined;
   /** Several CloudEvents in one body. Only with the format `cloudevents`. */
   readonly batch?: boolean | undefined;

@@ -1,4 +1,4 @@
-/** Reads the queries of lists that an embedding program passes, with the rules of the API (contract §1, §4). */
+/** Reads the queries of lists that an embedding program passes, with the rules of the API (contract §1.10, §4.6). */
 
 import { z } from 'zod';
 import { PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
@@ -25,16 +25,16 @@ export async function readPage<Item extends { readonly id: string }>(
   if (query !== undefined && !isObject(query)) throw refuseField('query', 'must be an object, such as {limit: 10}');
   const { limit: askedLimit, cursor: askedCursor, sort: askedSort, ...filters } = query ?? {};
   const place = z.object({ limit, cursor, sort: z.enum(sortsOf(rules)).default('createdAt') });
-  const asked = validate(place, { limit: askedLimit, cursor: askedCursor, sort: askedSort });
+  const page = validate(place, { limit: askedLimit, cursor: askedCursor, sort: askedSort });
   const unknown = Object.keys(filters).find((name) => rules.filters[name] === undefined);
   if (unknown !== undefined) throw refuseField(unknown, `is not a field of this query`);
   const filter = parseFilter(rules.filters, (name) => filterText(name, filters[name]), refuseField);
-  const after = parseCursor(rules, parseSort(asked.sort), asked.cursor ?? null);
+  const after = parseCursor(rules, parseSort(page.sort), page.cursor ?? null);
   if (after === null) throw refuseField('cursor', 'is not a cursor of this list in this order');
-  const found = await list(after, asked.limit + 1, filter);
-  const items = found.slice(0, asked.limit);
+  const rows = await list(after, page.limit + 1, filter);
+  const items = rows.slice(0, page.limit);
   const last = items.at(-1);
-  return { items, nextCursor: found.length > items.length && last ? cursorBehind(rules, after, last) : null };
+  return { items, nextCursor: rows.length > items.length && last ? cursorBehind(rules, after, last) : null };
 }
 
 /** The text that the API has in the query. Null is the operator, whose resources have no customer. */

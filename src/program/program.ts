@@ -90,7 +90,7 @@ export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
 };
 
 /**
- * What an embedding program can do. `sallyport` itself has these methods with every right; `sallyport.as(caller)` has them with the rights
+ * The methods for an embedding program. `sallyport` itself has them with every right; `sallyport.as(caller)` has them with the rights
  * of a caller. Input is checked at run time too. Every method rejects with a `Refusal`, and with `StoppedError` after `stop`.
  */
 export type Program = {
@@ -155,8 +155,8 @@ export type Program = {
     get(id: string): Promise<Erasure>;
   };
   /**
-   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). The events are durable when it resolves. A `Date` is
-   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON.
+   * Publishes one event, or several with `{events: […]}`, all or none (contract §4.13). The events are durable when it resolves. A `Date`
+   * is sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON.
    */
   publish(input: PublishInput): Promise<Published>;
 };

@@ -1,5 +1,5 @@
 /**
- * What the methods of `Program` return: the same fields as the replies of the API (docs/reference/http-api.md). Instants are ISO 8601 text.
+ * The results of `Program`'s methods: the same fields as the replies of the API (docs/reference/http-api.md). Instants are ISO 8601 text.
  */
 
 /** `items` in order, and the `cursor` of the next page; null on the last one. */
@@ -39,7 +39,7 @@ export type Usage = {
   readonly tokens: number;
 };
 
-/** What a customer used, by day. */
+/** The usage of a customer, by day. */
 export type CustomerUsage = {
   readonly customerId: string;
   readonly since: string;
@@ -125,7 +125,7 @@ export type Endpoint = Owned & {
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
   readonly verification: 'cloudevents' | null;
-  /** What the receiver allowed in the handshake of CloudEvents; null without a bound. */
+  /** The rate that the receiver allowed in the handshake of CloudEvents; null without a bound. */
   readonly allowedRequestsPerMinute: number | null;
   readonly verified: boolean;
   readonly enabled: boolean;
@@ -338,7 +338,7 @@ export type Published = {
   readonly events: readonly { readonly id: string; readonly duplicate: boolean }[];
 };
 
-/** What an erasure has erased so far. */
+/** The progress of an erasure. */
 export type Erasure = {
   readonly id: string;
   readonly subject: string;
@@ -348,6 +348,6 @@ export type Erasure = {
   readonly attempts: number;
   readonly startedAt: string;
   readonly finishedAt: string | null;
-  /** What is out of reach of the service. */
+  /** A note about copies that the service cannot reach. */
   readonly backups: string;
 };

@@ -142,7 +142,7 @@ async function refusalOf(response: Response): Promise<CatchUpError> {
   );
 }
 
-/** The refused fields of an error body (contract §1). */
+/** The refused fields of an error body (contract §1.4). */
 function fieldsOf(text: string): string[] {
   try {
     const { error } = JSON.parse(text) as { error?: { details?: readonly { field?: unknown }[] | null } };

@@ -1,6 +1,6 @@
 /**
- * Opens a request, or says why it is refused (contract §5). Checks the sender by the headers, then the bytes of the body, then their
- * content. The body is not read before the headers are verified.
+ * Opens a request, or says why it is refused (contract §5.2, §5.3). Checks the sender by the headers, then the bytes of the body, then
+ * their content. The body is not read before the headers are verified.
  */
 import { decodeStrictBase64 } from '../wire/bytes.ts';
 import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';
@@ -25,7 +25,7 @@ export type Opened<Events> =
 
 export type OpenVerdict<Events> = ({ readonly ok: true } & Opened<Events>) | ({ readonly ok: false } & Refusal);
 
-/** What the receiver has functions for. */
+/** The formats for which the receiver has functions. */
 type Formats<Events> = { readonly records: boolean; readonly events: EventFormats<Events> | undefined };
 
 /** Rejects only if a function of the settings throws. */
@@ -131,7 +131,7 @@ function readUnsigned(request: Openable): Verdict<RefusalCode, Sender> {
   return { ...content, sentAt: message.signedAt, secretIndex: null, headers: {} };
 }
 
-/** What a body carries: records, or events in another format. */
+/** The content of a body: records, or events in another format. */
 type Content<Events> = Pick<EventDelivery<Events>, 'events'> | { readonly envelope: Envelope };
 
 /** Reads and decodes the body. Problems that the headers show are found before the body is read. */

@@ -1,4 +1,4 @@
-/** Reads the events of a webhook in mode `pull`, in order, and acknowledges them once they are processed (contract §10). */
+/** Reads the events of a webhook in mode `pull`, in order, and acknowledges them once they are processed (contract §10.3, §10.4). */
 
 import { type CallOptions, CatchUpError, createCalls } from './calls.ts';
 import type { RecordOf } from './delivery.ts';

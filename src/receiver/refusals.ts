@@ -24,7 +24,7 @@ export type RefusalCode =
 
 /**
  * `code` is for programs, `description` for people; it has the figures and no secret. `verified` means that the request comes from the
- * sender, so the problem is in the delivery or in this receiver. Any other request may come from anybody.
+ * sender, so the problem is in the delivery or in this receiver. Any other request may come from anyone.
  */
 export type Refusal = { readonly code: RefusalCode; readonly description: string; readonly verified: boolean };
 

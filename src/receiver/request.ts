@@ -5,7 +5,7 @@ export type ReceivedRequest = {
   readonly method: string;
   /** As in the request line, in its original case: `/hooks/sallyport?tenant=17`. */
   readonly pathAndQuery: string;
-  /** Names in any case. A repeated header is a list or several pairs. */
+  /** Names in upper or lower case. A repeated header is a list or several pairs. */
   readonly headers: HeaderRecord | HeaderPairs;
   /** The bytes as received, or a function that reads them. It is called only after the headers were verified. */
   readonly body: Uint8Array | ReadBody;

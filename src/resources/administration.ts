@@ -1,5 +1,5 @@
 /**
- * The use cases that every administered resource has (contract §4): audited changes, merge patches, lists, and deletion only if nothing
+ * The use cases that every administered resource has (contract §4.3): audited changes, merge patches, lists, and deletion only if nothing
  * refers to the record. A `Resource` describes the differences.
  */
 
@@ -19,7 +19,7 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
   readonly name: AuditedResource;
   readonly store: ResourceStore<Rec>;
-  /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8). */
+  /** Given if each record belongs to a customer or to the operator, which its `customerId` says (contract §8.2). */
   readonly owners?: Pick<Store, 'customerId' | 'customers'>;
   /** Given if customers have a limit on their number. The store enforces it too, for concurrent requests. */
   readonly limited?: Limited;
@@ -38,7 +38,7 @@ export type Resource<Rec extends StoredResource, Body, Input> = {
   audited(record: Rec): Readonly<{ [field: string]: unknown }>;
   /**
    * Throws 401 if the change would grant or take over more rights than the actor has, and 409 if nobody could administer afterwards
-   * (contract §4). `before` is null for a new record, `after` for a deleted one.
+   * (contract §4.4). `before` is null for a new record, `after` for a deleted one.
    */
   contain?(acting: Acting, before: Rec | null, after: Rec | null): Promise<void> | void;
   /** Why the record cannot be changed, or deleted. Null if it can. */
@@ -79,7 +79,7 @@ export type Administration<Rec, Body = never, Input = never> = {
   remove(id: string, acting: Acting): Promise<void>;
 };
 
-/** What `administer` makes: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
+/** The result of `administer`: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
 type Administered<Rec, Body, Input> = Omit<Administration<Rec, Body, Input>, 'patch'> & {
   patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Rec, Body, Input>): Promise<Rec>;
 };
@@ -221,7 +221,7 @@ async function withOwner<Input extends Owned>(
   return { ...input, customerId: own ?? asked };
 }
 
-/** Throws 400 if a patch would give the record to another customer (contract §8). */
+/** Throws 400 if a patch would give the record to another customer (contract §8.2). */
 function refuseMove(before: Owned, input: Owned): void {
   if ((before.customerId ?? null) === (input.customerId ?? null)) return;
   throw refuseField('customerId', 'is fixed when the resource is created');

@@ -2,7 +2,7 @@
 import { Refusal } from '../kernel/refusal.ts';
 import type { CustomerStore } from '../store/port/customers.ts';
 
-/** What is limited, as fields of `limits`. */
+/** The limited resources, as fields of `limits`. */
 export type Limited = 'endpoints' | 'webhooks';
 
 /** Throws 409 `limit_reached` if the customer has reached its limit. */

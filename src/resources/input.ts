@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
 
-/** What a merge patch (RFC 7396) of `Body` may hold. Null removes a value, which an optional field and a member of a record allow. */
+/** A merge patch (RFC 7396) of `Body`. Null removes a value, which an optional field and a member of a record allow. */
 export type MergePatch<Body> = unknown extends Body
   ? unknown
   : Body extends readonly unknown[]

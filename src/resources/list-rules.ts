@@ -1,4 +1,4 @@
-/** The filters and the order of a list (contract §4), for the API and the command line. */
+/** The filters and the order of a list (contract §4.6), for the API and the command line. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { textProblem } from '../kernel/validation.ts';

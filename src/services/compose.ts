@@ -43,7 +43,7 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   close(): Promise<void>;
 };
 
-/** What use cases tell a server: the dispatcher's part, and counts. */
+/** The notices of use cases to a server: for the dispatcher, and counts. */
 type WorkListener = {
   wake(): void;
   recall(subject: string): void;

@@ -1,5 +1,5 @@
 /**
- * The service as one customer sees it (contract §8): the same use cases, over the customer's store. What they are given to act on is the
+ * The service as one customer sees it (contract §8.3): the same use cases, over the customer's store. What they are given to act on is the
  * customer's own, so they need no rules of their own for customers.
  */
 import { createApplications } from '../access/applications.ts';

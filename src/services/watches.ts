@@ -1,4 +1,4 @@
-/** What a server watches while it runs, and tells other processes. */
+/** The watches of a running server, and its reports to other processes. */
 import type { Config } from '../config/config.ts';
 import { type Announcement, announceServer } from '../data/announcements.ts';
 import { watchStorage } from '../housekeeping/storage-watch.ts';

@@ -1,6 +1,6 @@
 /**
- * How each verb of the store is confined to one customer (contract §8). A verb without a line here does not compile, nor does a line `own`
- * without its function in `customer-store.ts`.
+ * How each verb of the store is confined to one customer (contract §8.3). A verb without a line here does not compile, nor does a line
+ * `own` without its function in `customer-store.ts`.
  */
 import type { Store } from './port/store.ts';
 

@@ -1,4 +1,4 @@
-/** What the store of one customer (`customer-store.ts`) knows of its rows, and the checks that confine each verb to them. */
+/** The rows of one customer, as its store (`customer-store.ts`) knows them, and the checks that confine each verb to them. */
 import type { AuditEntry } from '../domain/audit.ts';
 import { confined, type OwnVerbs, type StorePart } from './confinement.ts';
 import type { OwnedTable } from './port/customers.ts';
@@ -35,7 +35,7 @@ export type Scope = {
     table: OwnedTable,
     given: Verbs<Read, Written>,
   ): Verbs<Read, Written>;
-  /** What `read` returns for a webhook of the customer, and `none` for any other number. */
+  /** Returns the result of `read` for a webhook of the customer, and `none` for any other number. */
   ofNumber<T>(webhookNumber: number, none: T, read: () => Promise<T>): Promise<T>;
   /** Throws for a webhook of someone else. */
   requireNumber(webhookNumber: number): Promise<void>;
@@ -49,7 +49,7 @@ export function scopeOf(store: Store, customerId: string): Scope {
   const ownsNumber = async (webhookNumber: number): Promise<boolean> =>
     (await customers.webhookNumbers(customerId)).has(webhookNumber);
   const mine: Scope['mine'] = (record) => {
-    if (record.customerId !== customerId) throw new Error(`the ${customerId} store got a record of somebody else`);
+    if (record.customerId !== customerId) throw new Error(`the ${customerId} store got a record of another owner`);
     return record;
   };
   const audited = (audit: AuditEntry): AuditEntry => ({ ...audit, customerId });
@@ -75,13 +75,13 @@ export function scopeOf(store: Store, customerId: string): Scope {
         (filter.customerId ?? customerId) === customerId ? given.list(after, limit, { ...filter, ...own }) : [],
       insert: (record, audit, first) => given.insert(mine(record), audited(audit), first),
       remove: async (id, audit, updatedAt) => {
-        if (!(await owns(table, id))) throw new Error('a customer cannot remove a record of somebody else');
+        if (!(await owns(table, id))) throw new Error('a customer cannot remove a record of another owner');
         await given.remove(id, audited(audit), updatedAt);
       },
     }),
     ofNumber: async (webhookNumber, none, read) => ((await ownsNumber(webhookNumber)) ? read() : none),
     requireNumber: async (webhookNumber) => {
-      if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of somebody else');
+      if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of another owner');
     },
   };
 }

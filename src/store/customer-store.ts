@@ -1,6 +1,6 @@
 /**
- * The store as one customer sees it (contract §8): the rows that belong to the customer, and nothing else. The use cases, routes and pages
- * of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
+ * The store as one customer sees it (contract §8.3): the rows that belong to the customer, and nothing else. The use cases, routes and
+ * pages of a customer are made over this store, so none of them can reach a row of another customer, whatever ids it is given.
  *
  * `confinement.ts` says of each verb whether it is here. A verb that is here is confined in one of three ways:
  * - It accepts an id or a number, which must be the customer's own. The same statement looks up a row of someone else and a row that does
@@ -53,7 +53,7 @@ function customerParts(store: Store, { customerId, own, part }: Scope) {
     }),
     usage: part('usage', {
       count: (counted, more, now) => {
-        if (counted !== customerId) throw new Error('a customer cannot count usage of somebody else');
+        if (counted !== customerId) throw new Error('a customer cannot count usage of another owner');
         store.usage.count(counted, more, now);
       },
       days: (_, since, until) => store.usage.days(customerId, since, until),
@@ -187,7 +187,7 @@ function eventParts(store: Store, { customerId, part, among, ofNumber, requireNu
 /** Its deliveries and their attempts. */
 function deliveryParts(store: Store, { customerId, part, numbers, among, audited, ofNumber, requireNumber }: Scope) {
   const { deliveries, attempts } = store;
-  /** What is read for the places in its own logs, at their positions; null for the others. */
+  /** Reads for the places in its own logs, at their positions; null for the others. */
   const inOwnLogs = async <Item>(
     places: readonly RecordPlace[],
     read: (own: readonly RecordPlace[]) => Promise<readonly (Item | null)[]>,
@@ -283,7 +283,7 @@ function auditPart(store: Store, { customerId, part, audited, own }: Scope): Sto
   });
 }
 
-/** What lists, searches and the overview read. */
+/** The verbs that lists, searches and the overview read. */
 function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own }: Scope) {
   const { customers } = store;
   return {

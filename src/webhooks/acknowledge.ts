@@ -1,4 +1,4 @@
-/** `POST /webhooks/{id}/acknowledge` (contract §10): a reader has processed records of a webhook in mode `pull`. */
+/** `POST /webhooks/{id}/acknowledge` (contract §10.4): a reader has processed records of a webhook in mode `pull`. */
 import { z } from 'zod';
 import type { Progress, Webhook } from '../domain/webhook.ts';
 import { HEALTHY, isRunnable, nextState, stateChange, WEBHOOK_SESSION_MS } from '../domain/webhook-states.ts';

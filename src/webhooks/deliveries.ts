@@ -1,4 +1,4 @@
-/** Deliveries as resources (contract §4): reading and replaying them. */
+/** Deliveries as resources (contract §4.2): reading and replaying them. */
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';

@@ -1,4 +1,4 @@
-/** The schemas of an endpoint: input, view and rotation (contract §4). */
+/** The schemas of an endpoint: input, view and rotation (contract §4.2). */
 
 import { z } from 'zod';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
@@ -63,7 +63,7 @@ const oauthInput = z.strictObject({
   clientId: visible
     .refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic')
     .meta({ pattern: '^[ -9;-~]{1,512}$' }),
-  // Sent as UTF-8 (contract §5): some servers issue secrets that RFC 6749 does not allow.
+  // Sent as UTF-8 (contract §5.6): some servers issue secrets that RFC 6749 does not allow.
   clientSecret: withoutBlankEnds(withoutControls(512)).meta({
     pattern: NO_BLANK_ENDS_OR_CONTROLS,
     minLength: 1,

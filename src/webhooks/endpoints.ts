@@ -1,4 +1,4 @@
-/** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
+/** Endpoints (contract §4.2, §4.8, §4.11): the rules beyond their schema, verification, and rotation of secrets and API keys. */
 import type { Acting } from '../domain/acting.ts';
 import {
   clientCertificateOf,
@@ -53,7 +53,7 @@ import { type ChallengeEndpoint, challengeOnce } from './verification.ts';
 export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & {
   /**
    * Challenges the endpoint now and keeps the result in `lastVerification`. Success enables it unless someone set `enabled: false`.
-   * Failure changes nothing else of a verified endpoint (contract §4).
+   * Failure changes nothing else of a verified endpoint (contract §4.11).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
   /** Sets a new secret, given or random. Only the reply shows it. It signs after `activateAfterSeconds`. */
@@ -257,7 +257,7 @@ function verificationOf(
   return { moved, verified, due };
 }
 
-/** Writes a changed endpoint, and starts the webhooks that the service stopped with it if it is enabled again (contract §4). */
+/** Writes a changed endpoint, and starts the webhooks that the service stopped with it if it is enabled again (contract §4.12). */
 function updateWith({ store, clock, ids }: Dependencies): Store['endpoints']['update'] {
   const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
     if (before.enabled || !endpoint.enabled) return [];

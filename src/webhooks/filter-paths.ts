@@ -1,5 +1,5 @@
 /**
- * The paths that a filter can look at (contract §7), from the schemas and samples of event types, for completion in an editor.
+ * The paths that a filter can look at (contract §7.1), from the schemas and samples of event types, for completion in an editor.
  * Pure. Both may be large and schemas may refer to themselves, so paths, their steps and the work are bounded.
  */
 
@@ -7,7 +7,7 @@ import type { EventType } from '../domain/event.ts';
 import { FILTER_STEPS } from '../domain/filter.ts';
 import { isObject } from '../kernel/validation.ts';
 
-/** What an editor of filters offers: paths, values of each, and the length of their JSON. */
+/** The most that a filter editor offers: paths, values of each, and the length of their JSON. */
 export const FILTER_PATHS = 500;
 const FILTER_PATH_VALUES = 10;
 const FILTER_VALUE_LENGTH = 100;
@@ -54,8 +54,8 @@ function shown(path: string, { types, values, description }: About): FilterPath 
 
 /** Null for a path too many, and one that no filter can name. */
 function at({ paths }: Found, path: string, depth: number): About | null {
-  const known = paths.get(path);
-  if (known !== undefined) return known;
+  const existing = paths.get(path);
+  if (existing !== undefined) return existing;
   if (depth > FILTER_STEPS || paths.size >= FILTER_PATHS) return null;
   const about: About = { types: new Set(), values: new Map(), schemas: new Set(), description: null };
   paths.set(path, about);

@@ -1,4 +1,4 @@
-/** Which of the latest events a filter would let pass, and why not the others (contract §7). Changes nothing. */
+/** Which of the latest events a filter would let pass, and why not the others (contract §7.4). Changes nothing. */
 
 import { type EventType, matchingTypes, typesFor } from '../domain/event.ts';
 import { compileFilter, type EventFilter, type Judged } from '../domain/filter.ts';

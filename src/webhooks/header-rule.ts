@@ -124,7 +124,7 @@ function ownHeaderNames({
   ]);
 }
 
-/** What is wrong with the names of the headers that a webhook adds: each has one source. */
+/** Returns the problems of the names of a webhook's headers: each name has one source. */
 export function headerProblems(
   customHeaders: readonly CustomHeader[],
   signature: SignatureTemplate | null,

@@ -1,4 +1,4 @@
-/** PGP keys (contract §4). Only keys that can encrypt are accepted; the refusal of any other says why. */
+/** PGP keys (contract §4.9). Only keys that can encrypt are accepted; the refusal of any other says why. */
 
 import { z } from 'zod';
 import type { PgpKey } from '../domain/webhook.ts';

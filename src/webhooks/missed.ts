@@ -101,7 +101,7 @@ function whyMissed(
     : 'Its delivery is not kept any more.';
 }
 
-/** The first rule that stops the event (contract §8). Filters are judged as they are now. Null: none does. */
+/** The first rule that stops the event (contract §8.6). Filters are judged as they are now. Null: none does. */
 function whyStopped(
   { audience }: Pick<PublishedEvent, 'audience'>,
   eventType: EventType | null,

@@ -1,6 +1,6 @@
 /**
- * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §10). So settings of sending are refused instead of
- * ignored. Pure.
+ * A webhook in mode `pull` has no endpoint, and nothing is sent for it (contract §10.1, §10.2). So settings of sending are refused instead
+ * of ignored. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { WebhookMode } from '../domain/webhook.ts';
@@ -17,7 +17,7 @@ const SENDING_FIELDS = [
 
 const DEFAULTS: Partial<WebhookInput> = { ...(defaultsOf(webhookInput) as Partial<WebhookInput>), signature: null };
 
-/** What is wrong with the mode of a webhook and with the fields that depend on it. `before`: its mode so far; null: it is new. */
+/** Returns the problems of a webhook's mode and of the fields that depend on it. `before`: its mode so far; null: it is new. */
 export function modeProblems(input: WebhookInput, before: WebhookMode | null): FieldProblem[] {
   const { mode, endpointId } = input;
   if (before !== null && mode !== before)

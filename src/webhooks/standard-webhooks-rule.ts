@@ -1,5 +1,5 @@
 /**
- * The libraries of Standard Webhooks can only verify a body that is text, with a secret that is Base64 of 24 to 64 bytes (contract §5).
+ * The libraries of Standard Webhooks can only verify a body that is text, with a secret that is Base64 of 24 to 64 bytes (contract §5.7).
  * Other settings are refused, whether the endpoint or the webhook is changed. Pure.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';

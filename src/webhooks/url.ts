@@ -1,5 +1,5 @@
 /**
- * URLs that the service sends to (contract §4): `https:`, without credentials, without fragment, without parts that parsers read
+ * URLs that the service sends to (contract §4.7): `https:`, without credentials, without fragment, without parts that parsers read
  * differently, and without an address that the egress guard refuses.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Verifies an endpoint (contract §5): by the token challenge, which proves that its receiver holds the secret, or by the handshake of
- * CloudEvents, in which the receiver allows requests.
+ * Verifies an endpoint (contract §5.5, §12.3): by the token challenge, which proves that its receiver holds the secret, or by the handshake
+ * of CloudEvents, in which the receiver allows requests.
  */
 import {
   clientCertificateOf,

@@ -65,13 +65,13 @@ export function createKeyOrder(
     waitingKeys: async (id, { cursor, limit }) => {
       const after = cursor === null ? '' : keyOf(cursor);
       const { webhookNumber } = (await inOrder(id)).progress;
-      const found = await store.waitingKeys.list(webhookNumber, after, limit + 1);
-      const keys = found.slice(0, limit);
+      const rows = await store.waitingKeys.list(webhookNumber, after, limit + 1);
+      const keys = rows.slice(0, limit);
       const attempts = await store.attempts.lastOf(keys.map(({ firstOffset: offset }) => ({ webhookNumber, offset })));
       const last = keys.at(-1);
       return {
         items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)),
-        nextCursor: found.length > limit && last !== undefined ? cursorOf(last.orderingKey) : null,
+        nextCursor: rows.length > limit && last !== undefined ? cursorOf(last.orderingKey) : null,
       };
     },
     giveUp: async (id, { orderingKey: key }, { actor }) => {

@@ -1,4 +1,4 @@
-/** The schemas of a webhook: input, view and replay (contract §4). */
+/** The schemas of a webhook: input, view and replay (contract §4.2). */
 import { z } from 'zod';
 import { filterProblem } from '../domain/filter.ts';
 import {
@@ -72,10 +72,10 @@ const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/
 const filterInput = z
   .record(z.string(), z.unknown())
   .superRefine((filter, context) => {
-    const found = filterProblem(filter);
-    if (found === null) return;
-    const path = found.field.split('.').slice(1);
-    context.addIssue({ code: 'custom', path, message: found.problem });
+    const issue = filterProblem(filter);
+    if (issue === null) return;
+    const path = issue.field.split('.').slice(1);
+    context.addIssue({ code: 'custom', path, message: issue.problem });
   })
   .nullable()
   .default(null)

@@ -1,4 +1,4 @@
-/** Webhooks (contract §4, §5): their rules, starting, stopping, and replaying a part of the log. */
+/** Webhooks (contract §4.2, §4.12, §5.10): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';

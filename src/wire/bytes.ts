@@ -13,7 +13,7 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes strict Base64 (contract §5): standard alphabet, padded, a length that is a multiple of 4. Returns null for any other text, and
+ * Decodes strict Base64 (contract §5.3): standard alphabet, padded, a length that is a multiple of 4. Returns null for any other text, and
  * for the empty text. The decoder ignores unused bits of the last letter (RFC 4648 §3.5 allows that), so several texts decode to the same
  * bytes: compare encoded texts, never decoded ones.
  */

@@ -1,4 +1,4 @@
-/** The receiver's side of the token challenge (contract §5), on any runtime with WebCrypto. The sender's side is `challenge.ts`. */
+/** The receiver's side of the token challenge (contract §5.5), on any runtime with WebCrypto. The sender's side is `challenge.ts`. */
 import { secretKey } from './signature.ts';
 import { hmacSha256Base64 } from './web-hash.ts';
 
@@ -10,7 +10,7 @@ export type Challenge = { readonly pathAndQuery: string; readonly token: string;
 
 /**
  * Whether a receiver may sign this. Other senders use other forms of tokens, so any visible ASCII is accepted, except a comma, which
- * separates two values of a header. Anybody can ask for an answer: if the message had the form that Standard Webhooks signs
+ * separates two values of a header. Anyone can ask for an answer: if the message had the form that Standard Webhooks signs
  * (`<id>.<seconds>.<body>`), the answer would be a valid signature of a forged body.
  */
 function isAnswerable(challenge: Challenge): boolean {

@@ -89,8 +89,8 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const values = signedHeaders.map((name) => headers.get(name) ?? '');
   const signed = stringToSign(method, pathAndQuery, values);
   // Every secret is tried, so that the time does not reveal which one signed.
-  const wanted = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
-  const secretIndex = wanted.map((one) => equalText(one, signature)).indexOf(true);
+  const signatures = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
+  const secretIndex = signatures.map((one) => equalText(one, signature)).indexOf(true);
   if (secretIndex === -1) {
     return reject(
       'wrong_signature',

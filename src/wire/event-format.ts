@@ -39,8 +39,8 @@ function listed(records: readonly FormattedRecord[], format: EventFormat, placed
 }
 
 /**
- * The body of a read of records (contract §10): the events in the format of the webhook, each with its `offset`. Binary CloudEvents have
- * no headers here, so they are structured ones.
+ * The body of a read of records (contract §9, §12.1): the events in the format of the webhook, each with its `offset`. Binary CloudEvents
+ * have no headers here, so they are structured ones.
  */
 export function encodePlacedEvents(
   head: Readonly<Record<string, string | number | boolean>>,

@@ -1,4 +1,4 @@
-/** Request headers in the forms that servers provide, with names in any case. */
+/** Request headers in the forms that servers provide, with names in upper or lower case. */
 
 /** Names to values; a list is a repeated header. Node's `request.headers` has this form. */
 export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -50,8 +50,8 @@ export function readEncoding(
   }
   const type = headers.get('content-type') ?? '';
   if (!(isEncrypted ? BYTES_TYPE : contentType).test(type)) {
-    const wanted = isEncrypted ? 'application/octet-stream' : 'application/json';
-    return reject('unsupported_content_type', `content-type is "${type}", not ${wanted}`);
+    const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
+    return reject('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
   }
   const [where, elsewhere] = isEncrypted
     ? ['x-original-encoding', 'content-encoding']

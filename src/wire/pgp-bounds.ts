@@ -5,7 +5,7 @@
  */
 
 /**
- * What a key may have; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The
+ * Bounds of a key; GnuPG makes RSA keys of at most 4096 bits, with the exponent 65537. Certifications by others are only read. The
  * key's own signatures are verified: each takes up to 1 ms, and with a slow algorithm, such as DSA, up to 11 ms.
  */
 export const PGP_USER_IDS_MAX = 32;
@@ -20,7 +20,7 @@ const PGP_RSA_EXPONENT_MAX_BITS = 32;
 const PGP_DSA_PRIME_MAX_BITS = 3072;
 const PGP_DSA_ORDER_MAX_BITS = 256;
 
-/** What is wrong with the bytes of a key: they are no packets, or more than a key may have. */
+/** The problem of a key's bytes: they are no packets, or exceed a bound. */
 type KeyExcess = { readonly isMalformed: boolean; readonly problem: string };
 
 /** Checks the packets of a binary key. Returns null if they are within the bounds. */

@@ -25,7 +25,7 @@ export type DecryptFailureCode =
 type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array; readonly isProtected: boolean }>;
 
 export type DecryptOptions = {
-  /** Also accepts messages without integrity protection, as old programs write them. Anybody can change such a message unnoticed. */
+  /** Also accepts messages without integrity protection, as old programs write them. Anyone can change such a message unnoticed. */
   readonly allowUnprotected?: boolean | undefined;
 };
 

@@ -186,7 +186,7 @@ function refusePrivate(): Rejection<KeyFailureCode> {
   return reject('private_key', 'this is a private key. Keep it secret, and give its public key instead');
 }
 
-/** What encrypts at a moment: a subkey, or the key itself. `keyExpiresAt` is the key's own expiry; infinite for never. */
+/** The key that encrypts at a moment: a subkey, or the key itself. `keyExpiresAt` is the key's own expiry; infinite for never. */
 type Judged =
   | { readonly ok: true; readonly encrypting: Key | Subkey; readonly keyExpiresAt: number }
   | Rejection<KeyFailureCode>;

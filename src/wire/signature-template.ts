@@ -15,7 +15,7 @@ type Holder = (typeof OF_CONTENT)[number] | (typeof OF_VALUE)[number];
 /** Literal text, or a place-holder. */
 type Part = { readonly text: string } | { readonly holder: Holder };
 
-/** What `preset` fills in. Members that are given beside it win. */
+/** The members that `preset` fills in. Members that are given beside it win. */
 export const SIGNATURE_PRESETS = {
   github: { header: 'X-Hub-Signature-256', value: 'sha256={signature}' },
   stripe: {
@@ -42,8 +42,8 @@ function split(template: string, allowed: readonly Holder[]): Split {
   for (const { index, 0: found, 1: name = '' } of template.matchAll(/\{([^{}]*)\}/g)) {
     const holder = allowed.find((one) => one === name);
     if (holder === undefined) {
-      const known = allowed.map((one) => `{${one}}`).join(', ');
-      return { problem: `has the unknown place-holder ${found}; known here: ${known}` };
+      const names = allowed.map((one) => `{${one}}`).join(', ');
+      return { problem: `has the unknown place-holder ${found}; known here: ${names}` };
     }
     if (index > at) parts.push({ text: template.slice(at, index) });
     parts.push({ holder });
@@ -54,7 +54,7 @@ function split(template: string, allowed: readonly Holder[]): Split {
   return hasBrace ? { problem: 'has a brace outside of a place-holder' } : { parts };
 }
 
-/** What is wrong with the content to sign, or null. */
+/** Returns the problem of the content to sign, or null. */
 export function contentProblem(content: string): string | null {
   const result = split(content, OF_CONTENT);
   if ('problem' in result) return result.problem;
@@ -63,12 +63,12 @@ export function contentProblem(content: string): string | null {
 }
 
 /**
- * What reads as the string to sign of a delivery (contract §5.3), whose third line begins with a hash. The same secret signs both, so such
+ * A content like the string to sign of a delivery (contract §5.3), whose third line begins with a hash. The same secret signs both, so such
  * a content would be a signature for a request that the service never made. Only `{body}` can have line ends of its own.
  */
 const LIKE_A_DELIVERY = /^POST\n[^\n]*\n(?!\{body\})[^\n]*$/;
 
-/** What is wrong with the value of the header, or null. */
+/** Returns the problem of the header's value, or null. */
 export function valueProblem(value: string): string | null {
   const result = split(value, OF_VALUE);
   if ('problem' in result) return result.problem;
@@ -77,7 +77,7 @@ export function valueProblem(value: string): string | null {
   return HEADER_VALUE.test(value) ? null : 'must be visible ASCII, with spaces and tabs only between other characters';
 }
 
-/** What a receiver should know of a template that is allowed. */
+/** Returns warnings about a template that is allowed. */
 export function templateWarnings({ algorithm, content }: SignatureTemplate): string[] {
   return [
     ...(algorithm === 'sha1' ? ['sha1 is weak: use it only for a receiver that knows nothing else'] : []),
@@ -85,7 +85,7 @@ export function templateWarnings({ algorithm, content }: SignatureTemplate): str
   ];
 }
 
-/** What a request has for the place-holders. `at` is epoch milliseconds; `id` is the same for every attempt. */
+/** The values of a request for the place-holders. `at` is epoch milliseconds; `id` is the same for every attempt. */
 export type TemplateMessage = {
   readonly body: Uint8Array;
   readonly at: number;

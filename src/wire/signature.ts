@@ -25,19 +25,19 @@ const AUTHORIZATION =
 
 /**
  * The key of every HMAC of an endpoint: the decoded secret if it is strict Base64, otherwise its UTF-8 bytes. Throws a RangeError for an
- * empty secret, with which anybody could sign.
+ * empty secret, with which anyone could sign.
  */
 export function secretKey(secret: string): Uint8Array {
   if (secret === '') throw new RangeError('a secret must not be empty');
   return decodeStrictBase64(secret) ?? new TextEncoder().encode(secret);
 }
 
-/** What Standard Webhooks writes before a secret. */
+/** The prefix of secrets in Standard Webhooks. */
 export const STANDARD_SECRET_PREFIX = 'whsec_';
 
 /**
- * Removes the prefix of `whsec_<Base64>` (contract §4) and returns any other text unchanged. Returns null if the prefix is not followed by
- * strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
+ * Removes the prefix of `whsec_<Base64>` (contract §4.8) and returns any other text unchanged. Returns null if the prefix is not followed
+ * by strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
  */
 export function givenSecret(text: string): string | null {
   if (!text.startsWith(STANDARD_SECRET_PREFIX)) return text;

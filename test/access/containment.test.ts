@@ -1,4 +1,4 @@
-/** Nobody grants, or takes over, more than they hold (contract §4): every verb that grants, with every kind of excess, over HTTP. */
+/** Nobody grants, or takes over, more than they hold (contract §4.4): every verb that grants, with every kind of excess, over HTTP. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type ApiClient, createClient, refusalOf, succeeded, tokenFor } from '../support/client.ts';

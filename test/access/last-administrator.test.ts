@@ -1,4 +1,4 @@
-/** The last active administrator stays one (contract §4), also when two take the rights from each other at once. */
+/** The last active administrator stays one (contract §4.4), also when two take the rights from each other at once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';

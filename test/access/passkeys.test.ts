@@ -1,4 +1,4 @@
-/** What passkeys are refused for before any signature is looked at; test/portal/passkeys.slow.test.ts has a browser with real ones. */
+/** Refusals of passkeys before any signature is checked; test/portal/passkeys.slow.test.ts has a browser with real ones. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,4 +1,4 @@
-/** User names that look alike are one name, and none has characters that deceive (contract §4). */
+/** User names that look alike are one name, and none has characters that deceive (contract §4.5). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { userNameProblem } from '../../src/domain/user-name.ts';

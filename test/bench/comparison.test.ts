@@ -1,4 +1,4 @@
-/** What `npm run bench:compare` says of its measurements. */
+/** The report of `npm run bench:compare` on its measurements. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** What a client of a kill test makes of a request that gets no reply. */
+/** How a client of a kill test treats a request without a reply. */
 
 /**
  * A service that is killed resets its connections, one that is paused goes on after at most 12 s, and a write that is not confirmed is

@@ -30,7 +30,7 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** What happens while the standby is away: to the transactions that wait for it, or to the primary. */
+/** The fault while the standby is away: to the transactions that wait for it, or to the primary. */
 export const MEANWHILE = ['nothing', 'ended', 'cancelled', 'crash'] as const;
 export type Meanwhile = (typeof MEANWHILE)[number];
 
@@ -53,7 +53,7 @@ export type ClusterReport = {
   /** From each promotion until each instance issued a token again. */
   readonly reconnectedMs: readonly number[];
   readonly violations: readonly Violation[];
-  /** What must not happen besides: 500s, deliveries that do not verify, records that stay. */
+  /** Other faults that must not happen: 500s, deliveries that do not verify, records that stay. */
   readonly problems: readonly string[];
 };
 
@@ -316,7 +316,7 @@ type Means = {
   readonly promoted: () => Promise<void>;
   readonly start: (env: Instance['env']) => Promise<{ program: Program; announced: { url: string } }>;
   readonly below: (end: number) => number;
-  /** What happens while the standby is away; each in turn. */
+  /** The faults while the standby is away; each in turn. */
   readonly absence: () => Absent;
 };
 type Absent = { readonly what: Meanwhile; readonly promotes: boolean };

@@ -20,8 +20,8 @@ const MEANING: Readonly<Record<Fault, string>> = {
 
 const MEANINGS: Readonly<Record<Meanwhile, string>> = {
   nothing: 'nothing else happened',
-  ended: 'somebody ended the transactions that waited for it (`pg_terminate_backend`)',
-  cancelled: 'somebody cancelled their wait (`pg_cancel_backend`)',
+  ended: 'someone ended the transactions that waited for it (`pg_terminate_backend`)',
+  cancelled: 'someone cancelled their wait (`pg_cancel_backend`)',
   crash: 'the primary crashed and started again',
 };
 
@@ -35,7 +35,7 @@ const PROMISES = {
   unknown: 'records that nobody published',
   revoked:
     'calls that passed after the revocation of their token was confirmed, on another instance or after a failover',
-  refused: 'tokens that were issued, and refused before anybody revoked them',
+  refused: 'tokens that were issued, and refused before anyone revoked them',
 } as const;
 
 export function clusterReportPage(report: ClusterReport): string {

@@ -51,7 +51,7 @@ export type ChaosReport = {
   readonly repeats: number;
   readonly erased: number;
   readonly violations: readonly Violation[];
-  /** What must not happen besides: 500s, faults in the log, deliveries that do not verify, a damaged database. */
+  /** Other faults that must not happen: 500s, faults in the log, deliveries that do not verify, a damaged database. */
   readonly faults: readonly string[];
 };
 

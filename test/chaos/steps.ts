@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** What a run is doing now, for a run that ends without a report. */
+/** The current step of a run, for a run that ends without a report. */
 export type Steps = {
   /** Waits for `work`, or throws after `limitMs` and names the step. `more` is added to the error, for example a log. */
   run<T>(what: string, limitMs: number, work: () => Promise<T>, more?: () => string): Promise<T>;

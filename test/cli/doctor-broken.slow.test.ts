@@ -1,4 +1,4 @@
-/** What `sallyport doctor` says of a PostgreSQL database in which something is missing, locked, denied or damaged. */
+/** The findings of `sallyport doctor` about a PostgreSQL database in which something is missing, locked, denied or damaged. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
@@ -82,7 +82,7 @@ const BROKEN: readonly Broken[] = [
     /^positions: the positions of Orders do not fit their records/,
   ],
   [
-    'somebody holds an exclusive lock',
+    'someone holds an exclusive lock',
     'BEGIN; LOCK TABLE event IN ACCESS EXCLUSIVE MODE',
     'ROLLBACK',
     /^locks: event is locked \(AccessExclusiveLock\), and everybody waits; process \d+ holds them/,

@@ -1,4 +1,4 @@
-/** What `sallyport doctor` says about the state of a PostgreSQL server. */
+/** The findings of `sallyport doctor` about the state of a PostgreSQL server. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';

@@ -1,4 +1,4 @@
-/** What the API shows after an export of several customers was imported beside a running server. */
+/** The replies of the API after an export of several customers was imported beside a running server. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -53,7 +53,7 @@ async function opened(t: TestContext, sender: 'svix' | 'outpost') {
   return { ...service, run, report };
 }
 
-/** What the API shows of everything that an import can make, by name and without what the service added. */
+/** Everything that an import can make, as the API shows it, by name and without what the service added. */
 async function shownBy(admin: ApiClient) {
   const list = async (path: string): Promise<readonly Fields[]> => {
     const { status, body } = await admin.get<Page<Fields>>(`${path}?limit=200`);

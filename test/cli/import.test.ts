@@ -129,7 +129,7 @@ describe('import', () => {
     assert.equal((await folder.json<Page>(['endpoint', 'list'])).items.length, 1);
   });
 
-  it('goes on where an earlier run ended, and starts no webhook that somebody stopped', async (t) => {
+  it('goes on where an earlier run ended, and starts no webhook that someone stopped', async (t) => {
     const folder = await initialised(t);
     const text = JSON.stringify(svixExport());
     const run = (...more: string[]) => folder.json<Report>(['import', 'svix', '-', '--apply', ...more], text);

@@ -1,4 +1,4 @@
-/** `sallyport listen` verifies and shows deliveries in every format (contract §12), and answers the handshake of CloudEvents. */
+/** `sallyport listen` verifies and shows deliveries in every format (contract §12.1), and answers the handshake of CloudEvents. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** What a start loads. Each of these takes memory and up to a tenth of the start, and few services need it. */
+/** The modules that a start loads. Each of these takes memory and up to a tenth of the start, and few services need it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';

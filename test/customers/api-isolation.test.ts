@@ -1,5 +1,5 @@
 /**
- * Through a customer's application, whatever belongs to somebody else is answered as what does not exist: every guarded route, filter,
+ * Through a customer's application, resources of another owner are answered like unknown ones: every guarded route, filter,
  * cursor and reference of the API's own document.
  */
 import assert from 'node:assert/strict';
@@ -22,7 +22,7 @@ import { type ServiceInProcess, startService } from '../support/service.ts';
 
 repeatsInSlowTier('postgres');
 
-/** What a parameter or a member of a body refers to: a kind of id, a name, or nothing of anybody's. */
+/** The object of a parameter or a member of a body: a kind of id, a name, or no resource. */
 type Reference = { readonly id: string; readonly prefix?: string } | { readonly name: string } | null;
 
 const ACTORS: Reference = { id: 'applications', prefix: 'application:' };
@@ -137,7 +137,7 @@ test('through the application of a customer', async (t) => {
   const [other, operator] = others as [Belongings, Belongings];
   const seenBefore = await look();
   let compared = 0;
-  /** Asks with somebody else's value and with an unknown one. The answers may differ in that value alone. Returns their status. */
+  /** Asks with another owner's value and with an unknown one. The answers may differ in that value alone. Returns their status. */
   const same = async (
     what: string,
     ask: (value: string) => Sent,
@@ -155,7 +155,7 @@ test('through the application of a customer', async (t) => {
       const kind = kindOf(path);
       if (kind === null) continue;
       const owners = others.filter(({ ids }) => ids[kind] !== undefined);
-      assert.ok(owners.length > 0, `${path} needs an id of ${kind} that is somebody else's`);
+      assert.ok(owners.length > 0, `${path} needs an id of ${kind} of another owner`);
       for (const { ids } of owners) {
         const id = ids[kind] ?? '';
         for (const body of bodiesOf(document, operation)) {
@@ -216,7 +216,7 @@ test('through the application of a customer', async (t) => {
     assert.ok(references > 10, `${references} references`);
   });
 
-  await t.test('no list and no item names anything of anybody else', async () => {
+  await t.test('no list and no item names anything of another owner', async () => {
     const theirs = [...Object.values(other.ids), ...Object.values(other.names)];
     const operators = [...Object.values(operator.ids), ...Object.values(operator.names)];
     for (const { method, path } of operations) {
@@ -229,7 +229,7 @@ test('through the application of a customer', async (t) => {
     }
   });
 
-  await t.test('nothing of anybody else has changed', async () => {
+  await t.test('nothing of another owner has changed', async () => {
     assert.equal(await look(), seenBefore);
     assert.ok(compared > 200, `${compared} comparisons`);
   });
@@ -266,7 +266,7 @@ function kindOf(path: string): string | null {
   return /([^/]+)\/\{/.exec(path)?.[1] ?? null;
 }
 
-/** Values of somebody else's, each with one that nothing has. */
+/** Values of another owner, each with one that nothing has. */
 function valuesOf(reference: Reference, others: readonly Belongings[]): [foreign: string, unknown: string][] {
   if (reference === null) return [];
   return others.flatMap(({ ids, names }): [string, string][] => {

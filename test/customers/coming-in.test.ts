@@ -23,7 +23,7 @@ async function open(t: TestContext): Promise<{ service: ServiceInProcess; custom
   return { service, customer: await makeCustomer(service) };
 }
 
-/** What an unusable link answers, without its error id and the cookie of a new visitor. */
+/** The answer of an unusable link, without its error id and the cookie of a new visitor. */
 async function answerOf(url: string): Promise<unknown> {
   const { status, headers, text } = await request(url);
   assert.ok(!(headers.get('set-cookie') ?? '').includes(`${SESSION_COOKIE}=`));
@@ -210,7 +210,7 @@ describe('a customer that is deactivated', () => {
     await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
     await service.log.nextAttempt(webhook.id);
     assert.equal((await deliveriesOf(admin, webhook))[0]?.state, 'delivered');
-    // Somebody had stopped the other one.
+    // Someone had stopped the other one.
     assert.equal((await readWebhook(admin, stopped)).state, 'stopped');
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Nobody gives customers more than it holds (contract §8): offered scopes, administrators of customers, and event types that are not
+ * Nobody gives customers more than it holds (contract §8.4): offered scopes, administrators of customers, and event types that are not
  * public.
  */
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** What a customer learns of the operator (contract §8): nobody's id or address, and nothing of what the operator alone may reach. */
+/** A customer learns no id and no address of the operator, and nothing that only the operator may reach (contract §8.3). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { VISITED_COOKIE } from '../../src/portal/frame/cookies.ts';

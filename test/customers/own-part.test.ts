@@ -1,4 +1,4 @@
-/** What a customer's application gets of the operator's lists and names. */
+/** The part of the operator's lists and names that a customer's application gets. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Page, refusalOf, succeeded } from '../support/client.ts';

@@ -1,5 +1,5 @@
 /**
- * In the portal of a customer, whatever belongs to somebody else is answered as what does not exist: every registered page, form, stream,
+ * In the portal of a customer, resources of another owner are answered like unknown ones: every registered page, form, stream,
  * filter and cursor, through a session of a portal link and through one of a user.
  */
 import assert from 'node:assert/strict';
@@ -26,7 +26,7 @@ import { type ServiceInProcess, startService } from '../support/service.ts';
 type Reference = { readonly id: string; readonly prefix?: string } | { readonly name: string };
 
 /**
- * What the parameters of pages refer to; empty: nothing of anybody's. Links that people cut are not refused, so any page gets any of them.
+ * The objects of the parameters of pages; empty: no resource. Links that people cut are not refused, so any page gets any of them.
  */
 const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
   webhook: [{ id: 'webhooks' }, { name: 'webhook' }],
@@ -194,7 +194,7 @@ for (const by of ['link', 'user'] as const) {
         const kind = kindOf(path);
         if (kind === null) continue;
         const owners = others.filter(({ ids }) => ids[kind] !== undefined);
-        assert.ok(owners.length > 0, `${path} needs an id of ${kind} that is somebody else's`);
+        assert.ok(owners.length > 0, `${path} needs an id of ${kind} of another owner`);
         for (const { ids } of owners) {
           const id = ids[kind] ?? '';
           const ask = (value: string): Promise<PortalReply> =>
@@ -261,7 +261,7 @@ for (const by of ['link', 'user'] as const) {
       }
     });
 
-    await t.test('no page names anything of anybody else', async () => {
+    await t.test('no page names anything of another owner', async () => {
       const hidden = others.flatMap(({ ids, names }) => [...Object.values(ids), ...Object.values(names)]);
       let shown = 0;
       for (const { method, path, isBackground } of pages) {
@@ -291,7 +291,7 @@ for (const by of ['link', 'user'] as const) {
       for (const { text } of open) for (const one of hidden) assert.ok(!text().includes(one), `a stream shows ${one}`);
     });
 
-    await t.test('nothing of anybody else has changed', async () => {
+    await t.test('nothing of another owner has changed', async () => {
       const after = await overviewOf(service);
       for (const id of [theirs.ids, operators.ids].flatMap((ids) => Object.values(ids)))
         assert.deepEqual(after.get(id), before.get(id), id);
@@ -322,7 +322,7 @@ async function overviewOf({ admin }: ServiceInProcess): Promise<ReadonlyMap<stri
 type Get = (query: Readonly<Record<string, string>>) => Promise<PortalReply>;
 
 /**
- * The parameters that a page reads. Those that it answers together as it answers none, with references of somebody else and with unknown
+ * The parameters that a page reads. Those that it answers together as it answers none, with references of another owner and with unknown
  * ones, it does not read: a page shows what it searched for.
  */
 async function parametersReadBy(

@@ -131,7 +131,7 @@ test('one customer that takes all of its shares', async (t) => {
       create(null),
     ]);
     const problems = sent.map((reply) => (reply.status === 'rejected' ? reply.reason.code : null));
-    // One key less has a place if somebody else's is checked first.
+    // One key less has a place if another customer's is checked first.
     assert.deepEqual(new Set(problems.slice(0, -2)), new Set([null, 'too_many_requests']));
     assert.equal(problems[KEYS], 'too_many_requests');
     assert.deepEqual(problems.slice(-2), [null, null]);

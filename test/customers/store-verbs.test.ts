@@ -1,5 +1,5 @@
 /**
- * Tries every verb of a customer's store that `src/store/confinement.ts` calls its own: with ids of somebody else and ids that nothing has,
+ * Tries every verb of a customer's store that `src/store/confinement.ts` calls its own: with ids of another owner and unknown ids,
  * a verb reads the same rows with the same statements, so nothing above the store can tell them apart, also not by the time that it takes.
  * A new verb of its own does not compile here until a line says how to ask it.
  */
@@ -29,7 +29,7 @@ import { pgpVector } from '../support/vectors.ts';
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
 
-/** What a verb is asked with: of somebody else, or of nobody. */
+/** The ids with which a verb is called: of another owner, or unknown. */
 type Asked = {
   readonly [Kind in 'customer' | 'user' | 'application' | 'endpoint' | 'key' | 'webhook']: string;
 } & {
@@ -37,7 +37,7 @@ type Asked = {
 } & { readonly number: number; readonly delivery: DeliveryAddress };
 
 type Ask = (store: Store, asked: Asked) => Promise<unknown>;
-/** The records of somebody else, to be written. */
+/** The records of another owner, to be written. */
 type Records = { readonly [Part in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: never };
 type Write = (store: Store, records: Records, entry: AuditEntry, asked: Asked) => Promise<unknown>;
 
@@ -480,7 +480,7 @@ describe('the store of a customer', () => {
     await leavingNothing(s, async () => {
       for (const { part, verb, line } of LINES) {
         if (typeof line === 'string' || !('write' in line)) continue;
-        const says = /of somebody else|publishes for itself/;
+        const says = /of another owner|publishes for itself/;
         for (const asked of [other.asked, unknownTo(other.asked)])
           await assert.rejects(async () => line.write(store, other.records, s.entry(), asked), says, `${part}.${verb}`);
       }

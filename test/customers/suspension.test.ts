@@ -1,4 +1,4 @@
-/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8). */
+/** A suspended customer loses its sessions, links, invitations and tokens permanently, and its webhooks stop (contract §8.5). */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { errorOf, refusalOf, succeeded, tokenFor } from '../support/client.ts';
@@ -127,7 +127,7 @@ describe('a webhook of a customer that is inactive', () => {
     assert.equal((await deliveriesOf(admin, webhook))[0]?.state, 'delivered');
   });
 
-  it('does not start again automatically once somebody has stopped it', async (t) => {
+  it('does not start again automatically once someone has stopped it', async (t) => {
     const { admin, customer, endpoint, webhook, state } = await stopBoth(t);
     await succeeded(admin.post(`webhooks/${webhook.id}/stop`));
     await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: true }));

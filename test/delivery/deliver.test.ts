@@ -1,4 +1,4 @@
-/** What becomes of the memory of a body once it is sent. */
+/** The memory of a body is freed once it is sent. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

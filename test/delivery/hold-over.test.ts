@@ -1,4 +1,4 @@
-/** What was claimed under a hold that is over: another process may have sent for the webhook, or the database lost what was read. */
+/** Claims under a hold that is over: another process may have sent for the webhook, or the database lost what was read. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { POSITION_EVERY_MS } from '../../src/delivery/limits.ts';

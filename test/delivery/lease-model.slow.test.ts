@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explore, type Model } from '../support/explorer.ts';
 
-/** What an implementation could get wrong. Each must be found. */
+/** Possible faults of an implementation. Each must be found. */
 const FAULTS = [
   'a settlement does not check the hold',
   'a settlement checks the hold of now, not that of the claim',
@@ -43,7 +43,7 @@ type Process = {
   /** The first record that is in no batch and not claimed; null until it has read where the webhook is. */
   readonly next: number | null;
   readonly work: 'none' | 'claimed' | 'sending' | 'sent';
-  /** What it claimed. Nobody else knows. `isStored`: it has a row. */
+  /** Its claims. Nobody else knows them. `isStored`: it has a row. */
   readonly first: number;
   readonly last: number;
   readonly attempt: number;

@@ -34,7 +34,7 @@ function createSimulation(ordered: boolean) {
   /** A position that is read and not noted yet. */
   let found: LogPosition | null = null;
 
-  /** What a dispatcher does at its start, and when the webhook was changed. */
+  /** The step of a dispatcher at its start, and when the webhook was changed. */
   const read = (): void => {
     const behind = [...rows.values()].filter(({ first }) => first >= covered);
     const { next, gaps } = beyond(

@@ -1,4 +1,4 @@
-/** What changes while the dispatcher reads: nothing of it is missed. The clock stands still, so no later look makes up for it. */
+/** No change is missed while the dispatcher reads. The clock stands still, so no later look makes up for it. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Membership } from '../../src/delivery/membership.ts';

@@ -70,7 +70,7 @@ describe('the client secret in the answer of a token endpoint', () => {
     const oauth = createOauthTokens({ transport: loopbackTransport(t, { caPem }), clock: services.clock });
     const refused = await oauth.token(endpoint);
     assert.ok(!refused.ok && refused.answer !== null);
-    // As it is, in UTF-8 (contract §5).
+    // As it is, in UTF-8 (contract §5.6).
     const basic = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`, 'utf8').toString('base64');
     assert.equal(receiver.requests[0]?.headers.authorization, `Basic ${basic}`);
     assert.match(refused.message, /answered 401: refused: Basic \[secret\]\n\[secret\]\n/);

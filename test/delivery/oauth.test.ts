@@ -102,7 +102,7 @@ describe('a token of an OpenID provider', () => {
     assert.notEqual(textOf(await oauth.token(endpoint)), first);
   });
 
-  it('may have its type in any case and its lifetime as text', async (t) => {
+  it('may have its type in upper or lower case and its lifetime as text', async (t) => {
     const { oauth, endpoint, server } = await openTokens(t);
     server.alter((answer) => Object.assign(answer, { token_type: 'bEaReR', expires_in: '600' }));
     assert.equal(textOf(await oauth.token(endpoint)), server.issued[0]);

@@ -26,7 +26,7 @@ async function publish({ publish }: Dispatching, keys: readonly (string | null)[
 
 const keyOf = ({ data }: Pick<ReceivedRecord, 'data'>): string | null => (data as { readonly key: string | null }).key;
 
-/** What arrived of each key, in order. */
+/** The arrived events of each key, in order. */
 function byKey(at: ReceivingEndpoint): ReadonlyMap<string | null, readonly number[]> {
   const found = new Map<string | null, number[]>();
   for (const { records } of at.deliveries)

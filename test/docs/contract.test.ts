@@ -9,8 +9,11 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const contract = readFileSync(join(root, 'docs', 'contract.md'), 'utf8');
 /** The number of each heading, such as `5` and `5.8`, in the order of the page. */
 const sections = [...contract.matchAll(/^##+ (\S+) /gm)].map(([, number = '']) => number.replace(/\.$/, ''));
-/** `contract §5.8` and `contract §4, §5`. */
+/** `contract §5.8` and `contract §4.2, §5.10`. */
 const CITATION = /contract (§[\d.]*\d(?:(?:,| and) §[\d.]*\d)*)/gi;
+
+/** The line break within a comment. */
+const CONTINUED = /\n\s*(?:\*|\/\/|--) /g;
 
 test('the sections of the contract are numbered without gaps', () => {
   let [major, minor] = [0, 0];
@@ -26,6 +29,11 @@ test('the sections of the contract are numbered without gaps', () => {
 test('every section of the contract that code, tests or pages cite exists', () => {
   const missing = citations().filter(({ section }) => !sections.includes(section));
   assert.deepEqual(missing, []);
+});
+
+test('every citation names a rule, not a section that has numbered rules', () => {
+  const bare = citations().filter(({ section }) => sections.some((number) => number.startsWith(`${section}.`)));
+  assert.deepEqual(bare, []);
 });
 
 test('no citation names a section of the contract by its title', () => {
@@ -49,7 +57,7 @@ test('the code cites every part of the contract', () => {
 
 function citations(): { file: string; section: string }[] {
   return citedFiles().flatMap((file) =>
-    [...readFileSync(file, 'utf8').matchAll(CITATION)].flatMap(([, list = '']) =>
+    [...readFileSync(file, 'utf8').replaceAll(CONTINUED, ' ').matchAll(CITATION)].flatMap(([, list = '']) =>
       [...list.matchAll(/[\d.]*\d/g)].map(([section]) => ({ file: file.slice(root.length), section })),
     ),
   );

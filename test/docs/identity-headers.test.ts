@@ -1,4 +1,4 @@
-/** Every example and page that lists the identity headers of forward auth lists exactly those that Sallyport sends (contract §3). */
+/** Every example and page that lists the identity headers of forward auth lists exactly those that Sallyport sends (contract §3.5). */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -64,6 +64,10 @@ test('no sentence of a page for users is too long', () => {
 /** Words and constructions that read translated, each with a plain one. Comments and line breaks do not hide a match. */
 const CONSTRUCTIONS: readonly PrivateWord[] = [
   { word: /\bwhoever\b/i, instead: 'anyone who' },
+  { word: /\b(some|any)body\b/i, instead: 'someone, anyone, or a noun' },
+  { word: /\bin any case\b/i, instead: 'always, or in upper or lower case' },
+  { word: /\ba name for people\b/i, instead: 'a name' },
+  { word: /, so (it|the \w+) stays\./, instead: 'cannot be deleted' },
   { word: /\balone\b/i, instead: 'only' },
   { word: /\banew\b/i, instead: 'again' },
   { word: /\bat once\b/i, instead: 'immediately, or at the same time' },
@@ -113,6 +117,17 @@ test('no comment or text of the code has a construction that reads translated', 
   assert.ok(CODE.length > 400);
   assert.deepEqual(CODE.flatMap(constructionsIn), []);
 });
+
+test('no comment begins with “What”', () => {
+  const files = [...CODE, ...filesBelow('test')];
+  const comments = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(BEGINS_WITH_WHAT)].map(([comment]) => `${file}: ${comment}`),
+  );
+  assert.deepEqual(comments, []);
+});
+
+/** The first words of such a docstring. Write a noun or a verb: “The rights of …”, “Returns …”. */
+const BEGINS_WITH_WHAT = /\/\*\*?\s+(?:\* )?What .{0,40}/g;
 
 test('no title of a test has a construction that reads translated', () => {
   const titles = filesBelow('test').flatMap((file) =>

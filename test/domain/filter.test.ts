@@ -219,7 +219,7 @@ describe('a compiled filter', () => {
   });
 });
 
-/** The rules of contract §7 as they stand there, without a thought of speed. */
+/** The rules of contract §7.2 as they stand there, without a thought of speed. */
 function slowly(filter: EventFilter, event: Judged): boolean {
   return Object.entries(filter).every(([name, value]) => {
     const filters = value as readonly EventFilter[];

@@ -77,7 +77,8 @@ describe('giving up', () => {
     });
   }
 
-  it('has the bounds of contract §5', () => assert.deepEqual([FAILING_LIMIT_MS, DEAD_STREAK_LIMIT], [86_400_000, 10]));
+  it('has the bounds of contract §5.10', () =>
+    assert.deepEqual([FAILING_LIMIT_MS, DEAD_STREAK_LIMIT], [86_400_000, 10]));
 });
 
 describe('the progress of a webhook', () => {

@@ -1,4 +1,4 @@
-/** Tests what each kind of route answers while the database cannot be written, and that it recovers (contract §6). */
+/** Tests what each kind of route answers while the database cannot be written, and that it recovers (contract §6.4). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';

@@ -118,7 +118,7 @@ async function inPages(service: ServiceInProcess): Promise<void> {
   assert.deepEqual([status, text.includes('U+0000')], [400, true], text);
 }
 
-/** What an embedding program calls. */
+/** The methods that an embedding program calls. */
 async function inProgram(t: TestContext, { sallyport }: ServiceInProcess): Promise<void> {
   const calls: readonly [what: string, call: () => Promise<unknown>][] = [
     ['an id', () => sallyport.users.get(ZERO)],

@@ -1,4 +1,4 @@
-/** What is said of data that its schema refuses. */
+/** The messages for data that its schema refuses. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createDataSchemas } from '../../src/events/data-schemas.ts';

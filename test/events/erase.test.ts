@@ -237,7 +237,7 @@ describe('erasing a person’s data', () => {
       await run(s, number);
       const random = randomNumbers(seed);
       const texts = Array.from({ length: 1000 }, (_, n) =>
-        `<${n % 7 === 0 ? SECRET : 'somebody else'}>`.repeat(1 + random(40)),
+        `<${n % 7 === 0 ? SECRET : 'someone else'}>`.repeat(1 + random(40)),
       );
       await publishMany(s, 'order.placed', texts.length, (n) =>
         about(n % 7 === 0 ? 'jane' : `p${n}`, texts[n] ?? '', n),

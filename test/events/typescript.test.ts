@@ -186,7 +186,7 @@ describe('the TypeScript types', () => {
 
 const IMPORT = "import type { Events } from './types.d.ts';";
 
-/** What the compiler says about the files; nothing if they are right. */
+/** Returns the compiler's messages about the files; none if they are right. */
 async function compiled(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-types-'));
   cleanUp(t, () => rmSync(folder, { recursive: true }));

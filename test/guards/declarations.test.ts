@@ -1,4 +1,4 @@
-/** What programs that import Sallyport or its receiver are given: the declarations of each entry of the package. */
+/** The declarations of each entry of the package, for programs that import Sallyport or its receiver. */
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { declarationsReport, emitDeclarations } from '../support/declarations.ts';

@@ -171,7 +171,7 @@ function fileName(method: string, path: string): string {
   return method === 'GET' ? name : `${name}.refused`;
 }
 
-/** What the machine and the process decide. */
+/** Values that depend on the machine and the process. */
 function shown(text: string): string {
   return text
     .replace(/(<dt>(?:Node\.js|SQLite|Uptime|Memory|Database)<\/dt><dd[^>]*>)[\s\S]*?(<\/dd>)/g, '$1{n}$2')

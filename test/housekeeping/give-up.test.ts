@@ -13,7 +13,7 @@ import { pgpVector } from '../support/vectors.ts';
 
 repeatsInSlowTier('postgres');
 
-/** What keeps a failing webhook from sending now, if anything. */
+/** The reason why a failing webhook does not send now, if any. */
 type Waiting = {
   readonly ordered?: boolean;
   readonly heartbeatSeconds?: number;

@@ -139,7 +139,7 @@ describe('a body', () => {
     });
 
   for (const [how, cut] of [
-    ['with its head is read as it is, without anybody who waits for more of it', 0],
+    ['with its head is read as it is, without anyone who waits for more of it', 0],
     ['in two pieces is waited for', 3],
   ] as const)
     it(`that comes ${how}`, async (t) => {

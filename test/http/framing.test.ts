@@ -183,7 +183,7 @@ describe('a request that Node would accept', () => {
     });
   }
 
-  it('is served with chunked in any case', async (t) => {
+  it('is served with chunked in upper or lower case', async (t) => {
     const { open } = await listening(t);
     const socket = open();
     socket.write(`${POSTED}Connection: close\r\nTransfer-Encoding: Chunked\r\n${CHUNKS}`);

@@ -1,4 +1,4 @@
-/** What generators of clients need of the whole document. test/http/openapi-clients.slow.test.ts runs two of them. */
+/** Requirements of client generators on the whole document. test/http/openapi-clients.slow.test.ts runs two of them. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type ApiDocument, operationsOf, placeOf, placesIn, type Schema } from '../support/openapi-document.ts';

@@ -200,7 +200,7 @@ test('the operations of the API', async (t) => {
     }
   });
 
-  await t.test('are answered to anybody where they are open', async () => {
+  await t.test('are answered to anyone where they are open', async () => {
     for (const [operation, answers] of OPEN) {
       const [method = '', path = ''] = inFull(operation).split(' ');
       const json = method === 'POST' && { headers: { 'content-type': 'application/json' }, body: '{}' };

@@ -1,4 +1,4 @@
-/** What one instance writes counts on the other one from the next call on. */
+/** The writes of one instance count on the other one from the next call on. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

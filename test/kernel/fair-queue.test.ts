@@ -6,7 +6,7 @@ import { Refusal } from '../../src/kernel/refusal.ts';
 
 const OWNERS: readonly Owner[] = ['a', 'b', 'c', null];
 
-/** What happens to a queue: a piece of work comes for an owner, or the nth of the running ones ends. */
+/** An event of a queue: a piece of work comes for an owner, or the nth of the running ones ends. */
 type Step = { readonly comes: Owner } | { readonly ends: number; readonly fails: boolean };
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ comes: fc.constantFrom(...OWNERS) }),
@@ -100,7 +100,7 @@ async function runModel(
     }
     assert.ok(waiting.length <= limits.waiting);
     const couldRun = waiting.some(({ owner }) => mayRun(owner));
-    assert.ok(running.length === limits.places || !couldRun, 'no place is free while somebody who may have it waits');
+    assert.ok(running.length === limits.places || !couldRun, 'no place is free while someone who may have it waits');
   };
   for (const one of steps) {
     if ('comes' in one) comes(one.comes);

@@ -7,7 +7,7 @@ import { inOnePiece } from '../../src/kernel/slices.ts';
 import { jsonText, looseJsonText } from '../support/json-texts.ts';
 import { refused } from '../support/refusals.ts';
 
-/** What is made of a text, or null if it is not JSON. */
+/** The parts of a text, or null if it is not JSON. */
 function madeOf(make: () => unknown): { readonly value: unknown } | null {
   try {
     return { value: make() };
@@ -17,7 +17,7 @@ function madeOf(make: () => unknown): { readonly value: unknown } | null {
   }
 }
 
-/** What a reader tells that reads so many bytes at once. Pieces of white space are joined. */
+/** The calls of a reader that gets so many bytes at a time. Pieces of white space are joined. */
 function told(text: string, atOnce: number): string[] {
   const lines: string[] = [];
   const spaces = { begin: -1, end: -1 };

@@ -198,7 +198,7 @@ describe('figures over time', () => {
     assert.equal((await s.figures.days([1])).get(1)?.attempts, 4, 'the oldest hour is over');
   });
 
-  /** What a read of the store does before or after it reads, and what a write does once it is committed. */
+  /** The steps of a read of the store before or after it reads, and of a write once it is committed. */
   type Hooks = { before(): Promise<void>; after(): Promise<void>; committed(): Promise<void> };
   const NO_HOOKS: Hooks = { before: async () => {}, after: async () => {}, committed: async () => {} };
 

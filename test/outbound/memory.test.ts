@@ -18,7 +18,7 @@ const KIB = 1024;
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const CHUNK = `${(64 * KIB).toString(16)}\r\n${'x'.repeat(64 * KIB)}\r\n`;
 
-/** What each sends first, and then without end; null: nothing more. */
+/** The first bytes of each, and the bytes that follow without end; null: nothing more. */
 const RECEIVERS: Readonly<Record<string, readonly [first: string, endless: string | null]>> = {
   'an endless body': [CHUNKED, CHUNK],
   'an endless body of an error': [CHUNKED.replace('200 OK', '500 Error'), CHUNK],

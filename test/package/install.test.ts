@@ -1,4 +1,4 @@
-/** What the scripts of package.json install on a fresh checkout: `npm start` the packages of the service, `npm test` all. */
+/** The scripts of package.json install on a fresh checkout: `npm start` the packages of the service, `npm test` all. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -76,7 +76,7 @@ describe('the search before anything is typed', () => {
     assert.deepEqual(await recent.locator('.search-name').allInnerTexts(), ['order.shipped', 'order.created']);
     await recent.last().click();
     await page.waitForURL(`**/event-types/${types[0]?.id}`);
-    // Somebody else in the same tab.
+    // Someone else in the same tab.
     await page.evaluate(`document.querySelector('.account-button').textContent = 'Grace'`);
     await page.keyboard.press('Control+k');
     await page.locator('#search-results a').first().waitFor();

@@ -1,4 +1,4 @@
-/** A user of the portal grants no more than they hold (contract §4): here an administrator of one division. */
+/** A user of the portal grants no more than they hold (contract §4.4): here an administrator of one division. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';

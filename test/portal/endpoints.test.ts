@@ -359,10 +359,10 @@ describe('an endpoint', () => {
     const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders' });
     const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`);
     const removal = page.locator('#delete');
-    await removal.getByText('A webhook sends here, so the endpoint stays.').waitFor();
+    await removal.getByText('A webhook sends here, so the endpoint cannot be deleted.').waitFor();
     assert.deepEqual(await removal.getByRole('link').allInnerTexts(), ['Orders']);
     await open(`/endpoints/${endpoint.id}/delete`);
-    await page.getByText('A webhook uses it, so it stays.').waitFor();
+    await page.getByText('A webhook uses it, so it cannot be deleted.').waitFor();
     await page.getByRole('link', { name: 'Orders' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Delete the endpoint' }).count(), 0);
     await succeeded(admin.delete(`webhooks/${id}`));

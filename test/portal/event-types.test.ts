@@ -155,7 +155,7 @@ describe('an event type', () => {
     assert.match(await page.content(), /The event type is used by webhook Orders/);
     assert.equal((await ownTypes(admin)).length, 1);
     await open(path);
-    await page.getByText('A webhook uses it, so it stays.').waitFor();
+    await page.getByText('A webhook uses it, so it cannot be deleted.').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Delete the event type' }).count(), 0);
   });
 

@@ -105,7 +105,7 @@ describe('the guide', () => {
     }
   });
 
-  it('has the customer’s own endpoint, and none of somebody else', async (t) => {
+  it('has the customer’s own endpoint, and none of another owner', async (t) => {
     const { service, ids, sessions } = await startHistory(t);
     const open = (path: string, token: string) => request(`${service.url}${path}`, { token });
     const { endpoints } = ids.customer;

@@ -147,7 +147,7 @@ describe('the keys', () => {
     assert.deepEqual([algorithm, expiresAt], ['rsa4096', null]);
 
     await open(`/keys/${id}/delete`);
-    await page.getByText('A webhook uses it, so it stays.').waitFor();
+    await page.getByText('A webhook uses it, so it cannot be deleted.').waitFor();
     await succeeded(admin.delete(`webhooks/${webhook.id}`));
     await open(`/keys/${id}/delete`);
     await page.getByRole('button', { name: 'Delete the key' }).click();

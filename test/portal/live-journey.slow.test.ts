@@ -270,7 +270,7 @@ describe('the page of a webhook', () => {
     await sendOne();
     await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
     await page.getByRole('heading', { name: '1 delivery is dead' }).waitFor();
-    // Somebody else stops it.
+    // Someone else stops it.
     await stopWebhook(admin, webhook);
     await page.locator('#state').getByText('stopped').waitFor();
     await page.getByRole('button', { name: 'Start the webhook Dock' }).waitFor();
@@ -311,7 +311,7 @@ describe('the overview', () => {
 });
 
 describe('the page of an endpoint', () => {
-  it('shows the result of a challenge that somebody else sent, and deliveries', async (t) => {
+  it('shows the result of a challenge that someone else sent, and deliveries', async (t) => {
     const { admin, webhook, sendOne, openAs } = await dock(t);
     const { page } = await openAs('viewer', `/endpoints/${webhook.endpointId}`);
     const unchanged = await notReloaded(page);

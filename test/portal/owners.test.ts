@@ -136,7 +136,7 @@ describe('the owner of a record', () => {
       false,
     );
 
-    // An endpoint of somebody else is refused, and so is a customer that is not named.
+    // An endpoint of another owner is refused, and so is a customer that is not named.
     for (const [more, status] of [
       [{ customer: 'Acme', endpointId: ids.operator.endpoints ?? '' }, 400],
       [{ customer: '', endpointId: ids.customer.endpoints ?? '' }, 400],

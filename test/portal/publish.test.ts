@@ -118,7 +118,7 @@ describe('publishing in the portal', () => {
   });
 });
 
-describe('an event for somebody', () => {
+describe('an event for someone', () => {
   it('goes to whom the form says, and its page tells every subscribed webhook that did not get it why', async (t) => {
     const { service, sessions, ids } = await startHistory(t);
     const { admin } = service;
@@ -240,7 +240,7 @@ describe('a sample', () => {
 });
 
 describe('the public catalogue', () => {
-  it('shows public event types to anybody, with sample, schema, type and code, and no internal ones', async (t) => {
+  it('shows public event types to anyone, with sample, schema, type and code, and no internal ones', async (t) => {
     const { admin, portal } = await start(t);
     await succeeded(admin.post('event-types', { name: 'order.audited', group: 'Orders', public: false }));
     await succeeded(admin.post('event-types', { name: 'order.booked', description: MARKUP, deprecated: true }));
@@ -290,7 +290,7 @@ describe('the public catalogue', () => {
     assert.match(headers['content-security-policy'] ?? '', /script-src 'self'/);
   });
 
-  it('has no internal type for somebody who is signed in either, and works without the script', async (t) => {
+  it('has no internal type for someone who is signed in either, and works without the script', async (t) => {
     const { admin, openAs } = await start(t);
     await succeeded(admin.post('event-types', { name: 'order.audited', public: false }));
     const { page } = await openAs('administrator', '/event-catalogue?q=order', { isBrowserless: true });

@@ -1,4 +1,4 @@
-/** What the pages of an endpoint tell its receiver: the addresses of the service, and how requests are authenticated. */
+/** The values for a receiver on the pages of an endpoint: the addresses of the service, and how requests are authenticated. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';

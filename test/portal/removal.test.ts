@@ -1,4 +1,4 @@
-/** What something else needs has no button that would be refused: its page says why it stays, and what to do instead. */
+/** A resource that another one needs has no button *Delete*: its page says why it stays, and what to do instead. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { succeeded } from '../support/client.ts';
@@ -17,8 +17,16 @@ it('a record that something needs has a reason in place of the button that delet
   const made = { name: 'Stock sync', userId: user, scopes: ['orders:view'] };
   const { id: application } = await created(admin, 'applications', made);
   const cases = [
-    [`/users/${user}`, 'Applications act as this user, so it stays.', `href="/applications?user=${user}"`],
-    [`/products/${product}`, 'Applications have its scopes, so it stays.', `href="/applications/${application}"`],
+    [
+      `/users/${user}`,
+      'This user cannot be deleted while applications act as it.',
+      `href="/applications?user=${user}"`,
+    ],
+    [
+      `/products/${product}`,
+      'This product cannot be deleted while applications hold its scopes.',
+      `href="/applications/${application}"`,
+    ],
   ] as const;
   const open = async (path: string): Promise<string> => (await request(`${service.url}${path}`, { token })).text;
   for (const [path, reason, way] of cases) {

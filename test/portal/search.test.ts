@@ -381,7 +381,7 @@ describe('the words of the specification', () => {
 const GROUPS_OF_KEYS = ['Go to', 'Lists', 'Deliveries', 'General'];
 
 describe('keyboard shortcuts', () => {
-  it('are listed at “?”, and go to pages, except while somebody types', async (t) => {
+  it('are listed at “?”, and go to pages, except while someone types', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const { page, isAccessible } = await openAs('viewer', '/');
     await page.keyboard.press('?');

@@ -1,4 +1,4 @@
-/** What the portal shows of a webhook's format: the form that asks for it, the preview of the request, and the curl command. */
+/** The pages about a webhook's format: the form that asks for it, the preview of the request, and the curl command. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';

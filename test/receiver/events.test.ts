@@ -8,7 +8,7 @@ import { eventsOf, type FormatVector, formatVectors, sourceOf } from '../support
 import { API_KEY, PATH, type RawRequest, SECRET, signedRequest, withHeader } from '../support/signed-request.ts';
 
 type Events = Record<string, unknown>;
-/** What the events of a vector must be. */
+/** The events that a vector must give. */
 function wanted(vector: FormatVector): unknown[] {
   const isStandard = vector.format === 'standard';
   return eventsOf(vector).map((event) => ({

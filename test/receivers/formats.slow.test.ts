@@ -19,7 +19,7 @@ const cloudEvents = formatVectors.bodies.filter(({ format }) => format !== 'stan
 
 type Read = Readonly<Record<string, unknown>>;
 
-/** What a reader must find in a vector, as `attributes` and `data`. */
+/** The values that a reader must find in a vector, as `attributes` and `data`. */
 function wanted(vector: FormatVector): { readonly attributes: Read; readonly data: unknown }[] {
   return eventsOf(vector).map((event) => ({
     attributes: {

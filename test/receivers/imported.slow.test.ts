@@ -13,7 +13,7 @@ type Library = { Webhook: new (secret: string) => { verify(body: string, headers
 const { Webhook } = createRequire(join(npmModules('other-receivers'), 'x'))('svix') as Library;
 const DATA = { orderId: 42, name: 'Zoë' };
 
-/** What the receiver of an imported endpoint gets. */
+/** The requests to the receiver of an imported endpoint. */
 const SENDERS = [
   { name: 'Svix', args: ['svix'], secret: SVIX_SECRET, customer: 'acct_17', exportOf: svixExport, prefix: 'svix-' },
   {

@@ -1,4 +1,4 @@
-/** The official libraries of Standard Webhooks, and those of Svix, verify deliveries during a rotation (contract §5). */
+/** The official libraries of Standard Webhooks, and those of Svix, verify deliveries during a rotation (contract §5.7). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ import { deliveriesOfEd25519, deliveriesOfRotation, type StandardMessage } from 
 const tool = (name: string): string => fileURLToPath(new URL(`../tools/${name}`, import.meta.url));
 const built = fileURLToPath(new URL('../../node_modules/.cache/test-tools/rust', import.meta.url));
 
-/** What each library says of each message: null if it accepts it, else its error. */
+/** The verdict of each library on each message: null if it accepts it, else its error. */
 type Verify = (messages: readonly StandardMessage[]) => (string | null)[];
 
 type Library = { Webhook: new (secret: string) => { verify(body: string, headers: object): unknown } };

@@ -1,4 +1,4 @@
-/** A refusal lists all problems at once: `details` names every field (contract §1), including problems that only the store can find. */
+/** A refusal lists all problems at once: `details` names every field (contract §1.4), including problems that only the store can find. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkAll, Refusal, refuseBackwards, refuseField } from '../../src/kernel/refusal.ts';

@@ -12,7 +12,7 @@ export type ApiReply<T> = {
   readonly body: T;
 };
 
-/** The error body of contract §1. */
+/** The error body of contract §1.4. */
 export type ErrorBody = {
   readonly status: string;
   readonly timeStamp: string;
@@ -147,7 +147,7 @@ export async function succeeded<T>(sent: Promise<ApiReply<unknown>>): Promise<T>
   return body as T;
 }
 
-/** Returns the error of a reply. Fails unless it has this status and exactly the error body of contract §1. */
+/** Returns the error of a reply. Fails unless it has this status and exactly the error body of contract §1.4. */
 export async function refusalOf(sent: Promise<ApiReply<unknown>>, status: number): Promise<ErrorBody['error']> {
   const reply = await sent;
   assert.equal(reply.status, status, JSON.stringify(reply.body));

@@ -65,7 +65,7 @@ export async function sallyport(
   return { status, stdout, stderr };
 }
 
-/** What a command in this process gets in place of a terminal. It asks no server to end. */
+/** The surroundings of a command in this process, in place of a terminal. It asks no server to end. */
 export function terminalHere(env: Readonly<Record<string, string>> = {}): Terminal {
   return {
     env: { ...inheritedEnvironment(), ...env },

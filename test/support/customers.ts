@@ -1,4 +1,4 @@
-/** Customers with resources of every kind, for tests of what one can see of another (contract §8). */
+/** Customers with resources of every kind, for tests of what one can see of another (contract §8.3). */
 import { CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
@@ -76,7 +76,7 @@ export async function openLink(url: string): Promise<string> {
   return token;
 }
 
-/** What belongs to somebody: an id of each kind of resource, by the segment of its path, and texts by which it could be found. */
+/** The resources of an owner: an id of each kind of resource, by the segment of its path, and texts by which it could be found. */
 export type Belongings = {
   readonly ids: Readonly<Record<string, string>>;
   readonly names: Readonly<Record<string, string>>;

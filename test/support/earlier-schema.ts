@@ -16,7 +16,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   webhook: { table: 'webhook', columns: { ordered: "ordered = 'webhook'" } },
 };
 
-/** What to select for these columns of an earlier table. */
+/** The expressions to select for these columns of an earlier table. */
 function valuesOf(table: string, columns: readonly string[]): string {
   return columns.map((column) => `${SOURCES[table]?.columns[column] ?? column} AS ${column}`).join(', ');
 }

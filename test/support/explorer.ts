@@ -4,7 +4,7 @@ export type Model<State> = {
   readonly initial: State;
   /** The steps that may come next, by name, and the states that they lead to. */
   steps(state: State): readonly (readonly [name: string, next: State])[];
-  /** What is wrong with a state, or null. */
+  /** Returns the problem of a state, or null. */
   problem(state: State): string | null;
   /** Whether everything is done. */
   isDone(state: State): boolean;

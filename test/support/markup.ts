@@ -32,7 +32,7 @@ export function pageOf(text: string, type: string): Page {
   return { main: readable(main), frame, title, current: CURRENT.exec(text)?.[1] ?? null };
 }
 
-/** What differs from run to run. Ids and secrets get numbers in the order of their first appearance, so that links still lead somewhere. */
+/** Values that differ from run to run. Ids and secrets get numbers in the order of their first appearance, so links still work. */
 export function withoutChance(text: string): string {
   const numbers = new Map<string, number>();
   const numbered = (kind: string) => (found: string) => {

@@ -98,7 +98,7 @@ export function bodyOf({ text }: Answer): Record<string, unknown> {
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** The code of the error body (contract §1). */
+/** The code of the error body (contract §1.4). */
 export function codeOf(answer: Answer): string {
   return (bodyOf(answer).error as { code: string }).code;
 }

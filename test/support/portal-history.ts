@@ -162,7 +162,7 @@ async function belongings({ service, receiver, of, api, customerId }: Owner): Pr
   };
 }
 
-/** What looks different: not verified, with OAuth, stopped with waiting records, read by pull, encrypted. */
+/** Webhooks that look different: not verified, with OAuth, stopped with waiting records, read by pull, encrypted. */
 async function specialOnes({ admin }: ServiceInProcess, receiver: Receiver, own: Ids): Promise<Ids> {
   const { url, secret, apiKey } = receiver.endpoint('/unverified');
   const unverified = await created(admin, 'endpoints', {

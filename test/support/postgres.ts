@@ -297,7 +297,7 @@ export async function createDatabase(template = 'template0'): Promise<string> {
 
 const POSTGRES_SCHEMA: string = readFileSync(new URL('../../src/store/postgres/schema.sql', import.meta.url), 'utf8');
 
-/** What a template holds besides the schema. */
+/** The content of a template besides the schema. */
 export type Fill = (database: PostgresDatabase, now: number) => Promise<void>;
 
 /** The schema alone. */

@@ -10,7 +10,7 @@ import { oneLine, recorded } from './statements.ts';
 
 type DatabaseName = 'SQLite' | 'PostgreSQL';
 
-/** What the stores of one process did on one database. A verb is written `users.insert`. */
+/** The calls of one process's stores on one database. A verb is written `users.insert`. */
 export type RanStatements = {
   readonly database: DatabaseName;
   /** Each text and the verbs that ran it; the verb is empty outside of all. */

@@ -15,7 +15,7 @@ export function repeatsInSlowTier(..._on: [Repeat, ...Repeat[]]): void {}
 
 const CALL = /^(repeats|repeatsInSlowTier)\(([^)]*)\);$/gm;
 
-/** What the calls in the source of a test file say. */
+/** The calls in the source of a test file. */
 export function repeatsOf(source: string): { readonly fast: readonly Repeat[]; readonly slow: readonly Repeat[] } {
   const calls = [...source.matchAll(CALL)].map(([, tier = '', list = '']) => ({ tier, on: list.match(/\w+/g) ?? [] }));
   const of = (name: string) => calls.filter(({ tier }) => tier === name).flatMap(({ on }) => on as Repeat[]);

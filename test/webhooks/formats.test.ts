@@ -1,4 +1,4 @@
-/** The settings of a webhook's format and of its retries (contract §4, §5): defaults, refusals and patches. */
+/** The settings of a webhook's format and of its retries (contract §4.2, §12.1, §5.9): defaults, refusals and patches. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { viewWebhook, type WebhookView } from '../../src/webhooks/webhook-schema.ts';

@@ -143,7 +143,7 @@ describe('retention', () => {
   });
 });
 
-/** What a reader may see, in the simplest form. */
+/** The records that a reader may see, in the simplest form. */
 type Model = {
   readonly log: {
     n: number;

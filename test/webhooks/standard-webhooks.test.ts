@@ -1,4 +1,4 @@
-/** What Standard Webhooks' libraries cannot verify is refused when it is configured (contract §5), on whichever side it is changed. */
+/** Settings that Standard Webhooks' libraries cannot verify are refused (contract §5.7), on whichever side they are changed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { standardWebhookSecrets } from '../../src/domain/endpoint.ts';

@@ -26,7 +26,7 @@ async function open(
 }
 
 describe('webhooks', () => {
-  it('are created stopped, with the defaults of contract §4', async (t) => {
+  it('are created stopped, with the defaults of contract §4.2', async (t) => {
     const { s, body } = await open(t);
     const { id, ...view } = viewWebhook(await s.webhooks.create(body, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';

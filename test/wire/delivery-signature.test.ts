@@ -119,7 +119,7 @@ describe('verifying a delivery', () => {
     });
   });
 
-  it('accepts header names in any case, and another case of the path', async () => {
+  it('accepts header names in upper or lower case, and another case of the path', async () => {
     const headers = Object.fromEntries(
       Object.entries(received().headers).map(([name, value]) => [name.toUpperCase(), value]),
     );

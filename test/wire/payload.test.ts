@@ -112,7 +112,7 @@ describe('payloads', () => {
       assert.deepEqual(names, ['payroll-2026']);
     });
 
-    it('accepts a charset, and media types and header names in any case', async () => {
+    it('accepts a charset, and media types and header names in upper or lower case', async () => {
       const headers = { 'Content-Type': 'Application/JSON; charset=utf-8', 'Content-Encoding': 'GZIP' };
       const verdict = await decodePayload(gzipSync(BODY), headers, { maxBytes: 100 });
       assert.ok(verdict.ok && Buffer.from(verdict.body).equals(BODY));

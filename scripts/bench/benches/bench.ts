@@ -1,4 +1,4 @@
-/** What every benchmark is. */
+/** The form of every benchmark. */
 import type { BenchResult } from '../report/result.ts';
 
 export type BenchContext = {

@@ -1,4 +1,4 @@
-/** What an operation costs as the tables grow, from 10⁴ rows of history to 5·10⁶, with a tenth as many stuck records of another webhook. */
+/** The cost of an operation as the tables grow, from 10⁴ rows of history to 5·10⁶, and a tenth as many stuck records of another webhook. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deliveryId } from '../../../src/kernel/ids.ts';
 import { makeCertificates } from '../../../test/support/tls.ts';
@@ -18,7 +18,7 @@ const QUICK_SIZES = [10_000, 20_000];
 const ROUNDS_MAX = 3;
 const SECONDS = 1;
 const CLAIMED = 2000;
-/** What the largest size may cost of the smallest. */
+/** The most that the largest size may cost, as a multiple of the smallest. */
 const GROWTH_MAX = 1.25;
 
 const GUARD = 'guard: a token looked up';

@@ -1,4 +1,4 @@
-/** Fair shares (contract §8): how long a guarded call of one customer takes beside hostile requests of another. */
+/** Fair shares (contract §8.8): how long a guarded call of one customer takes beside hostile requests of another. */
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -15,7 +15,7 @@ import { type BenchResult, type Goal, type Row, valuesOf } from '../report/resul
 import { median } from '../report/statistics.ts';
 import type { Bench, BenchContext } from './bench.ts';
 
-/** What the contract promises for the other customer's calls. */
+/** The contract's promise for the other customer's calls. */
 const P99_MS = 25;
 const LONGEST_MS = 100;
 

@@ -15,7 +15,7 @@ export type Attack = {
   readonly cookie?: string;
 };
 
-/** What `attacker.ts` reads from its file. */
+/** The content of the file that `attacker.ts` reads. */
 export type AttackPlan = Omit<Attack, 'name'> & { readonly url: string; readonly token: string };
 
 const PROGRAM = fileURLToPath(new URL('attacker.ts', import.meta.url));

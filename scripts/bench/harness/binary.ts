@@ -14,7 +14,7 @@ export async function buildBinary(folder: string): Promise<string> {
   return path;
 }
 
-/** What the systemd unit of the examples sets for the C library. */
+/** The settings of the C library in the systemd unit of the examples. */
 export function unitEnvironment(): Record<string, string> {
   const assignments = readFileSync(UNIT, 'utf8').match(/\bMALLOC_\w+=\d+/g) ?? [];
   return Object.fromEntries(assignments.map((assignment) => assignment.split('=') as [string, string]));

@@ -1,4 +1,4 @@
-/** What a process has used so far, as Linux tells it. */
+/** The CPU time of a process so far, as Linux reports it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 

@@ -52,7 +52,7 @@ export type DeliveringOptions = {
   readonly gzip?: boolean;
   /** A PGP public key, armored. */
   readonly publicKey?: string;
-  /** What the names of its event types begin with. */
+  /** The prefix of its event types' names. */
   readonly category?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Another program than `src/main.ts`. */
@@ -128,7 +128,7 @@ async function startInstances(
   return instances;
 }
 
-/** What the database says about the records. */
+/** The counts of records in the database. */
 type DeliveryLog = { waiting(): Promise<number>; delivered(): Promise<number>; close(): Promise<void> };
 
 // Nothing is deleted during a run. These tables are the same in every version that is compared.
@@ -161,7 +161,7 @@ export function differences(
   return new Map(Array.from(after, ([name, value]) => [name, value - (before.get(name) ?? 0)]));
 }
 
-/** What the service is busy with while it delivers, without publishing: so many records, after half as many until it is warm. */
+/** Profiles the service while it delivers, without publishing: so many records, after half as many until it is warm. */
 export async function profileDeliveries(options: DeliveringOptions, records: number): Promise<ThreadProfile[]> {
   const profiles = `${options.dataDir}.profiles`;
   const running = await startDelivering({ ...options, nodeFlags: profilingFlags(profiles) });
@@ -192,7 +192,7 @@ const WORDS = (
   'price tax total note reference status warehouse carrier tracking'
 ).split(' ');
 
-/** What lets a service deliver to a receiver on this machine. */
+/** The settings with which a service delivers to a receiver on this machine. */
 export function receiverSettings(caFile: string, { ca }: Certificates): Record<string, string> {
   writeFileSync(caFile, ca);
   return { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1' };

@@ -19,7 +19,7 @@ export const PEERS: readonly string[] = [OIDC_PROVIDER, NODE_OAUTH];
 export type Compared = Pick<BenchResult, 'figures' | 'rows' | 'baseline' | 'notMeasured'>;
 
 type Contest = {
-  /** Stops the server afterwards in any case. */
+  /** Always stops the server afterwards. */
   started<Server extends HttpServer>(server: Server): Server;
   /** Measures a server with these requests in turn. */
   add(name: string, server: HttpServer, requests: readonly LoadRequest[]): void;
@@ -62,7 +62,7 @@ async function figuresOf(target: Target, seconds: number): Promise<Record<string
   return { rate: perSecond, p50: p50Ms, p99: p99Ms, cpu: cpuMicros };
 }
 
-/** What Sallyport's rate is to be: at least so many percent of the bare server's, and so many times the better peer's. */
+/** The goals for Sallyport's rate: at least so many percent of the bare server's, and so many times the better peer's. */
 export function rateGoals(result: Pick<BenchResult, 'rows'>, percentOfBare: number, timesPeer: number): Goal[] {
   const peer = largest(result, 'rate', PEERS) ?? NODE_OAUTH;
   return [

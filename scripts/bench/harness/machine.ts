@@ -1,4 +1,4 @@
-/** What the figures were measured on. */
+/** The machine of the measurements. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 

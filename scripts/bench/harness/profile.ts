@@ -1,5 +1,5 @@
 /**
- * What the threads of a service of its own are busy with, by V8's profiler. It costs time, so that nothing else is measured of that
+ * The time of the threads of a service of its own, by V8's profiler. It costs time, so that nothing else is measured of that
  * service.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ export function monotonicMicros(): number {
 }
 
 /**
- * What the event loop, the writing thread and that of large bodies, if there were any, did within `span`, of the profiles that a service
+ * Reads the work of the event loop, the writing thread and that of large bodies, if any, within `span`, from the profiles that a service
  * has left in the folder. The thread that copies the log is left out: nobody waits for it. `root` is the folder of the program, as a URL
  * with its last slash.
  */

@@ -120,7 +120,7 @@ export async function createEmployee(service: Service): Promise<{ path: string; 
   return { path: `${EMPLOYEES}/${body.userId}`, applicationId: created.body.id };
 }
 
-/** What every contender of the guard bench has to tell of. */
+/** The employee that every contender of the guard bench returns. */
 export const EMPLOYEE = {
   externalId: '4711',
   userName: 'jane.roe',

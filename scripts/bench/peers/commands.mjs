@@ -1,5 +1,5 @@
 /**
- * What the benchmark says to a program of this folder, one JSON object a line on standard input, each answered by one on standard
+ * The commands of the benchmark to a program of this folder, one JSON object a line on standard input, each answered by one on standard
  * output: `{"queue": n}` puts n records into the queue, `{"drain": n}` works until n of them are done and says how long that took.
  */
 import { createInterface } from 'node:readline';

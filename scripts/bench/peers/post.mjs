@@ -1,4 +1,4 @@
-/** What every queue does with a record: the same signed POST over the same client, 64 connections, TLS verified. */
+/** The work of every queue for a record: the same signed POST over the same client, 64 connections, TLS verified. */
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 

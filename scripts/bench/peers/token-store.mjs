@@ -1,5 +1,5 @@
 /**
- * What an authorization server of another make needs of a database, in SQLite as durable as Sallyport's: WAL, and
+ * The database of another authorization server, in SQLite as durable as Sallyport's: WAL, and
  * `synchronous=FULL`, so that a token is on the disk before it is answered.
  */
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /** Draws how a run went, minute by minute, as an SVG for a page. */
 
-/** What one minute brought. CPU time is that of an event. */
+/** The figures of one minute. CPU time is that of an event. */
 export type Minute = {
   readonly minute: number;
   readonly perSecond: number;

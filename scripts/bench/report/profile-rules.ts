@@ -1,4 +1,4 @@
-/** What a function of the running service is for: a table each for the event loop and for its threads. */
+/** The purpose of a function of the running service: a table each for the event loop and for its threads. */
 
 /** A function on the stack. `url` is a path in the project, `node:…` or `wasm:…`; empty for the engine's and Node's own native code. */
 export type Frame = { readonly name: string; readonly url: string };
@@ -12,7 +12,7 @@ export type Rule = {
   readonly caller?: RegExp;
 };
 
-/** What no rule knows. */
+/** Functions without a rule. */
 export const REST = 'the rest';
 
 /**
@@ -84,7 +84,7 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: null, url: /^src\/domain\// },
 ];
 
-/** What it does is what the event loop did before, and does with small ones. */
+/** The thread does for large bodies the work that the event loop does for small ones. */
 export const LARGE_BODIES_RULES: readonly Rule[] = [
   { what: 'the engine', ...ENGINE },
   { what: "the event loop's messages", url: MESSAGES },

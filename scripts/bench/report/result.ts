@@ -21,7 +21,7 @@ export type Goal = {
 /** A part of the time in which a thread was busy, of 1. */
 export type Share = { readonly what: string; readonly share: number };
 
-/** What a thread of Sallyport was busy with, the largest share first. `busyShare` is how much of the time it was so, of 1. */
+/** The work of a thread of Sallyport, the largest share first. `busyShare` is how much of the time it was so, of 1. */
 export type ThreadProfile = { readonly thread: string; readonly busyShare: number; readonly shares: readonly Share[] };
 
 export type BenchResult = {
@@ -41,7 +41,7 @@ export type BenchResult = {
   readonly seconds: number;
 };
 
-/** What could not be worked out is not met. */
+/** A goal without a figure is not met. */
 export function isMet({ actual, bound, limit }: Goal): boolean {
   if (!Number.isFinite(actual)) return false;
   return bound === 'at least' ? actual >= limit : actual <= limit;

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { npmModules } from '../../../test/support/npm-tools.ts';
 import type { Ground, LibraryRequest, OtherReceiver, Receiving } from './receiving.ts';
 
-/** What a library found in a request. It throws for a request that it refuses. */
+/** The result of a library for a request. It throws for a request that it refuses. */
 type Found = { readonly eventId: string; readonly words: string };
 type Judge = (request: LibraryRequest) => Promise<Found>;
 

@@ -1,7 +1,7 @@
 /** The receivers of `npm run demo:receivers`, as the demo sees them. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a receiver needs to begin. `folder`: for its files. */
+/** The set-up of a receiver. `folder`: for its files. */
 export type Ground = {
   readonly folder: string;
   readonly certificateFile: string;

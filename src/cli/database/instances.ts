@@ -30,8 +30,8 @@ export const instanceCommands: CommandGroup = [
           expiresAt: isoInstant(expiresAt),
         }));
         const { terminal, json } = invocation;
-        const shown = items.length === 0 ? 'None.\n' : tableText(items, COLUMNS, terminal.width);
-        await terminal.out(json ? `${JSON.stringify({ items })}\n` : shown);
+        const text = items.length === 0 ? 'None.\n' : tableText(items, COLUMNS, terminal.width);
+        await terminal.out(json ? `${JSON.stringify({ items })}\n` : text);
         return 0;
       }),
   },

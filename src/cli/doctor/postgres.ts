@@ -72,7 +72,7 @@ async function examineConnected(config: Config, db: PostgresDatabase, now: numbe
   ];
 }
 
-/** What the state of the server means. `now`: the clock of this machine. */
+/** Returns findings about the state of the server. `now`: the clock of this machine. */
 export function examineHealth(health: ServerHealth, role: string, now: number): Finding[] {
   return [
     examineOwners(health, role),
@@ -95,7 +95,7 @@ function examineOwners({ foreignTables }: ServerHealth, role: string): Finding {
   );
 }
 
-/** What an answer 202 promises, and what the server must do for it. */
+/** Checks that the server keeps the promise of an answer 202. */
 function examineDurability(health: ServerHealth): Finding[] {
   const { fsync, synchronousCommit, synchronousStandbys } = health;
   const commit = 'commits';
@@ -142,7 +142,7 @@ function examineVacuum(
   role: string,
 ): Finding[] {
   const check = 'vacuum';
-  const found = [
+  const findings = [
     ...(autovacuum ? [] : [problem(check, 'autovacuum is off: tables grow and slow down; set autovacuum = on')]),
     ...(oldestSnapshot !== null && oldestSnapshot.ageMs > SNAPSHOT_OLD_MS
       ? [
@@ -174,7 +174,9 @@ function examineVacuum(
       ? [warning(check, `replication slots that nobody reads keep the write-ahead log: ${idleSlots.join(', ')}`)]
       : []),
   ];
-  return found.length > 0 ? found : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
+  return findings.length > 0
+    ? findings
+    : [ok(check, 'autovacuum is on, and no old transaction keeps it from its work')];
 }
 
 function examinePartitions({ partitionsEndAt, now }: ServerHealth): Finding {

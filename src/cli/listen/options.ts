@@ -84,7 +84,7 @@ export async function readVerification(invocation: Invocation): Promise<ListenVe
 
 type Others = Pick<ListenChecks, 'publicKeys' | 'signature' | 'bearer' | 'basic'>;
 
-/** What proves the sender besides the secret: public keys, the template of a signature, a bearer token or a password. */
+/** Reads the credentials of the sender besides the secret: public keys, the template of a signature, a bearer token or a password. */
 async function readOthers(invocation: Invocation): Promise<Others> {
   const publicKeys = invocation.texts('public-key');
   try {

@@ -63,7 +63,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
   response.end('refusal' in found ? `${found.refusal.code}: ${found.refusal.description}` : undefined);
 }
 
-/** What a program behind needs to read the body: its type, and the attributes of a binary CloudEvent. */
+/** The headers with which a program behind reads the body: its type, and the attributes of a binary CloudEvent. */
 function contentHeaders(found: Arrival['found'], { headers }: IncomingMessage): Readonly<Record<string, string>> {
   if (!('eventDelivery' in found)) return JSON_TYPE;
   const names = Object.keys(headers).filter((name) => name.startsWith('ce-'));

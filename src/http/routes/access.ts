@@ -1,4 +1,4 @@
-/** Users, API products and applications (contract §4). */
+/** Users, API products and applications (contract §4.2). */
 import {
   APPLICATION_LIST,
   applicationReader,

@@ -83,7 +83,7 @@ type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> & {
   readonly stylesheet: string;
 };
 
-/** What the guarded routes for both need, made for the operator or for one customer. */
+/** The dependencies of the guarded routes for both, made for the operator or for one customer. */
 type SharedDoors = Pick<Composed, 'store' | 'clock'> & {
   readonly services: SharedServices;
   /** The public address of the service. Throws `unavailable` if it is unknown. */

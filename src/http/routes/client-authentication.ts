@@ -1,4 +1,4 @@
-/** Authentication of clients at the OAuth endpoints: by the body or by HTTP Basic, behind the throttle (contract §2). */
+/** Authentication of clients at the OAuth endpoints: by the body or by HTTP Basic, behind the throttle (contract §2.6). */
 import type { ClientCredentials, Tokens } from '../../access/tokens.ts';
 import type { Client } from '../../domain/application.ts';
 import { credentialBytes } from '../../domain/credential.ts';
@@ -60,7 +60,7 @@ export function createClientAuthentication({ tokens, throttle, clock }: Authenti
 
 /**
  * Where a call has its credentials. Never both in the `Authorization` header and in the body (RFC 6749 §2.3.1): throws 400
- * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2): RFC 6749 §3.2.1 allows
+ * `invalid_request` then, and for a repeated header. But a form may repeat the `client_id` of Basic (contract §2.3): RFC 6749 §3.2.1 allows
  * it, and stock clients do it.
  */
 export function credentialPlace({ request, mediaType }: Call, parameters: OAuthParameters): 'header' | 'body' {

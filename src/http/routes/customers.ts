@@ -1,4 +1,4 @@
-/** Customers and the links to their portals (contract §8). */
+/** Customers and the links to their portals (contract §8.1, §8.10). */
 import {
   CUSTOMER_LIST,
   type Customers,

@@ -28,7 +28,7 @@ const metadata = z
 type Dependencies = {
   /** The configured public address, or the listening address, which is known only when the server listens. Must be exact. */
   readonly issuer: () => string;
-  /** Only its data in memory is used, because anybody may call as often as they like. */
+  /** Only its data in memory is used, because anyone may call as often as they like. */
   readonly products: Pick<Products, 'scopeNames'>;
 };
 

@@ -1,4 +1,4 @@
-/** The employees API (contract §3). */
+/** The employees API (contract §3.4). */
 
 import type { Employee } from '../../domain/employee.ts';
 import {

@@ -1,4 +1,4 @@
-/** Erasure of the events about one person (contract §4). */
+/** Erasure of the events about one person (contract §4.15). */
 import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
 import { validate } from '../../kernel/validation.ts';

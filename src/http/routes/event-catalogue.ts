@@ -1,5 +1,5 @@
 /**
- * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11): public types for everyone, all types for the
+ * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11.2): public types for everyone, all types for the
  * operator.
  */
 import { z } from 'zod';
@@ -36,7 +36,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
     mediaType?: string,
     query?: Route['query'],
   ): Route => {
-    // Anybody may ask, so a document is made once for each version of the event types.
+    // Anyone may ask, so a document is made once for each version of the event types.
     const made = new Map<string, Rendered & { readonly version: string }>();
     return {
       ...about,

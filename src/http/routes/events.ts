@@ -1,4 +1,4 @@
-/** Events, deliveries and the audit log (contract §4). */
+/** Events, deliveries and the audit log (contract §4.2). */
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';

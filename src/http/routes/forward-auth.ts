@@ -1,5 +1,5 @@
 /**
- * Forward auth (contract §3): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
+ * Forward auth (contract §3.5): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
  * API behind it.
  */
 
@@ -118,7 +118,7 @@ function only({ headersDistinct }: IncomingMessage, name: string): string {
 
 /**
  * A target of this length gets an answer of its own, because no scope would help. The status is 401, which every proxy passes on to the
- * client (contract §3).
+ * client (contract §3.5).
  */
 function targetTooLong(): Refusal {
   const description = `the path and query of the request are longer than ${REQUEST_TARGET_BYTES} bytes`;
@@ -140,7 +140,7 @@ function refuseAliases({ headers }: IncomingMessage): void {
   }
 }
 
-/** What a header name may contain beside letters, digits and the hyphen (RFC 9110 §5.6.2). Node gives the names in lower case. */
+/** Any character of a header name except letters, digits and hyphens (RFC 9110 §5.6.2). Node gives the names in lower case. */
 const ALIAS_CHARACTER = /[^a-z0-9-]/;
 
 const RESERVED: ReadonlySet<string> = new Set(

@@ -1,4 +1,4 @@
-/** `/livez` and `/readyz` (contract §6). */
+/** `/livez` and `/readyz` (contract §6.6). */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -104,7 +104,7 @@ export function healthRoutes({
   ];
 }
 
-/** Shares one check among all calls within `ms`, because anybody may call and each check costs a write. */
+/** Shares one check among all calls within `ms`, because anyone may call and each check costs a write. */
 function sharedFor<Answer>(ms: number, stopwatch: () => number, ask: () => Promise<Answer>): () => Promise<Answer> {
   let askedAt = Number.NEGATIVE_INFINITY;
   let answer: Promise<Answer> | null = null;

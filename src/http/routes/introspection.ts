@@ -1,4 +1,4 @@
-/** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2). */
+/** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2.4). */
 import { z } from 'zod';
 import { type Caller, type Gate, requireOperator, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
@@ -78,9 +78,9 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
   };
 
   const introspect = async (token: string) => {
-    const told = await tokens.introspect(token);
+    const claims = await tokens.introspect(token);
     const at = issuer();
-    return told.active && at !== null ? { ...told, iss: at, aud: at } : told;
+    return claims.active && at !== null ? { ...claims, iss: at, aud: at } : claims;
   };
 
   return [

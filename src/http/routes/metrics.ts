@@ -1,4 +1,4 @@
-/** `GET /metrics` (contract §6): for Prometheus on this machine, or with a token that has the scope `edge:metrics`. */
+/** `GET /metrics` (contract §6.6): for Prometheus on this machine, or with a token that has the scope `edge:metrics`. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** `GET /services/api/openapi.json`: the OpenAPI document (contract §4). */
+/** `GET /services/api/openapi.json`: the OpenAPI document (contract §4.16). */
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS } from '../../access/built-in.ts';
 import { DOCUMENT_HEADERS, documentReplies, documentReply, type Rendered, render } from '../document.ts';

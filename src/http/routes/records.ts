@@ -1,4 +1,4 @@
-/** `GET /webhooks/{id}/records`, `GET /events/{id}` and `POST /webhooks/{id}/acknowledge` (contract §9, §10). */
+/** `GET /webhooks/{id}/records`, `GET /events/{id}` and `POST /webhooks/{id}/acknowledge` (contract §9, §10.4). */
 
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';

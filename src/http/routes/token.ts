@@ -1,4 +1,4 @@
-/** The token endpoint (RFC 6749 §4.4, contract §2). */
+/** The token endpoint (RFC 6749 §4.4, contract §2.1, §2.3). */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
 import { Refusal } from '../../kernel/refusal.ts';

@@ -1,4 +1,4 @@
-/** What customers use, as JSON and as CSV (contract §8.9). A customer's applications see only its own. */
+/** The usage of customers, as JSON and as CSV (contract §8.9). A customer's applications see only its own. */
 
 import { z } from 'zod';
 import {
@@ -39,7 +39,7 @@ const CSV_TEXT =
   'What begins like a formula, with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before ' +
   'it, at the start of a name and after each `;`, `,`, `|`, tab and line end in it.';
 
-/** What one customer used, for the operator. */
+/** The routes for the usage of one customer, for the operator. */
 export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'operator'>[] {
   const shared = { for: 'operator', method: 'GET', access: 'guarded' } as const;
   return [
@@ -72,7 +72,7 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
   ];
 }
 
-/** What all customers used; for a customer, what it used itself. */
+/** The routes for the usage of all customers; a customer gets its own. */
 export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
   const shared = { for: 'both', method: 'GET', access: 'guarded' } as const;
   return [

@@ -11,7 +11,7 @@ type Dependencies = { readonly store: Pick<WebhookVerbs, 'endpoints'>; readonly 
 
 export function webhookKeyRoutes({ store, clock }: Dependencies): Route[] {
   let reading: Promise<readonly EndpointPublicKeys[]> | null = null;
-  /** Concurrent requests share one read, because anybody may ask. */
+  /** Concurrent requests share one read, because anyone may ask. */
   const read = (): Promise<readonly EndpointPublicKeys[]> => {
     reading ??= store.endpoints.publicKeys().finally(() => {
       reading = null;

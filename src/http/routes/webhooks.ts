@@ -1,4 +1,4 @@
-/** Endpoints, keys, event types and webhooks (contract §4). */
+/** Endpoints, keys, event types and webhooks (contract §4.2). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { PgpKey } from '../../domain/webhook.ts';

@@ -132,7 +132,7 @@ function linkView({ role, session }: PageCall): View {
   const content = html`
     ${pageHeader({ title: 'Your session' })}
     ${section({
-      title: 'Who you are',
+      title: 'Profile',
       content: definitionList([
         ['Opened by', 'a portal link'],
         ['Role', label, hint],
@@ -218,7 +218,7 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
   const content = html`
     ${pageHeader({ title: 'Your account' })}
     ${section({
-      title: 'Who you are',
+      title: 'Profile',
       content: definitionList([
         ['User name', user.userName],
         ['Name', user.displayName],
@@ -232,7 +232,7 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
     })}
     ${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
     ${section({
-      title: 'Where you are signed in',
+      title: 'Sessions',
       lead: SESSION_LEAD,
       actions: [actionButton({ action: '/account/sign-out-everywhere', csrf, label: 'Sign out everywhere' })],
       content: sessionTable(call, state.sessions),
@@ -243,7 +243,7 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
 
 const SESSION_LEAD =
   `A session ends after ${lengthText(SESSION_IDLE_MS)} without a request, ` +
-  `and after ${lengthText(SESSION_MS)} in any case.`;
+  `and after ${lengthText(SESSION_MS)} at the latest.`;
 
 const PASSKEY_LEAD =
   'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works ' +

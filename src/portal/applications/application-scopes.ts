@@ -34,7 +34,7 @@ export function scopeSection(
   });
   const hasProducts = call.session.customerId === null;
   const empty = emptyState({
-    title: 'It has no scopes',
+    title: 'No scopes',
     text: 'Without a scope the program can do nothing.',
     action: call.may('administrator') ? linkButton({ href: `/applications/${id}/edit`, label: 'Choose scopes' }) : null,
   });

@@ -68,7 +68,7 @@ type Shown = {
   readonly owner: OwnerName | null;
   readonly publicUrl: string | null;
   readonly title: string;
-  /** What to do with the client id and the secret. */
+  /** How to use the client id and the secret. */
   readonly use: string;
 };
 

@@ -80,7 +80,7 @@
     }).observe(options, { childList: true });
   };
 
-  /** The first suggestions of the server are asked for as soon as somebody wants to see them. */
+  /** The first suggestions of the server are asked for as soon as someone wants to see them. */
   const ask = (field) => {
     field.dataset.asks = 'true';
     const { hxGet, offers, hxTarget } = field.dataset;

@@ -20,7 +20,7 @@
   };
   const joined = (parts) => (parts.includes(null) ? null : parts.flat());
 
-  /** What a text says, as rows; null if rows cannot show it. */
+  /** Returns the rows of a text; null if rows cannot show it. */
   const read = (text, known) => {
     if (text.trim() === '') return { match: 'all', rows: [] };
     let filter;
@@ -232,7 +232,7 @@
   };
 
   htmx.onLoad((root) => {
-    // The paths of the chosen events have arrived, perhaps after somebody typed the end of one.
+    // The paths of the chosen events have arrived, perhaps after someone typed the end of one.
     const around = root.closest?.('[data-filter-editor]') ?? null;
     for (const field of around?.querySelectorAll('[data-filter-path]') ?? [])
       if (field !== document.activeElement) complete(around, field);

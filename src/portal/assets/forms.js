@@ -16,7 +16,7 @@
     for (const button of document.querySelectorAll('.button[aria-busy]')) button.removeAttribute('aria-busy');
   });
 
-  // A name that follows another field until somebody edits it.
+  // A name that follows another field until someone edits it.
   const madeOf = (text) =>
     (
       text

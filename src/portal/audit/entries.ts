@@ -28,7 +28,7 @@ function withoutIds(linkOf: (reference: string) => ResourceLink): (reference: st
   };
 }
 
-const BY_LINK = 'somebody with a portal link';
+const BY_LINK = 'someone with a portal link';
 const NAMELESS: Readonly<Record<string, string>> = {
   'portal-link': BY_LINK,
   'portal-token': 'a portal token',
@@ -135,7 +135,7 @@ const OF_OPERATOR: ReadonlySet<string> = new Set([
 
 type Told = Pick<AuditRecord, 'action' | 'changes'>;
 
-/** What was done. A verification that failed is told apart: both have the same action. An unknown action is shown by its name. */
+/** The text of the action. A verification that failed is told apart: both have the same action. An unknown action is shown by its name. */
 export function entryText({ action, changes }: Told, isCustomers = false): string {
   const verification = changes.lastVerification?.to;
   const isFailed = action === 'endpoint.verify' && isObject(verification) && verification.verified === false;

@@ -34,7 +34,7 @@ export async function readChanges(
   return { entries, isWhole: entries.length < CHANGES_READ, actorOf: actorsSeen(store, linkOf, brand) };
 }
 
-/** What happened to a record besides its changes. */
+/** Other moments of a record besides its changes. */
 type OtherMoments = {
   /** Newest first. */
   readonly moments: readonly Moment[];

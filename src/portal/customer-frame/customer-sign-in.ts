@@ -1,4 +1,4 @@
-/** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8). */
+/** How users of customers get in: a form a customer, and the page that follows a session without a way back (contract §8.11). */
 import { isUuidV7 } from '../../kernel/ids.ts';
 import type { OpenCall } from '../frame/call.ts';
 import { readCustomerVisit, readRenewal, SESSION_COOKIE, setRenewal } from '../frame/cookies.ts';

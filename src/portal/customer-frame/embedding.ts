@@ -1,4 +1,4 @@
-/** What pages around the customers' portal load: the script that makes the frame, and the stylesheet of the accent colour. */
+/** The files that pages around the customers' portal load: the script that makes the frame, and the stylesheet of the accent colour. */
 import { createHash } from 'node:crypto';
 import { accentStyle, accentVersion } from '../../domain/portal-theme.ts';
 import type { Route } from '../../http/route.ts';

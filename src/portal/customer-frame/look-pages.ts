@@ -142,7 +142,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
       crumbs: [{ href: '/settings', label: 'Settings' }],
       lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
     })}
-    ${editor ?? section({ title: 'As it is', content: previewOf(theme) })}
+    ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
     ${framing(config.portalFrameAncestors, publicUrl())}
   `;
   return { title, content };

@@ -1,5 +1,5 @@
 /**
- * Gives each request for a page to the portal of its session (contract §8): a session of a customer gets the pages that are made over the
+ * Gives each request for a page to the portal of its session (contract §8.3): a session of a customer gets the pages that are made over the
  * customer's part of the service, and the operator's pages never see it.
  */
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,4 @@
-/** Opens portal links (contract §8): the first visitor with the link gets a session in the customer's portal. */
+/** Opens portal links (contract §8.10): the first visitor with the link gets a session in the customer's portal. */
 import type { NewSession, Sessions } from '../../access/sessions.ts';
 import { type OpenedLink, PORTAL_LINKS_PATH } from '../../customers/portal-links.ts';
 import { Refusal } from '../../kernel/refusal.ts';

@@ -1,4 +1,4 @@
-/** What a visitor of the customers' portal without a session can do: a page in the operator's look, also in a frame. */
+/** The page for a visitor of the customers' portal without a session: in the operator's look, also in a frame. */
 import { NO_THEME } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OpenCall } from '../frame/call.ts';
@@ -78,7 +78,7 @@ function wayIn({ brand, cookieOf }: Visitor): Html {
         <li>Open its page about webhooks. It opens this portal for you, without another password.</li>
       </ol>
     </div>
-    <p class="quiet">Did somebody send you a link? It works only once: ask for a new one.</p>
+    <p class="quiet">If you followed a link: each link works only once. Ask for a new one.</p>
     ${account}
   `;
 }

@@ -384,5 +384,8 @@ export function heldByBelongings({ endpoints, webhooks, applications, keys, user
   const last = parts.pop();
   if (last === undefined) return null;
   const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
-  return { title: `It has ${has}, so it stays.`, text: 'Delete these first, or suspend the customer instead.' };
+  return {
+    title: `This customer cannot be deleted: it has ${has}.`,
+    text: 'Delete these first, or suspend the customer instead.',
+  };
 }

@@ -26,7 +26,7 @@ import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
 
-export function customerPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
+export function customerAdministrationPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services } = dependencies;
   const { customers } = services;
   const entity = {
@@ -198,10 +198,10 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
   const { pages, store } = dependencies;
   return pages.view(LIST.href, 'operator', async (call) => {
     const { query } = call;
-    const wanted = readText(query, 'q');
+    const text = readText(query, 'q');
     const state = readChoice(query, 'state', STATES);
     const search = {
-      ...(wanted !== null && { text: wanted }),
+      ...(text !== null && { text }),
       ...(state === 'problems' ? { troubled: true } : state !== null && { active: state === 'active' }),
     };
     const { items, cursor, nextCursor } = await readListed(
@@ -211,7 +211,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     );
     const ids = items.map(({ id }) => id);
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
-    const isFiltered = wanted !== null || state !== null || cursor !== null;
+    const isFiltered = text !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
     const look = linkButton({ href: '/settings/customers-portal', label: 'Look of their portal', icon: 'settings' });
     return listView({
@@ -221,7 +221,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
       path: LIST.href,
       query,
       nextCursor,
-      filters: isEmpty ? [] : filterFields(newForm({ q: wanted, state })),
+      filters: isEmpty ? [] : filterFields(newForm({ q: text, state })),
       results: table({
         caption: 'Customers',
         columns: [

@@ -1,4 +1,4 @@
-/** What customers use, and their limits: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
+/** The usage and limits of customers: by day of one customer, in the operator's and in its own portal, and the sums of all of them. */
 
 import {
   type CustomerUsageView,
@@ -102,9 +102,9 @@ function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, pat
 
 async function allView(usage: UsageReads, { query, now }: PageCall): Promise<View> {
   const period = readUsagePeriod(query, now);
-  const asked = { cursor: query.get('cursor'), limit: PAGE_DEFAULT };
+  const page = { cursor: query.get('cursor'), limit: PAGE_DEFAULT };
   const [{ items, nextCursor }, all] = await Promise.all([
-    usage.list({ ...period, by: 'customer', customerId: null }, asked),
+    usage.list({ ...period, by: 'customer', customerId: null }, page),
     usage.ofAll(period),
   ]);
   const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, period) });

@@ -66,7 +66,7 @@ export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: De
 
 type Place = Pick<Story, 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
 
-/** What is sent before a delivery that waits for its turn. */
+/** Reads the deliveries that are sent before one that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
   if (!waitsForTurn(delivery)) return { ahead: null, before: null, failsSince: null, succeededAt: null };
   const { offset } = delivery;
@@ -100,8 +100,8 @@ async function aheadOf(
   const { groups } = await deliveries.failures([webhookNumber]);
   const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
   for (const at of [...oldest.toSorted((a, b) => a - b), cursorOffset]) {
-    const found = await waitingAt(at);
-    if (found !== null) return found;
+    const delivery = await waitingAt(at);
+    if (delivery !== null) return delivery;
   }
   return null;
 }

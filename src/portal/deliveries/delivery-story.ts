@@ -63,7 +63,7 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
   }
 }
 
-/** What follows once someone has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
+/** The text after someone has pressed *Send again* or *Try now*. `webhookState` is that of its webhook. */
 export function resendText(
   { state, webhookMode, webhookName, nextAttemptAt }: Resent,
   webhookState: WebhookState,
@@ -97,7 +97,7 @@ function problemOf(attempt: AttemptRecord | undefined): string | null {
   return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}`;
 }
 
-/** What a pending delivery waits for. */
+/** Tells what a pending delivery waits for. */
 function nextStep(
   delivery: Delivery,
   { webhook, base, ahead }: Pick<Standing, 'webhook' | 'base' | 'ahead'>,

@@ -93,7 +93,7 @@ async function readFailures(store: Store, numbers: readonly number[] | null): Pr
 /** Groups of dead deliveries that a form without a webhook offers. */
 const OFFERED = 8;
 
-/** What can be sent again: the latest groups of dead deliveries, each with the link that chooses it. Null without any. */
+/** The section *Send again*: the latest groups of dead deliveries, each with the link that chooses it. Null without any. */
 export async function deadSection(dependencies: SharedPageDependencies, now: number): Promise<Html | null> {
   const { store } = dependencies;
   const { numbers } = await readScope(dependencies, new URLSearchParams());
@@ -130,7 +130,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
 }
 
 function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
-  const shown = table({
+  const list = table({
     caption: 'Failures by cause',
     columns: [
       { label: 'Cause', kind: 'main' },
@@ -153,7 +153,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
         more of its failures.
       </p>
     `;
-  return { path: PATH, query: call.query, results: html`${shown}${note}` };
+  return { path: PATH, query: call.query, results: html`${list}${note}` };
 }
 
 function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html | 0)[] {
@@ -177,7 +177,7 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
   ];
 }
 
-/** What helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
+/** The action that helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
 function action(
   { webhookId, webhookState, dead, cause, oldest }: FailureGroup,
   name: string,

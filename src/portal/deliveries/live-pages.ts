@@ -121,7 +121,7 @@ export function tail({ attempts, webhookOf, carried, stream }: Tail): Html {
   `;
 }
 
-/** What a list tells of its attempts. `isOfAll` shows the webhook of each. */
+/** The facts that a list shows of its attempts. `isOfAll` shows the webhook of each. */
 type Telling = Pick<Tail, 'webhookOf' | 'carried'> & { readonly isOfAll: boolean };
 
 /** Attempts, newest first. */

@@ -124,13 +124,13 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
       path: PATH,
       role: 'operator',
       respond: async ({ form, acting }): Promise<PageResult> => {
-        const asked = readReplay(form);
-        if (asked === null) throw refuseField('webhook', 'is required');
-        const there = await placeOfSent(asked);
-        if (form.get('start') !== null) await services.webhooks.start(asked.webhookId, acting);
-        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.input, acting);
+        const replay = readReplay(form);
+        if (replay === null) throw refuseField('webhook', 'is required');
+        const there = await placeOfSent(replay);
+        if (form.get('start') !== null) await services.webhooks.start(replay.webhookId, acting);
+        const { replayed } = await services.webhooks.replay(replay.webhookId, replay.input, acting);
         if (replayed === 0) return redirectTo(there, 'There was nothing to send again.');
-        const { id, name, progress } = await services.webhooks.get(asked.webhookId);
+        const { id, name, progress } = await services.webhooks.get(replay.webhookId);
         const sent = { webhookId: id, webhookName: name, webhookState: progress.state, count: replayed };
         return { redirect: there, flash: await toldSentAgain(store, [sent]) };
       },

@@ -135,7 +135,7 @@ const FIELDS_MEAN: Readonly<Record<string, string>> = {
   customer: 'of this customer',
 };
 
-/** What the field suggests while someone types. The operator's own types come first, and a customer's webhook with the customer. */
+/** The suggestions of the field while someone types. The operator's own types come first, and a customer's webhook with the customer. */
 export async function searchSuggestions(store: Store): Promise<string[]> {
   const isOfOperator = store.customerId === null;
   const [webhooks, types, customers] = await Promise.all([

@@ -1,4 +1,4 @@
-/** What the portal says after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
+/** Messages after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
 import type { Delivery, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Store } from '../../store/port/store.ts';

@@ -161,7 +161,7 @@ function searchForm(words: string): Html {
 
 function searchView(words: string, results: readonly FoundSection[], listed: readonly ListedPage[]): View {
   const pages = [...Map.groupBy(results, ({ file }) => file)];
-  const found = pages.map(([file, sections]) => foundPage(file, sections, listed));
+  const hits = pages.map(([file, sections]) => foundPage(file, sections, listed));
   const places = countOf(results.length, 'place');
   const count = html`
     <p class="quiet" role="status">
@@ -169,7 +169,7 @@ function searchView(words: string, results: readonly FoundSection[], listed: rea
     </p>
   `;
   const nothing = emptyState({ title: 'Nothing found', text: 'Use other words, or fewer.' });
-  const list = html`${count}<ol class="doc-results">${found}</ol>`;
+  const list = html`${count}<ol class="doc-results">${hits}</ol>`;
   const crumbs = [{ href: ROOT, label: 'Documentation' }];
   return {
     title: 'Search the documentation',

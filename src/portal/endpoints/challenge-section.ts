@@ -53,7 +53,7 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
 /** Until then, a challenge is the one of the creation. It is sent within milliseconds. */
 const CREATION_MS = 1000;
 
-/** Whether the last challenge failed before anybody could tell the receiver the secret. A handshake needs none. */
+/** Whether the last challenge failed before anyone could tell the receiver the secret. A handshake needs none. */
 export function isUnprepared({
   createdAt,
   lastVerification,

@@ -144,7 +144,7 @@ function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
   return failure !== null && failure.at >= (deliveredAt ?? 0);
 }
 
-/** What to do about the last error, if nothing succeeded since. */
+/** The advice for the last error, if nothing succeeded since. */
 export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActivity): Html | null {
   const { failure, webhooks } = activity;
   const [first] = webhooks;

@@ -1,4 +1,4 @@
-/** What goes to an endpoint, on its page: a chart over all webhooks that send there, and their latest deliveries. */
+/** The section about the requests to an endpoint, on its page: a chart over all webhooks that send there, and their latest deliveries. */
 
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';

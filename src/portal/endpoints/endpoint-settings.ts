@@ -167,7 +167,7 @@ function heldByWebhooks(id: string, { count, first }: Uses): HeldRecord {
       ? html` and <a href="/webhooks?endpoint=${id}">${countOf(count - first.length, 'other')}</a>`
       : null;
   return {
-    title: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint stays.`,
+    title: `${count === 1 ? 'A webhook sends' : `${count} webhooks send`} here, so the endpoint cannot be deleted.`,
     text: html`First delete ${names}${more}, or change ${count === 1 ? 'its' : 'their'} endpoint.`,
   };
 }

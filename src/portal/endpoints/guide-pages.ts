@@ -29,8 +29,8 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const isCustomers = store.customerId !== null;
       // The operator comes here from the page of an endpoint.
       const names = store.customerId === null ? [] : await store.directory.endpointNames(store.customerId, CHOICES_MAX);
-      const asked = readText(query, 'endpoint') ?? '';
-      const id = isUuidV7(asked) ? asked : names[0]?.id;
+      const endpointId = readText(query, 'endpoint') ?? '';
+      const id = isUuidV7(endpointId) ? endpointId : names[0]?.id;
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
       const tokens = lexer(
         guideText(readAsset('hand-out'), {
@@ -46,7 +46,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, webhooks, query);
       const own = [
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
-        ...(arrives === null ? [] : [{ heading: 'What arrives', anchor: 'arrives', depth: 2 }]),
+        ...(arrives === null ? [] : [{ heading: 'Requests', anchor: 'arrives', depth: 2 }]),
         { heading: 'Programs', anchor: 'programs', depth: 2 },
       ];
       const title = 'Guide';
@@ -89,8 +89,8 @@ async function arrivalOf(
   webhooks: readonly Webhook[],
   query: URLSearchParams,
 ): Promise<Html> {
-  const asked = readText(query, 'webhook');
-  const shown = webhooks.find(({ id }) => id === asked) ?? webhooks[0] ?? null;
+  const webhookId = readText(query, 'webhook');
+  const shown = webhooks.find(({ id }) => id === webhookId) ?? webhooks[0] ?? null;
   return arrivalSection(dependencies, endpoint, webhooks, shown);
 }
 

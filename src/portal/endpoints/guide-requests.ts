@@ -1,4 +1,4 @@
-/** What arrives at an endpoint, in the guide: what the requests of each webhook are like, and one of them as the receiver gets it. */
+/** The section of the guide about the requests to an endpoint: their form for each webhook, and one of them as the receiver gets it. */
 import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
@@ -29,7 +29,7 @@ export async function arrivalSection(
 ): Promise<Html> {
   const request = shown === null ? null : await requestOf(dependencies, endpoint, shown);
   return section({
-    title: 'What arrives',
+    title: 'Requests',
     id: 'arrives',
     content: html`
       <div class="stack">

@@ -50,7 +50,7 @@ export const ADDRESS_ASKED = /^- If your firewall needs our address, ask us for 
 /** How the endpoint is verified: before anything is sent, if someone wants it, or by the handshake of CloudEvents. */
 export type GuideVerification = 'required' | 'optional' | 'handshake';
 
-/** What the hand-out says of a challenge that comes before everything else, and of challenges at all. */
+/** The sentence of the hand-out about a challenge before everything else, and the one about challenges. */
 export const CHALLENGE_FIRST = /Before the first delivery we send a challenge, to make sure that the URL is yours\./;
 export const CHALLENGE_SECTION = /^## Answer the challenge[\s\S]*?(?=^## )/m;
 

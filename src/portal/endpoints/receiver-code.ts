@@ -99,7 +99,7 @@ function withoutTypes(code: string): string {
 
 const EVENTS_COMMENT = /\/\*\* The event types [^\n]*\n/;
 const EVENTS_TYPE = /^type Events = .*\n/m;
-/** What the documentation's example does with an order. */
+/** The statement of the documentation's example for an order. */
 const EXAMPLE_USE = /console\.log\(`\$\{messageId\}: order \$\{data\.orderId\}`\)/;
 const TYPES_SHOWN = 5;
 

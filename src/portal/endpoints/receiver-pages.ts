@@ -198,7 +198,7 @@ type HandedOver = {
   readonly egressAddresses: readonly string[];
 };
 
-/** What the pages for receivers say of a secret that they cannot show. */
+/** The text of the pages for receivers about a secret that they cannot show. */
 export function lostSecretText({ may }: PageCall, { id }: Endpoint): Html {
   const { href, label } = secretRenewal(id);
   return html`

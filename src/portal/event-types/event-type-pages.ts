@@ -207,7 +207,7 @@ function publishing({ name, sample }: EventType): Html {
   });
 }
 
-/** What the sample would show. */
+/** A record without its data, for a type without a sample. */
 function arrives(name: string): Html {
   const code = `"headers": {"messageId": "…", "eventType": "${name}", …},\n"${eventTypeKey(name)}": { … }`;
   return codeBlock({ code, label: 'In each record at the receiver' });
@@ -319,7 +319,7 @@ function receivers(uses: Uses, all: string, owners: RecordOwners): Html {
   return html`<a href="${all}">${countOf(uses.count, 'webhook')}</a>`;
 }
 
-/** What most types have is only on their pages. */
+/** The badges of a type in lists. Properties that most types have are only on their pages. */
 export function listBadges(eventType: EventType): Html[] {
   return eventTypeBadges({ ...eventType, builtIn: false, dataSchema: null });
 }

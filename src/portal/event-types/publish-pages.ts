@@ -211,7 +211,7 @@ function publishView(
         submit: 'Publish the event',
         cancel: `/event-types/${chosen.id}`,
         labels: { ...titlesOf(FIELDS), customer: 'Customer' },
-        title: 'That could not be published',
+        title: 'The event was not published',
       })}
     `,
   };

@@ -80,11 +80,11 @@ export function foretoldText(gets: readonly Named[], stopped: number, more: numb
     waiting.length === 0 ? '' : `${running.length === 0 ? 'Waits' : 'waits'} at ${listed(waiting)}, until started`,
   ].filter((part) => part !== '');
   if (parts.length === 0 && stopped + more === 0) return 'Nobody would get it: no webhook subscribes to its type.';
-  const told = parts.length === 0 ? 'Nobody would get it.' : `${parts.join('; ')}.`;
-  if (more > 0) return `${told} ${countOf(more, 'more webhook')} were not examined.`;
-  if (stopped === 0) return told;
+  const text = parts.length === 0 ? 'Nobody would get it.' : `${parts.join('; ')}.`;
+  if (more > 0) return `${text} ${countOf(more, 'more webhook')} were not examined.`;
+  if (stopped === 0) return text;
   const others = `${countOf(stopped, 'other subscribed webhook')} ${stopped === 1 ? 'does' : 'do'} not`;
-  return `${told} ${others}: see why after publishing.`;
+  return `${text} ${others}: see why after publishing.`;
 }
 
 function listed(names: readonly string[]): string {

@@ -135,15 +135,15 @@ type Fate = Pick<Delivery, 'state' | 'webhookState'>;
 
 /** `Queued for 4 webhooks, 2 of them are not running`, and later `2 delivered, 2 wait`. Of the first hundred, if there are more. */
 export function fateText(deliveries: readonly Fate[]): string {
-  const shown = deliveries.slice(0, DELIVERIES_SHOWN);
-  const isMore = deliveries.length > shown.length;
-  const count = (is: (fate: Fate) => boolean): number => shown.filter(is).length;
+  const listed = deliveries.slice(0, DELIVERIES_SHOWN);
+  const isMore = deliveries.length > listed.length;
+  const count = (is: (fate: Fate) => boolean): number => listed.filter(is).length;
   const pending = count(({ state }) => state === 'pending');
   const waiting = count(({ state, webhookState }) => state === 'pending' && !isRunnable(webhookState));
-  if (pending === shown.length) {
-    const queued = `Queued for ${isMore ? 'more than ' : ''}${countOf(shown.length, 'webhook')}`;
+  if (pending === listed.length) {
+    const queued = `Queued for ${isMore ? 'more than ' : ''}${countOf(listed.length, 'webhook')}`;
     if (waiting === 0) return queued;
-    if (waiting === shown.length) return `${queued}, ${waiting === 1 ? 'which is not' : 'none of which is'} running`;
+    if (waiting === listed.length) return `${queued}, ${waiting === 1 ? 'which is not' : 'none of which is'} running`;
     return `${queued}, ${waiting} of them ${waiting === 1 ? 'is' : 'are'} not running`;
   }
   const parts = [
@@ -153,8 +153,8 @@ export function fateText(deliveries: readonly Fate[]): string {
     [count(({ state }) => state === 'dead'), 'dead'],
     [count(({ state }) => state === 'discarded'), 'discarded'],
   ] as const;
-  const told = parts.filter(([many]) => many > 0).map(([many, what]) => `${many} ${what}`);
-  return `${isMore ? `Of the first ${shown.length}: ` : ''}${told.join(', ')}`;
+  const phrases = parts.filter(([many]) => many > 0).map(([many, what]) => `${many} ${what}`);
+  return `${isMore ? `Of the first ${listed.length}: ` : ''}${phrases.join(', ')}`;
 }
 
 function waits({ state, webhookState }: Delivery): Html | null {

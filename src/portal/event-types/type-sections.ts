@@ -1,4 +1,4 @@
-/** What the developers of receivers look up about an event type: its sample in each format, its fields, its types and code. */
+/** Sections about an event type for the developers of receivers: its sample in each format, its fields, its types and code. */
 
 import type { EventType } from '../../domain/event.ts';
 import { WEBHOOK_FORMATS } from '../../domain/webhook-format.ts';

@@ -38,7 +38,7 @@ export async function currentSession(
 export type SessionReader = {
   /** Keeps it for the page. */
   readFor(request: IncomingMessage, isBackground: boolean): Promise<CurrentSession | null>;
-  /** What was kept, once: a form asks again after its body, because the session may have ended by then. */
+  /** Returns the kept session, once: a form asks again after its body, because the session may have ended by then. */
   read(request: IncomingMessage, isBackground: boolean): Promise<CurrentSession | null>;
 };
 
@@ -48,9 +48,9 @@ export function createSessionReader(sessions: Pick<Sessions, 'find'>, cookies: P
     currentSession(sessions, cookies.of(request), isBackground);
   return {
     readFor: async (request, isBackground) => {
-      const found = await find(request, isBackground);
-      kept.set(request, found);
-      return found;
+      const session = await find(request, isBackground);
+      kept.set(request, session);
+      return session;
     },
     read: async (request, isBackground) => {
       const found = kept.get(request);

@@ -29,7 +29,7 @@ export type Surroundings = {
 /** The whole document, as text. */
 export type Layout = (view: View, around: Surroundings & { readonly flash: Flash | null }) => string;
 
-/** What each of the two portals puts around a page of a signed-in user. */
+/** The parts that each of the two portals puts around a page of a signed-in user. */
 export type Frame = {
   readonly className: string | null;
   /** The name, and the button of the navigation on small screens. */
@@ -38,7 +38,7 @@ export type Frame = {
   readonly link: Html | null;
   readonly navigation: Html;
   readonly account: { readonly name: string; readonly detail: string; readonly label: string };
-  /** What the search finds. */
+  /** The resources that the search finds. */
   readonly searched: string;
   /** Above everything else. */
   readonly bar?: Html | null;

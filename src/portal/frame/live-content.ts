@@ -23,7 +23,7 @@ export type LivePace = {
   readonly checkMs?: number;
 };
 
-/** What was read for a live part. `version` differs if and only if the part must be sent again. */
+/** The result of a live part's read. `version` differs if and only if the part must be sent again. */
 export type LiveReading = { readonly version: string; readonly content: () => Html };
 
 /** Of the process: one piece of work at a time. */

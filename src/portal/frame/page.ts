@@ -154,8 +154,8 @@ function createRecognition({
 
   const recognise = async (request: IncomingMessage, place: Place): Promise<PageContext> => {
     const cookieOf = cookies.of(request);
-    const found = await sessionOf.read(request, place.isBackground === true);
-    const current = place.isFramable !== true && found?.session.customerId === customerId ? found : null;
+    const signedIn = await sessionOf.read(request, place.isBackground === true);
+    const current = place.isFramable !== true && signedIn?.session.customerId === customerId ? signedIn : null;
     const session = current?.session ?? null;
     const cookie = current === null ? cookieOf(VISITOR_COOKIE) : current.token;
     const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);

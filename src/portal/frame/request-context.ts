@@ -13,7 +13,7 @@ import type { Surroundings } from './layout.ts';
 export const SIGN_IN_PATH = '/sign-in';
 export const SESSION_ENDED_PATH = '/session-ended';
 
-/** What is known before the page answers. `cookie` is the secret that its forms are bound to. */
+/** The facts before the page answers. `cookie` is the secret that its forms are bound to. */
 export type PageContext = Surroundings & {
   readonly cookie: string;
   readonly isNew: boolean;
@@ -22,7 +22,7 @@ export type PageContext = Surroundings & {
   readonly cookieOf: ReadCookie;
 };
 
-/** What the pages around a request decide. */
+/** The values that the pages around a request decide. */
 export type Circumstances = Pick<PageContext, 'brand' | 'opener' | 'openings' | 'cookieOf'> & {
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];

@@ -59,9 +59,9 @@ export function createResults(clock: Clock, { results: values, secrets }: Values
     for (;;) {
       const now = clock();
       if (await values.putIfAbsent(id, IN_PROGRESS, { now, until: now + RESULT_WORK_MS })) return true;
-      const found = await values.get(id, clock());
-      if (found !== null && found !== IN_PROGRESS) return false;
-      if (found !== null) await pause(RESULT_LOOK_MS);
+      const result = await values.get(id, clock());
+      if (result !== null && result !== IN_PROGRESS) return false;
+      if (result !== null) await pause(RESULT_LOOK_MS);
     }
   };
   const process = async (id: string, { visitor, url }: PageCall, work: () => Promise<Result>): Promise<void> => {

@@ -171,7 +171,7 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
   certificate: 'Receivers that require it reject the requests.',
 };
 
-/** What the section *Problems* is about: of the customer of the store, or of everyone. */
+/** Reads the entries of the section *Problems*: of the customer of the store, or of everyone. */
 export async function readAttention(
   { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
   now: number,

@@ -18,10 +18,8 @@ import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
-
 import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
 
-// The overview.
 /** How often the overview is sent, by period, and how long one reading is shared. */
 const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
   hour: 5000,
@@ -128,7 +126,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     hasDead: overview.dead.records > 0,
     now: at,
   });
-  // What needs somebody comes first, also on a phone.
+  // Problems come first, also on a phone.
   const hasProblems = overview.ailing.length + overview.expiring.length > 0;
   return html`
     ${hasProblems ? problems : null}

@@ -311,7 +311,7 @@ type Group = Field & {
   readonly isCompact?: boolean | undefined;
   /** Its label stands above it already. Screen readers read it. */
   readonly isLabelHidden?: boolean | undefined;
-  /** What its problem is about, if the label is the name of a part. */
+  /** The subject of its problem, if the label is the name of a part. */
   readonly problemLabel?: string | undefined;
 };
 

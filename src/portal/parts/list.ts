@@ -60,7 +60,7 @@ export function listView(list: ListView): { readonly title: string; readonly con
 const RESULTS = '#results';
 
 type ListResults = Omit<ListView, 'title'> & {
-  /** What a link to another page replaces. */
+  /** The element that a link to another page replaces. */
   readonly target?: string | undefined;
 };
 
@@ -105,7 +105,7 @@ export type Table = {
   readonly rows: readonly (readonly HtmlValue[])[];
   /** The ids of the rows' elements, by which a live page finds them again. */
   readonly rowIds?: readonly string[] | undefined;
-  /** What a row of a live list is, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
+  /** The noun for a row of a live list, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
   readonly live?: LiveNoun | undefined;
   /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
   readonly empty: Html;

@@ -101,7 +101,7 @@ export type DocumentSection = {
   readonly pieces: readonly DocumentPiece[];
 };
 
-/** What a search shows as a whole or cuts: a paragraph or an item of a list, a row of a table, a line of code. */
+/** A piece that a search shows as a whole or cuts: a paragraph or an item of a list, a row of a table, a line of code. */
 export type DocumentPiece = { readonly kind: 'prose' | 'row' | 'code'; readonly text: string };
 
 export function sectionsOf(tokens: readonly Token[]): DocumentSection[] {

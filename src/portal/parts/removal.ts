@@ -14,7 +14,7 @@ export function removalSection({
 }: {
   readonly path: string;
   readonly noun: string;
-  /** What is deleted with it. */
+  /** The text about everything that is deleted with it. */
   readonly text: string;
   readonly held?: HeldRecord | null | undefined;
 }): Html {

@@ -74,7 +74,7 @@ async function holdersOf({ applications }: PageDependencies['store'], { scopes }
 
 function partOfSallyport({ builtIn }: ApiProduct): { readonly title: string; readonly text: string } | null {
   return builtIn
-    ? { title: 'It is part of Sallyport, so it stays as it is.', text: 'Add a product of your own.' }
+    ? { title: 'Built-in products cannot be changed or deleted.', text: 'Add a product of your own.' }
     : null;
 }
 
@@ -170,7 +170,7 @@ const readRules = (...sent: Parameters<FormField['read']>): Row[] => RULE_ROWS.r
 const SCOPE_ROWS = rows({
   label: 'Scopes',
   hint: html`
-    What a program may do, for example <code>orders:view</code>, with a description for people. Administrators of
+    What a program may do, for example <code>orders:view</code>, with a description. Administrators of
     customers can give their own applications the scopes that are offered.
   `,
   fields: [

@@ -66,14 +66,17 @@ export function heldByScopes(holders: readonly Application[]): HeldRecord | null
   const names = holders.map(
     ({ id, name }, at) => html`${at === 0 ? '' : ', '}<a href="/applications/${id}">${name}</a>`,
   );
-  return { title: 'Applications have its scopes, so it stays.', text: html`First take them away from ${names}.` };
+  return {
+    title: 'This product cannot be deleted while applications hold its scopes.',
+    text: html`First remove these scopes from ${names}.`,
+  };
 }
 
 /** In parts, with a filter. */
 function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, header: PageHeader) {
   const path = `/products/${product.id}`;
-  const wanted = readText(query, 'q');
-  const shown = wanted === null ? product : matching(product, wanted.toLowerCase());
+  const text = readText(query, 'q');
+  const shown = text === null ? product : matching(product, text.toLowerCase());
   const base = basePath(product.rules);
   const areas = areasOf(product).flatMap(({ title, scopes }) => {
     const names = new Set(scopes.map((scope) => scope.name));
@@ -85,7 +88,7 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
     return folded({
       title: part,
       note: `${countOf(own.length, 'scope')}, ${countOf(rules.length, 'rule')}`,
-      isOpen: wanted !== null,
+      isOpen: text !== null,
       content: html`${scopeRows}${rules.length === 0 ? null : ruleTable(rules, `Rules: ${part}`)}`,
     });
   });
@@ -95,7 +98,7 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
     query,
     lead: base === null ? header.lead : html`${header.lead ?? ''} In the requests, “…” is <code>${base}</code>.`,
     filters: [
-      textField(newForm({ q: wanted }), {
+      textField(newForm({ q: text }), {
         name: 'q',
         label: 'Scope, path or method',
         type: 'search',

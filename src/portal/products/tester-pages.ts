@@ -97,7 +97,7 @@ function explanation(examples: readonly Example[]): Html {
     `,
   );
   return emptyState({
-    title: 'Ask about a request',
+    title: 'Check a request',
     text: html`
       <p>
         A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
@@ -160,7 +160,7 @@ function answer(reach: Reach, owners: RecordOwners): Html {
 function nearTable({ near, isWhole }: Nearest, owners: RecordOwners): Html | null {
   if (near.length === 0) return null;
   return section({
-    title: 'Others, and what they lack',
+    title: 'Other applications',
     lead: isWhole
       ? `Applications without the scope, at most ${NEAR_SHOWN}: the ones that lack the least.`
       : `The applications that lack the least, among the oldest ${countText(NEAR_READ)} without the scope. Newer ones were not read.`,

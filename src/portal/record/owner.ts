@@ -32,7 +32,7 @@ const MEANT = 4;
 export const OPERATOR = '';
 /** The operator's own resources, in the filter of a list. */
 const OWN = 'own';
-/** What belongs to no customer, wherever the operator reads of it. */
+/** The name of everything that belongs to no customer, for the operator. */
 export const YOUR_OWN = 'Your own';
 /** In the query of lists and forms. */
 export const CUSTOMER = 'customer';

@@ -1,6 +1,6 @@
 /**
  * Forms about one record. Each carries the entity tag of the record as it was shown, and is refused with 412 if someone has changed the
- * record since (contract §4). The form is then shown again with both values of each field that differs, and with the new tag.
+ * record since (contract §4.3). The form is then shown again with both values of each field that differs, and with the new tag.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';

@@ -334,7 +334,10 @@ function stillUsedView(
   { all, remedy }: { readonly all: string; readonly remedy: string },
 ): View {
   const who = uses.count === 1 ? 'A webhook uses it' : `${uses.count} webhooks use it`;
-  return heldView(page, { title: `${who}, so it stays.`, text: html`<p>${remedy}</p>${usesList(uses, all)}` });
+  return heldView(page, {
+    title: `${who}, so it cannot be deleted.`,
+    text: html`<p>${remedy}</p>${usesList(uses, all)}`,
+  });
 }
 
 type Held = { readonly title: string; readonly text: string | Html };

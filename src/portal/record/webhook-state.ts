@@ -17,7 +17,7 @@ const MOSTLY = 0.5;
 /** Counted up to a bound. `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
 
-/** What its state is told with. */
+/** The facts with which its state is shown. */
 export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
   readonly day: Day | undefined;
   readonly dead: DeadRecords;
@@ -89,7 +89,7 @@ function isStoppedByService({ progress: { state, stateReason } }: Webhook): bool
   return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
 }
 
-/** What to do about the problem of a webhook; null if there is none. The line above has its cause. */
+/** The advice for the problem of a webhook; null without a problem. The line above has its cause. */
 export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number): Html | null {
   const { id, customerId, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);

@@ -138,7 +138,7 @@ export const CREATIONS: readonly Creation[] = [
   { ...creation('event', 'Publish an event', '/publish', ['publish', 'send']), role: 'operator' },
 ];
 
-/** What people often do, offered before anything is typed. */
+/** Frequent actions, offered before anything is typed. */
 export const STARTS: readonly (Pick<Creation, 'label' | 'page' | 'role'> & { readonly icon: IconName })[] = [
   { label: 'Failures by cause', page: '/deliveries/failures', role: 'viewer', icon: 'warning' },
   { label: 'Publish an event', page: '/publish', role: 'operator', icon: 'send' },

@@ -66,7 +66,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
 const PROBLEMS_SHOWN = 3;
 const STARTS_SHOWN = 6;
 
-/** What the dialog shows before anything is typed: problems, and what people often do. */
+/** The hits before anything is typed: problems, and frequent actions. */
 async function startHits(
   { store, hasPage }: SharedPageDependencies,
   { may, now }: Pick<PageCall, 'may' | 'now'>,
@@ -136,7 +136,7 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
 /** `shown`: the name with that of the owner. */
 type Named = Found & { readonly shown: string };
 
-/** What has the text in its name or id. */
+/** Finds resources that have the text in their name or id. */
 async function findNamed({ store, hasPage }: SharedPageDependencies, text: string): Promise<Named[]> {
   const all = await store.search.find(text, store.customerId, SEARCH_PER_KIND);
   const found = all.filter(({ kind }) => hasPage(`${KINDS[kind].path}/{id}`));
@@ -310,12 +310,12 @@ function hitOf({ kind, id, shown: name, detail }: Named): Hit {
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
 function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: boolean): Hit[] {
-  const wanted = text.toLowerCase();
+  const needle = text.toLowerCase();
   const items: Hit[] = navigationOf(hasPage)
     .flatMap((group) => group.items)
     .flatMap(({ path, label, icon: shape }) => {
       const page = { href: path, icon: shape, label, group: 'Pages', detail: null };
-      const isNamed = label.toLowerCase().includes(wanted);
+      const isNamed = label.toLowerCase().includes(needle);
       const others = otherWords(text)
         .filter((one) => one.page === path && !(isNamed && one.field === undefined))
         .map((one) => ({
@@ -326,9 +326,9 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
         }));
       return isNamed ? [page, ...others] : others;
     });
-  if (!isUuidV7(wanted) || !hasPage('/deliveries')) return items;
-  const href = `/deliveries?${new URLSearchParams({ q: wanted })}`;
-  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', group: 'Deliveries', detail: wanted }];
+  if (!isUuidV7(needle) || !hasPage('/deliveries')) return items;
+  const href = `/deliveries?${new URLSearchParams({ q: needle })}`;
+  return [...items, { href, icon: 'delivery', label: 'Deliveries with this id', group: 'Deliveries', detail: needle }];
 }
 
 function resultList(text: string | null, hits: readonly Hit[]): Html {

@@ -27,8 +27,8 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/applications/new', label: 'Register' },
     },
     {
-      title: 'Name what happens',
-      text: 'An event type, such as order.created. Those of employees are built in.',
+      title: 'Add an event type',
+      text: 'A kind of event, such as order.created. The event types of employees are built in.',
       isDone: has.eventTypes,
       isOptional: true,
       link: { href: '/event-types/new', label: 'Add an event type' },
@@ -41,7 +41,7 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
     },
     {
       title: 'Import a key',
-      text: "The customer's PGP key. Events of employees go out encrypted only.",
+      text: "The customer's PGP key. Events of employees are always encrypted.",
       isDone: has.keys,
       isOptional: true,
       link: { href: '/keys/new', label: 'Import a key' },
@@ -71,7 +71,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
   ]);
   return [
     {
-      title: 'See which events there are',
+      title: 'Look at the event catalogue',
       text: 'Each with a sample of what your program gets.',
       isDone: has.webhooks,
       isOptional: true,
@@ -84,7 +84,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
-      title: 'Verify that it is yours',
+      title: 'Verify the endpoint',
       text: 'Your program signs a challenge. Until then nothing else is sent.',
       isDone: has.enabledEndpoints,
       link: { href: '/endpoints', label: 'See the endpoints' },

@@ -93,7 +93,7 @@ function settingsView(call: PageCall, config: Config, { facts, look, hasDownload
   return { title: 'Settings', content };
 }
 
-/** What can be changed here comes first. */
+/** The section of the settings that can be changed here; it is the first. */
 function customersPortal(call: PageCall, { portalFrameAncestors }: Config, { name, logo, accent }: PortalTheme): Part {
   const none = html`<span class="quiet">none</span>`;
   return {

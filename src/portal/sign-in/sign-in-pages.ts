@@ -315,7 +315,7 @@ const NEEDS_HTTPS = notice({
   title: 'Signing in needs HTTPS',
   text: html`
     <p>
-      This page came over plain HTTP, where anybody on the way can read a password, so browsers do not keep the cookie
+      This page came over plain HTTP, where anyone on the way can read a password, so browsers do not keep the cookie
       that signing in needs. Open it by <code>https://</code>: with a proxy in front that does TLS, or with
       <code>SALLYPORT_TLS_CERT_FILE</code> and <code>SALLYPORT_TLS_KEY_FILE</code>. On the machine itself
       <code>http://localhost</code> will do.
@@ -327,5 +327,5 @@ const NEEDS_HTTPS = notice({
 const NEEDS_HTTPS_HERE = notice({
   tone: 'caution',
   title: 'Signing in needs HTTPS',
-  text: 'This page came over plain HTTP, where anybody on the way can read a password. Open it by https://.',
+  text: 'This page came over plain HTTP, where anyone on the way can read a password. Open it by https://.',
 });

@@ -273,7 +273,7 @@ function removal(user: User, applications: readonly Application[]): Html {
 export function heldByApplications({ id, active }: User, applications: readonly Application[]): HeldRecord | null {
   if (applications.length === 0) return null;
   return {
-    title: 'Applications act as this user, so it stays.',
+    title: 'This user cannot be deleted while applications act as it.',
     text: html`
       Delete <a href="/applications?user=${id}">these applications</a>
       first${active ? ', or deactivate the user instead' : null}.

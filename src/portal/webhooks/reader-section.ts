@@ -1,4 +1,4 @@
-/** What a reader of a webhook in mode `pull` needs: the address, and how to read and acknowledge. */
+/** The section for a reader of a webhook in mode `pull`: the address, and how to read and acknowledge. */
 
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';

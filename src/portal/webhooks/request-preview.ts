@@ -55,7 +55,7 @@ export function requestPreviewPage(
   });
 }
 
-/** What is wrong with the form is a result too. */
+/** Returns the preview or the problems of the form. */
 async function previewOf(
   { services, store, clock }: SharedPageDependencies,
   body: Body,

@@ -22,7 +22,7 @@ const PRESET_LABELS = {
   slack: 'Slack: X-Slack-Signature',
 } as const;
 
-/** What the signing key is, by `signature.key`. */
+/** The names of the signing keys, by `signature.key`. */
 const KEY_NAMES = {
   text: 'the secret as text',
   decoded: 'the secret decoded from Base64',

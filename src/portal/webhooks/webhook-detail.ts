@@ -18,7 +18,7 @@ import { type DeadRecords, failsBriefly, stateLine, stateNotice, type WebhookHea
 
 type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 
-/** What each tab of a webhook's page has. */
+/** The values that each tab of a webhook's page has. */
 export type Status = {
   readonly listing: WebhookListing;
   readonly owner: OwnerName | null;
@@ -70,7 +70,7 @@ export function webhookHeader(call: PageCall, { listing, owner, figures }: Statu
   `;
 }
 
-/** What to do about the state, the figures, and dead deliveries. */
+/** The advice about the state, the figures, and dead deliveries. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
   const { endpointId, progress } = webhook;

@@ -12,7 +12,7 @@ export const NAME = 'eventTypes';
 /** The field with the typed ones. */
 export const MORE = 'morePatterns';
 
-/** What a form asks. `hasOthers`: also for every event, and for types that do not exist yet. */
+/** The question of a form. `hasOthers`: also for every event, and for types that do not exist yet. */
 type Question = { readonly title: string; readonly lead: string; readonly hasOthers: boolean };
 const OF_WEBHOOK: Question = {
   title: 'Which events?',

@@ -82,7 +82,7 @@ function withSignature(body: Body): Body {
   return body.signature === undefined ? body : { ...body, signature: chosenSignature(body.signature) };
 }
 
-/** What must be encrypted with the chosen events: the script asks for it while people choose. */
+/** Answers whether the chosen events require encryption. The script asks while people choose. */
 function encryptionRulePage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.page({
     for: 'both',

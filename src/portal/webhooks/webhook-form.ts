@@ -303,7 +303,7 @@ const SENDING = {
   'Custom headers and Standard Webhooks': ['customHeaders', 'standardWebhooks'],
 } as const;
 
-/** What few need, in one fold: open if one of its own is. */
+/** The fields that few need, in one fold: open if one of its own is. */
 function advancedLayout({ state, before, choices, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {
   const isPulled = before?.mode === 'pull';
   // Without a key there is nothing to choose.

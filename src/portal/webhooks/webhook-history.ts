@@ -1,5 +1,5 @@
 /**
- * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5); here the
+ * The history of a webhook as people see it. The service records every change between `running` and `failing` (contract §5.10); here the
  * failures that follow each other within an hour are one incident.
  */
 
@@ -109,8 +109,8 @@ const TONES: Readonly<Record<WebhookState, Tone>> = {
 
 function reasonText(reason: string): string {
   const [code = ''] = reason.split(':', 1);
-  const known = STATE_REASONS[code as StopReason] as string | undefined;
-  if (known !== undefined) return known;
+  const text = STATE_REASONS[code as StopReason] as string | undefined;
+  if (text !== undefined) return text;
   const detail = reason.slice(code.length + 2);
   return detail === '' ? adviceFor(code as ErrorClass) : sentence(detail);
 }

@@ -68,7 +68,7 @@ async function testOf(
   return attempt?.kind === 'test' && attempt.webhookNumber === webhook.progress.webhookNumber ? attempt : null;
 }
 
-/** What the header tells, which every tab has. */
+/** Reads the values of the header, which every tab has. */
 async function readStatus(dependencies: SharedPageDependencies, listing: WebhookListing) {
   const { store, hasPage } = dependencies;
   const { webhook } = listing;

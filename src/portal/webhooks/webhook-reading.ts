@@ -1,4 +1,4 @@
-/** What several pages of one webhook read. */
+/** Reads that several pages of one webhook share. */
 import type { Webhook } from '../../domain/webhook.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';

@@ -18,7 +18,7 @@ export function webhookRemovalPages(dependencies: SharedPageDependencies): PageR
   });
 }
 
-/** What is deleted with the webhook. */
+/** Names the data that is deleted with the webhook. */
 function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
   const pending = countOf(pendingRecords, 'pending delivery', undefined, 'pending deliveries');
   if (webhook.mode === 'pull')

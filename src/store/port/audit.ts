@@ -1,7 +1,7 @@
 /** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
 import type { AuditEntry } from '../../domain/audit.ts';
 
-/** Represents every actor of the operator in the audit log of a customer (contract §8). */
+/** Represents every actor of the operator in the audit log of a customer (contract §8.17). */
 export const OPERATOR_ACTOR = 'operator';
 
 /** A stored entry. */

@@ -17,7 +17,7 @@ export type OwnerName = { readonly id: string; readonly name: string };
 /** The tables of resources whose number a customer may have a limit of. */
 export type LimitedTable = 'endpoint' | 'webhook';
 
-/** What belongs to a customer, counted. */
+/** The number of a customer's resources of each kind. */
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 
 /** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */

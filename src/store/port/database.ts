@@ -61,7 +61,7 @@ export type Database = {
   confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
-  /** Calls back after each commit of this process, also one that failed, before anybody is told the result. */
+  /** Calls back after each commit of this process, also one that failed, before anyone is told the result. */
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };

@@ -1,4 +1,4 @@
-/** What delivery reads and writes: webhooks to send for, positions in their logs, records, and outcomes. */
+/** The reads and writes of delivery: webhooks to send for, positions in their logs, records, and outcomes. */
 import type { Batch, DeliveryTarget, LogPosition, LogRecord, Settlement } from '../../domain/batch.ts';
 import type { InstanceStore } from './instances.ts';
 
@@ -75,7 +75,7 @@ export type SettlementStore = {
    * otherwise or the webhook's state changed; `HoldOver` if the hold is over. Then `changed` returns the webhook.
    */
   settle(settlement: Settlement): Promise<void>;
-  /** What the store has of a claimed batch whose settlement was refused. */
+  /** The stored row of a claimed batch whose settlement was refused. */
   rowOf(batch: Batch, owner: string): Promise<BatchRow>;
 };
 
@@ -85,7 +85,7 @@ export type SettlementStore = {
  */
 export type BatchRow = 'none' | 'open' | 'settled' | 'other';
 
-/** What delivery reads and writes. */
+/** The verbs of delivery. */
 export type DispatchVerbs = {
   readonly dispatch: DispatchStore;
   readonly settlements: SettlementStore;

@@ -110,7 +110,7 @@ const UNAVAILABLE = {
 
 export const UNAVAILABLE_REASONS = Object.keys(UNAVAILABLE) as readonly UnavailableReason[];
 
-/** What a driver says of a reason instead of the text for every database. */
+/** The texts of a driver in place of those for every database. */
 export type UnavailableTexts = Readonly<Partial<Record<UnavailableReason, string>>>;
 
 /**
@@ -139,7 +139,7 @@ export function mayBeCommitted(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.repeat === 'after a look';
 }
 
-/** What is wrong with some rows, and not with the database. */
+/** Reasons that concern some rows and not the database. */
 const OF_ROWS: ReadonlySet<UnavailableReason> = new Set(['damaged', 'locked']);
 
 /** Whether no webhook can be claimed: this one need not wait longer than the others. */

@@ -33,7 +33,7 @@ export type EventStore = {
    */
   judge(events: readonly NewEvent[]): Promise<readonly NewEvent[]>;
   /**
-   * Appends each event and its records in one transaction, durable when the promise resolves (contract §4). Throws `KeyConflict` and
+   * Appends each event and its records in one transaction, durable when the promise resolves (contract §4.13). Throws `KeyConflict` and
    * keeps nothing if an idempotency key belongs to an event with other content.
    */
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;

@@ -56,7 +56,7 @@ export type PartitionsByAge = {
   step(kept: KeptSince, now: number): Promise<StepResult>;
 };
 
-/** What is older is deleted; null: nothing is. Records also wait until their batch is settled. */
+/** Older rows are deleted; null keeps all. Records also wait until their batch is settled. */
 export type KeptSince = {
   readonly deliveredSince: number | null;
   /** The older of the limits for delivered records and for dead and discarded ones. */

@@ -1,6 +1,6 @@
 /** The processes that serve and deliver on one database, and which of them sends for a webhook. */
 
-/** What an instance says about itself. */
+/** The facts that an instance reports about itself. */
 export type NewInstance = {
   readonly name: string;
   readonly version: string;

@@ -1,4 +1,4 @@
-/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed, because some contain a secret. */
+/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4.3). They are sealed, because some contain a secret. */
 import type { Statement } from './database.ts';
 
 /** The key and its application. Two applications may use the same key. */

@@ -81,7 +81,7 @@ export type QueueStore = {
   read(limit: number): Promise<{ readonly queues: readonly Queue[]; readonly otherRecords: number }>;
 };
 
-/** What the portal and the metrics read across all subjects. */
+/** The reads of the portal and the metrics across all subjects. */
 export type OverviewVerbs = {
   readonly overview: OverviewStore;
   readonly queues: QueueStore;

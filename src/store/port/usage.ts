@@ -1,4 +1,4 @@
-/** What customers use (`customer_usage`), and how many events they may publish each second (contract §8.9, §8.7). */
+/** The usage of customers (`customer_usage`), and how many events they may publish each second (contract §8.9, §8.7). */
 
 import type { Allowed, WantedEvents } from '../../domain/allowance.ts';
 import type { Usage, UsageOfDay } from '../../domain/usage.ts';

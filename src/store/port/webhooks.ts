@@ -1,4 +1,4 @@
-/** What customers configure: endpoints, PGP keys and webhooks with their states. */
+/** The resources that customers configure: endpoints, PGP keys and webhooks with their states. */
 
 import type { AuditEntry } from '../../domain/audit.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';

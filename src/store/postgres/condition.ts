@@ -1,4 +1,4 @@
-/** What can be wrong with the contents of a database: locks, positions of webhooks, damaged tables, settings of roles. Only reads. */
+/** Problems of the contents of a database: locks, positions of webhooks, damaged tables, settings of roles. Only reads. */
 import type { Database } from '../port/database.ts';
 import { DatabaseUnavailable } from '../port/errors.ts';
 

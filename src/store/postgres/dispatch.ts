@@ -1,4 +1,4 @@
-/** What the dispatcher reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
+/** The dispatcher's reads and writes on PostgreSQL: the webhooks that this instance holds, and one query for all reads of a turn. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Hold, LogPosition, LogRecord, SettledBatch, Settlement } from '../../domain/batch.ts';
 import type { Vault } from '../../kernel/vault.ts';

@@ -1,4 +1,4 @@
-/** What an operator should know about the PostgreSQL server behind a database. Only reads. */
+/** The state of the PostgreSQL server behind a database, for the operator. Only reads. */
 import type { Secret } from '../../kernel/secret.ts';
 import type { Database } from '../port/database.ts';
 import { connectFirst } from './driver/connect.ts';

@@ -40,7 +40,7 @@ const RELEASE_BATCHES = `
   WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number)`;
 const RELEASE_WEBHOOKS = 'UPDATE webhook_hold SET holder = NULL WHERE holder = @number';
 const DELETE = 'DELETE FROM instance WHERE number = @number';
-/** What an instance that is gone held is free. */
+/** Frees everything that an expired instance held. */
 const RELEASE = [LOCK_HOLDS, RELEASE_BATCHES, RELEASE_WEBHOOKS, DELETE];
 // The row of another holder keeps the duty while that instance lives.
 const TAKE_DUTY = `
@@ -91,7 +91,7 @@ const GUARD = `
   SELECT 1 FROM webhook_hold
   WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch AND ${TIMELINE} = @timeline FOR SHARE`;
 
-/** What this process holds. */
+/** The webhooks that this process holds. */
 export type Leases = {
   readonly instances: InstanceStore;
   /** Whether no other instance is alive. */
@@ -111,7 +111,7 @@ export function guardStatement({ webhookNumber, instance, epoch, timeline }: Hol
   return { sql: GUARD, params: { webhookNumber, instance, epoch, timeline }, expectChanges: 1 };
 }
 
-/** What this process knows of the webhooks that it holds. */
+/** The state of the webhooks that this process holds. */
 type Held = {
   /** Its number among the instances; null before it joins and after it leaves. */
   number: number | null;
@@ -119,7 +119,7 @@ type Held = {
   most: number;
   /** The epoch of each webhook that this instance holds. */
   readonly epochs: Map<number, number>;
-  /** What `changed` has not returned yet. */
+  /** The webhooks that `changed` has not returned yet. */
   readonly unreported: Set<number>;
   /** Webhooks may have been taken by a commit that was not answered. */
   isUnsure: boolean;

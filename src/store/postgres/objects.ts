@@ -1,4 +1,4 @@
-/** What schema.sql makes, by name. A test compares it with a new database, and says what to write here. */
+/** The objects that schema.sql makes, by name. A test compares them with a new database, and says what to write here. */
 
 const words = (line: string): string[] => line.split(' ');
 

@@ -86,7 +86,7 @@ function partitionsOf(table: Table, oldest: number | null, now: number, aheadMs:
 
 /**
  * Makes the partitions for rows from now until `aheadMs` later, if they are missing. `hasPast`: also for all earlier rows, which a new
- * table takes in any case. Several instances may do this at the same time.
+ * table always takes. Several instances may do this at the same time.
  */
 export async function ensurePartitions(
   db: Pick<Runner, 'all' | 'run'>,

@@ -108,7 +108,7 @@ type ErasedRows = {
   readonly at: number;
 };
 
-/** What a database does besides, so that no copy of the data is left. */
+/** The further steps of a database, so that no copy of the data is left. */
 type CopyRemoval = {
   /** The first and last statements of a step's transaction. */
   readonly first: readonly Statement[];

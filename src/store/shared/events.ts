@@ -58,7 +58,7 @@ const APPENDING = {
   everyone: { all: appending(SUBSCRIBED_OF_ALL), passed: appending(passed(SUBSCRIBED_OF_ALL)) },
 } as const;
 
-/** Publishes one judged event in the transaction of the change that caused it (contract §3). Such an event has no idempotency key. */
+/** Publishes one judged event in the transaction of the change that caused it (contract §3.4). Such an event has no idempotency key. */
 export function publishStatements(event: NewEvent): Statement[] {
   return [insertStatement(event), ...appendStatements(event)];
 }

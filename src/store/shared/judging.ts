@@ -55,7 +55,7 @@ function compiledIn(db: Reads): Lru<number, Compiled> {
   return made;
 }
 
-/** What decides which filters judge an event. */
+/** The fields that decide which filters judge an event. */
 export type Addressed = Pick<NewEvent, 'type' | 'audience'>;
 
 /** The webhooks that have a filter and get events of these types and audiences. */

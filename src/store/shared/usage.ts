@@ -1,4 +1,4 @@
-/** What customers use (`customer_usage`). */
+/** The usage of customers (`customer_usage`). */
 
 import {
   addUsage,

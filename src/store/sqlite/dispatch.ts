@@ -1,4 +1,4 @@
-/** What the dispatcher reads on SQLite, where this process sends for all webhooks. */
+/** The dispatcher's reads on SQLite, where this process sends for all webhooks. */
 import type { Vault } from '../../kernel/vault.ts';
 import type { Statement } from '../port/database.ts';
 import type { DispatchStore } from '../port/dispatch.ts';
@@ -39,7 +39,7 @@ const RELEASE_ALL = `
 
 export function dispatchStore(db: SqliteDatabase, vault: Vault, appended: Appended): DispatchStore {
   let isBegun = false;
-  /** What `changed` has not returned yet. */
+  /** The webhooks that `changed` has not returned yet. */
   const unreported = new Set<number>();
   return {
     ...sharedDispatchStore(db),

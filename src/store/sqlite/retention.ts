@@ -61,7 +61,7 @@ const DELETE_UNWANTED = `
   DELETE FROM event
   WHERE key IN (SELECT old.value FROM numbers(@keys) AS old) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
 
-/** What a record takes with it. */
+/** The rows that are deleted with a record. */
 export const ALL_OF_RECORD: OfRecord = {
   events: DELETE_EVENTS,
   attempts: { find: ATTEMPTS_OF, remove: DELETE_ATTEMPTS_OF },

@@ -60,7 +60,7 @@ describe('a token request as a form', () => {
     assert.match(String(token), /^spt_/);
   });
 
-  it('is granted with credentials by HTTP Basic, percent-encoded or not, in any case of the scheme', async (t) => {
+  it('is granted with credentials by HTTP Basic, percent-encoded or not, with the scheme in upper or lower case', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     const encoded = clientSecret.replace(/./g, (letter) => `%${letter.charCodeAt(0).toString(16)}`);

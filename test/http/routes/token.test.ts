@@ -33,7 +33,7 @@ async function issuedTokens({ rows }: OAuthService): Promise<number> {
   return (await rows('SELECT * FROM access_token')).length;
 }
 
-/** Exactly the error body of contract §1, and the log line of the request. */
+/** Exactly the error body of contract §1.4, and the log line of the request. */
 function assertErrorBody({ logged }: OAuthService, answer: Answer, status: number, code: string, says: RegExp): void {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json;charset=UTF-8');

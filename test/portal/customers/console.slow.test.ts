@@ -37,7 +37,7 @@ describe('the pages of the customers’ portal', () => {
   });
 });
 
-/** What the console shows, and requests that failed. */
+/** The messages in the console, and requests that failed. */
 function problemsOf(context: BrowserContext): string[] {
   const problems: string[] = [];
   context.on('weberror', (error) => problems.push(String(error.error())));

@@ -1,4 +1,4 @@
-/** The customers' portal inside another origin's page, in a browser that blocks third-party cookies (contract §8). */
+/** The customers' portal inside another origin's page, in a browser that blocks third-party cookies (contract §8.12). */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

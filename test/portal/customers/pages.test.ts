@@ -122,7 +122,7 @@ describe('the pages of customers', () => {
     for (const list of ['applications', 'users', 'deliveries', 'audit'])
       assert.equal(await plain.open(`/${list}?customer=Acme`), 200, list);
     await plain.open(`/customers/${acme.id}`);
-    await plain.page.getByText('It has 1 endpoint and 1 webhook, so it stays.').waitFor();
+    await plain.page.getByText('This customer cannot be deleted: it has 1 endpoint and 1 webhook.').waitFor();
   });
 
   it('make a link that is shown once, and suspending says what stops and closes the portal', async (t) => {
@@ -248,7 +248,7 @@ describe('the pages of customers', () => {
     assert.match(items[0]?.changes.logo?.to ?? '', /^\d+ characters/);
   });
 
-  it('ask again if somebody else has changed the look in the meantime', async (t) => {
+  it('ask again if someone else has changed the look in the meantime', async (t) => {
     const portal = await startPortal(t);
     const [mine, theirs] = [
       await portal.signIn('administrator', { isBrowserless: true, expecting: [412] }),

@@ -54,7 +54,7 @@ describe('a session that ended', () => {
     assert.ok(used.text.includes(`href="${RENEW}"`));
   });
 
-  it('leads nowhere without a renewUrl, in a frame, after signing out, or by a cookie of somebody else', async (t) => {
+  it('leads nowhere without a renewUrl, in a frame, after signing out, or by a cookie of someone else', async (t) => {
     const { service, link } = await start(t);
     const statusOf = async (cookies: ReadonlyMap<string, string>, headers = {}) => {
       const { headers: own } = sent(cookies);
@@ -96,7 +96,7 @@ describe('an administrator who looks at a customer’s portal', () => {
       });
     assert.match((await at(token)).text, /You are looking at/);
     assert.equal((await at(token, '/customers')).status, 404, 'it reaches nothing of the operator');
-    // Without the administrator’s own session, or with that of somebody else, the cookie opens nothing.
+    // Without the administrator’s own session, or with that of someone else, the cookie opens nothing.
     assert.doesNotMatch((await at('A'.repeat(43))).text, /You are looking at/);
     const viewer = await newSession(service, 'viewer');
     assert.doesNotMatch((await at(viewer.token)).text, /You are looking at/);

@@ -1,4 +1,4 @@
-/** What pages say of deliveries and attempts, case by case. */
+/** The texts of pages about deliveries and attempts, case by case. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,4 +1,4 @@
-/** What the lists of deliveries say of one: its end or its next attempt, its response, and when. */
+/** The lists of deliveries: for each one its end or its next attempt, its response, and when. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Delivery } from '../../../src/domain/webhook.ts';

@@ -1,4 +1,4 @@
-/** What the page of a published event says of its deliveries, case by case. */
+/** The text of a published event's page about its deliveries, case by case. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Delivery, WebhookState } from '../../../src/domain/webhook.ts';

@@ -1,4 +1,4 @@
-/** What the portal says after deliveries were sent again, case by case. */
+/** The messages after deliveries were sent again, case by case. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WebhookState } from '../../../src/domain/webhook.ts';

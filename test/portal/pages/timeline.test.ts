@@ -1,4 +1,4 @@
-/** What the timeline of a delivery tells of its wait and of repeated failures, and when an endpoint got something last. */
+/** The timeline of a delivery with its wait and repeated failures, and when an endpoint got something last. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { AttemptRecord } from '../../../src/domain/batch.ts';

@@ -106,7 +106,7 @@ describe('the state of a webhook', () => {
     assert.match(line({ state: 'running' }), /^The last attempt succeeded\. In this state since/);
   });
 
-  it('has advice for the last error of a webhook that somebody stopped, until something succeeds', async (t) => {
+  it('has advice for the last error of a webhook that someone stopped, until something succeeds', async (t) => {
     const { webhook, now } = await stage(t);
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };

@@ -1,4 +1,4 @@
-/** What charts draw of the figures. */
+/** The drawing of charts from the figures. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';

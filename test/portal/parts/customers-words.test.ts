@@ -1,4 +1,4 @@
-/** What the people of a customer read while the database is away. */
+/** The text for the people of a customer while the database is away. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Refusal } from '../../../src/kernel/refusal.ts';

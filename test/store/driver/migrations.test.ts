@@ -28,7 +28,7 @@ const FIRST = `
   INSERT INTO pet VALUES ('a', '1');`;
 const NEWEST = `
   PRAGMA user_version = 2;
-  -- Somebody.
+  -- Someone.
   CREATE TABLE person (
     id    TEXT PRIMARY KEY,
     name  TEXT NOT NULL CHECK (length(name) > 0),

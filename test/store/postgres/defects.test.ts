@@ -1,4 +1,4 @@
-/** What the service does while a privilege, a table, a column, a function or a schema is missing. */
+/** The behaviour of the service while a privilege, a table, a column, a function or a schema is missing. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';

@@ -8,7 +8,7 @@ import { examineSchema, migrate, SCHEMA_VERSION } from '../../../src/store/postg
 import { newDatabase, openAt } from '../../support/postgres.ts';
 
 const SCHEMA = "CAST('public' AS regnamespace)";
-/** What a schema consists of. Added columns come last, so their order does not count. */
+/** The objects of a schema. Added columns come last, so their order does not count. */
 const PARTS = `
   SELECT concat_ws(' ', 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, l.collname,
     pg_get_expr(d.adbin, d.adrelid)) AS part

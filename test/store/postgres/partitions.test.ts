@@ -127,7 +127,7 @@ describe('partitions', () => {
     assert.equal((await database.get('SELECT count(*) AS n FROM outbox', {}))?.n, 1);
   });
 
-  it('are made while somebody reads, and those to drop are left for the next run', async (t) => {
+  it('are made while someone reads, and those to drop are left for the next run', async (t) => {
     const { database, url, step, of } = await open(t);
     const reader = await openClient(t, url);
     await step(KEEPS_ALL, NOW);

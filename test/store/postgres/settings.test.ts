@@ -73,7 +73,7 @@ const HARMLESS: readonly (readonly [name: string, turned: string])[] = [
   ['xmloption', 'document'],
 ];
 
-/** What belongs to the administrator, has a test of its own, or cannot be set for a database. */
+/** Settings that belong to the administrator, have a test of their own, or cannot be set for a database. */
 const LEFT = [
   'default_transaction_read_only',
   'session_replication_role',

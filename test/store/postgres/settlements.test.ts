@@ -112,7 +112,7 @@ const health: fc.Arbitrary<Health & { state: 'running' }> = fc.record({
   deadStreak: fc.nat(9),
 });
 
-/** What happens to one webhook: outcomes of batches, and a slow attempt of another. */
+/** The settlement of one webhook: outcomes of batches, and a slow attempt of another. */
 const happening = fc.record({
   outcomes: fc.array(fc.record({ fate, attempt: orNull(attempt) }), { maxLength: 15 }),
   health: orNull(health),

@@ -1,4 +1,4 @@
-/** Failed authentications and values of minutes, which several instances on one PostgreSQL database share (contract §2). */
+/** Failed authentications and values of minutes, which several instances on one PostgreSQL database share (contract §2.6). */
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';

@@ -130,7 +130,7 @@ describe('the driver of PostgreSQL without its synchronous standby', () => {
   const ends = { ended: 'pg_terminate_backend', cancelled: 'pg_cancel_backend' } as const;
   for (const [what, end] of Object.entries(ends)) {
     for (const [kind, statement] of Object.entries({ list: insert, statement: insertOnce })) {
-      it(`does not take a ${kind} for kept whose wait for the standby somebody ${what}`, async (t) => {
+      it(`does not take a ${kind} for kept whose wait for the standby someone ${what}`, async (t) => {
         const database = await open(t);
         await database.get('SELECT 1', {});
         await away(t);

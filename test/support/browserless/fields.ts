@@ -118,7 +118,7 @@ export function defaultButton(form: Element): Element | null {
   return within(documentOf(form)).find((one) => isSubmit(one) && formOf(one) === form) ?? null;
 }
 
-/** What the form sends if this button is pressed. A browser sends no form that it checks and that lacks something. */
+/** The fields that the form sends if this button is pressed. A browser sends no form that it checks and that lacks something. */
 export function sentFields(form: Element, button: Element | null): URLSearchParams {
   const fields = new URLSearchParams();
   const isChecked = !form.attributes.has('novalidate') && button?.attributes.has('formnovalidate') !== true;

@@ -199,7 +199,7 @@ function using(shown: Shown, found: () => readonly Element[]): Using {
   };
 }
 
-/** What a click does without a script. */
+/** The effect of a click without a script. */
 async function press(shown: Shown, element: Element): Promise<void> {
   const target =
     closest(element, 'a', 'button', 'input', 'label', 'summary') ?? assert.fail(`${element.tag} does nothing`);

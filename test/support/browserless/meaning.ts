@@ -1,10 +1,10 @@
-/** What elements are to people: their roles, names and texts, by the rules that Playwright's locators have too. */
+/** The meaning of elements for people: their roles, names and texts, by the rules that Playwright's locators have too. */
 import { around, closest, type Element, normal, textOf, within } from './elements.ts';
 import { byId, labelsOf, typedIn, typeOf } from './fields.ts';
 
 export type Wanted = string | RegExp;
 
-/** Whether a text has what is wanted, in any case; with `isExact` whether it is that. */
+/** Whether a text contains `wanted`, in upper or lower case; with `isExact`, whether it is `wanted`. */
 export function fits(text: string, wanted: Wanted, isExact = false): boolean {
   const shown = normal(text);
   if (typeof wanted !== 'string') return wanted.test(shown);

@@ -1,6 +1,6 @@
 /**
  * A visitor of the portal without a browser: reads pages, follows links and sends forms by requests, as a browser without JavaScript does.
- * What only a browser has, such as styles, scripts, focus and the policy of a page, it does not know. A page takes a small part of the
+ * It has no styles, scripts, focus or policy of a page, which only a browser has. A page takes a small part of the
  * processor time that it takes in a browser.
  */
 import assert from 'node:assert/strict';

@@ -7,7 +7,7 @@ import type pg from 'pg';
 /** The minor release that Sallyport is tested with. */
 export const PG_RELEASE = '8.23';
 
-/** What the driver needs of a client beyond the documented API. */
+/** The parts of a client that the driver uses beyond the documented API. */
 export type PgInternals = {
   /** The process that the server named when the connection began. A pooler names none, or one that is not a server's. */
   process(): number | null;

@@ -77,7 +77,7 @@ export async function runPlanned(
   return { answers, serverStart: String(started.at(-1)?.rows[0]?.started) };
 }
 
-/** What the server says about itself and about the connection. */
+/** The facts that the server reports about itself and the connection. */
 type Greeting = {
   readonly process: number;
   readonly version: number;

@@ -4,7 +4,7 @@
  * `default_transaction_read_only`, `synchronous_commit`, `role`, and where tables are stored.
  */
 
-/** What a session is given for each of its transactions. */
+/** The settings of a session for each of its transactions. */
 const SETTINGS: Readonly<Record<string, string>> = {
   // How values and statements are written and read.
   array_nulls: 'on',
@@ -33,7 +33,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   jit: 'off',
 };
 
-/** What a session is given, and a transaction that has begun no longer uses. */
+/** The settings of a session that a transaction no longer uses once it has begun. */
 const OF_SESSIONS: Readonly<Record<string, string>> = {
   client_encoding: 'UTF8',
   default_transaction_deferrable: 'off',

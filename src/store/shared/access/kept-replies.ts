@@ -1,4 +1,4 @@
-/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed, because some contain a secret. */
+/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4.3). They are sealed, because some contain a secret. */
 
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Database, Row, Statement } from '../../port/database.ts';

@@ -1,4 +1,4 @@
-/** What the dispatcher reads: the positions of webhooks in their logs, what a delivery needs, due batches, and the records in them. */
+/** The reads of the dispatcher: the positions of webhooks in their logs, what a delivery needs, due batches, and the records in them. */
 import type { Batch, DeliveryTarget, LogPosition, LogRecord, OffsetRange } from '../../../domain/batch.ts';
 import type { Endpoint } from '../../../domain/endpoint.ts';
 import type { PgpKey, Webhook, WebhookConfiguration } from '../../../domain/webhook.ts';
@@ -152,7 +152,7 @@ export function dispatchStore(
 type ByKeyReads = 'dueByKey' | KeyReads;
 type KeyReads = 'waitingKeys' | 'unlabelled' | 'firstOfKeys' | 'keysAfter';
 
-/** What order by key reads. */
+/** The reads of order by key. */
 function byKeyReads(db: Database): Pick<DispatchStore, KeyReads> {
   const pending = (row: Row): PendingBatch => {
     const { dueAt, ...batch } = readBatch<Batch & { readonly dueAt: number | null }>(row);
@@ -198,7 +198,7 @@ async function positions(db: Database, webhookNumbers: readonly number[]): Promi
   });
 }
 
-/** What lies between batches from an offset on, and the first offset after all of them. `batches` ascend. */
+/** Returns the gaps between batches from an offset on, and the first offset after all of them. `batches` ascend. */
 export function beyond(
   coveredOffset: number,
   batches: readonly OffsetRange[],

@@ -42,7 +42,7 @@ import { type ChangedSettings, changedSettingsStatements, resumeMoved } from './
 
 /**
  * The first of `@numbers` that no webhook has or had, or else the one after the largest. Numbers are random, because the ids of deliveries
- * contain them: a customer could count the webhooks of others (contract §8).
+ * contain them: a customer could count the webhooks of others (contract §8.3).
  */
 const FREE_NUMBER = `coalesce(
   (SELECT drawn.value FROM numbers(@numbers) AS drawn

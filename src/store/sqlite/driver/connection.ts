@@ -168,7 +168,7 @@ export type FileIdentities = readonly (string | null)[];
 export type FileCheck = {
   /** Checks the files before a commit if the last check is too old or failed. Throws `DatabaseUnavailable`. */
   before(): void;
-  /** Checks the files after a commit, before anybody hears that it is durable. Throws `DatabaseUnavailable`. */
+  /** Checks the files after a commit, before anyone hears that it is durable. Throws `DatabaseUnavailable`. */
   after(): void;
 };
 

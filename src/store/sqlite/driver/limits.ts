@@ -7,7 +7,7 @@
 export const LISTS_PER_COMMIT = 512;
 export const COMMIT_STATEMENTS_MS = 4;
 
-/** How long another process may hold the database before waiting writes are refused. The reply is due within 5 s (contract §6). */
+/** How long another process may hold the database before waiting writes are refused (contract §6.4). The reply is due within 5 s. */
 export const BUSY_GIVE_UP_MS = 4000;
 
 /** The pause between two attempts while another process holds the database. */

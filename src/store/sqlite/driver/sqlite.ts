@@ -43,7 +43,7 @@ export type SqliteDatabase = Omit<Database, 'get' | 'all'> & {
   forgetOverwritten(): Promise<boolean>;
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
-  /** What is wrong if the files are no longer where they were opened; null if they are. */
+  /** The problem if the files are no longer where they were opened, otherwise null. */
   filesProblem(): DatabaseUnavailable | null;
   /**
    * Copies the log into the database's file if only the log is gone from its place: acknowledged writes must not be lost with the
