@@ -8,6 +8,7 @@ import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
+import { acknowledgeInput } from '../webhooks/acknowledge.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import { giveUpInput } from '../webhooks/waiting-keys.ts';
@@ -333,8 +334,9 @@ function recordsCommands(): readonly Command[] {
         },
       },
       run: async (composed, { operand, integer }) => {
+        const input = validate(acknowledgeInput, { throughOffset: integer('through') });
         const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
+        return { record: await composed.services.webhooks.acknowledge(id, input) };
       },
     }),
   ];

@@ -7,6 +7,9 @@ import { ADMIN_REQUEST_BYTES } from '../domain/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Metered } from '../observe/requests.ts';
 
+/** Of the token endpoint, which OpenAPI names. */
+export const TOKEN_PATH = '/services/api/oauth2/token';
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export type Reply = {

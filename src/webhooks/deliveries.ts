@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
 import type { AttemptRecord } from '../domain/batch.ts';
-import { adviceForOwner, type ErrorClass } from '../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
@@ -37,7 +37,10 @@ export const attemptView = z
     requestHeaders: z.record(z.string(), z.string()).meta({ description: 'As sent, secrets masked.' }),
     responseStatus: z.int().nullable(),
     responseHeaders: z.record(z.string(), z.string()).nullable(),
-    responseBody: z.string().nullable().meta({ description: 'The first 4 KiB.' }),
+    responseBody: z
+      .string()
+      .nullable()
+      .meta({ description: `The first ${RESPONSE_KEPT_BYTES / 1024} KiB.` }),
     responseProblem: z.string().nullable().meta({
       description: 'How the response violates HTTP, or why its rest could not be read. The status counts all the same.',
     }),

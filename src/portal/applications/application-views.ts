@@ -4,7 +4,7 @@ import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TOKEN_PATH } from '../../http/routes/token.ts';
+import { TOKEN_PATH } from '../../http/route.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';

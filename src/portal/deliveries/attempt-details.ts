@@ -7,7 +7,7 @@ import type { NumberedAttempt } from '../../webhooks/sent-again.ts';
 import { codeBlock, copyButton, type Moment } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { badge } from '../parts/mark.ts';
-import { countText, sentence, spanText } from '../parts/text.ts';
+import { countText, sentence, sizeText, spanText } from '../parts/text.ts';
 
 type Telling = {
   /** The present URL of the endpoint; null without one. */
@@ -111,7 +111,7 @@ function responseBlock({ responseStatus, responseHeaders, responseBody }: Attemp
   const body = responseBody === null ? '' : Buffer.from(responseBody).toString('utf8');
   const isCut = responseBody !== null && responseBody.byteLength >= RESPONSE_KEPT_BYTES;
   const head = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
-  const label = isCut ? 'Response (first 4 KiB of the body)' : 'Response';
+  const label = isCut ? `Response (first ${sizeText(RESPONSE_KEPT_BYTES)} of the body)` : 'Response';
   return codeBlock({ code: body === '' ? `${head}\n\n(no body)` : `${head}\n\n${body}`, label, isWrapped: true });
 }
 

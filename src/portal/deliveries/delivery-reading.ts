@@ -10,7 +10,7 @@ import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { ownerNames } from '../record/owner.ts';
-import { failsSince } from '../webhooks/webhook-history.ts';
+import { failsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */

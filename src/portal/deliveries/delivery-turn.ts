@@ -5,7 +5,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { failingFacts } from '../parts/health.ts';
 import { countOf, relativeTime, shortTime } from '../parts/text.ts';
-import { errorOf } from '../webhooks/webhook-state.ts';
+import { errorOf } from '../record/webhook-state.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
 type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;

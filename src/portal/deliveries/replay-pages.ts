@@ -23,7 +23,7 @@ import { errorSummary } from '../parts/form.ts';
 import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
-import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
+import { shownWebhook, webhookField } from '../record/webhook-choice.ts';
 import { withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 import { causeText, deadSection } from './failure-pages.ts';

@@ -13,7 +13,7 @@ import { attemptsText, figureTone } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { failsBriefly, failsSince } from '../webhooks/webhook-history.ts';
+import { failsBriefly, failsSince } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;

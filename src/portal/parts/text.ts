@@ -148,11 +148,11 @@ export function breakable(path: string): Html {
   return html`${path.split('/').map((segment, at) => (at === 0 ? segment : html`/<wbr>${segment}`))}`;
 }
 
-/** `512 B`, `1.5 MiB`. */
+/** `512 B`, `1 KiB`, `1.5 MiB`. */
 export function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes}\u00a0B`;
   const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1024 ** power).toFixed(1)}\u00a0${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+  return `${Number((bytes / 1024 ** power).toFixed(1))}\u00a0${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
 /** `http_status: the receiver answered 503` as a sentence without the code. */

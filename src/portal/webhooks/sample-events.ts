@@ -11,7 +11,7 @@ import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { NO_OWNERS } from '../record/owner.ts';
-import { webhookField, webhookNamed } from './webhook-choice.ts';
+import { webhookField, webhookNamed } from '../record/webhook-choice.ts';
 
 const LEAD =
   'The receiver gets the record that a real event would be, in a body with "test": true. It is not logged, and filters do not apply.';

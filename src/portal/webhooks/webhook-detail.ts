@@ -14,8 +14,7 @@ import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
-import { failsBriefly } from './webhook-history.ts';
-import { type DeadRecords, stateLine, stateNotice, type WebhookHealth } from './webhook-state.ts';
+import { type DeadRecords, failsBriefly, stateLine, stateNotice, type WebhookHealth } from '../record/webhook-state.ts';
 
 type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 

@@ -1,8 +1,10 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../delivery/limits.ts';
 import { EMPLOYEE_CATEGORY, type EventType, encryptionNeed } from '../../domain/event.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
   ATTEMPTS_MAX,
+  BATCH_BYTES,
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
 } from '../../domain/limits.ts';
@@ -14,7 +16,7 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import type { Choice } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
-import { capital } from '../parts/text.ts';
+import { capital, sizeText } from '../parts/text.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
@@ -117,7 +119,11 @@ function order(): FieldTable {
       {
         label: 'Order',
         choices: [
-          { value: 'none', label: 'None', hint: 'Up to 8 requests run concurrently.' },
+          {
+            value: 'none',
+            label: 'None',
+            hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently.`,
+          },
           {
             value: 'key',
             label: 'By key',
@@ -153,7 +159,9 @@ function batches(): FieldTable {
       label: 'Events per batch',
       min: 1,
       max: BATCH_RECORDS_MAX,
-      hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
+      hint:
+        `1 to ${BATCH_RECORDS_MAX}. A batch has at most ${sizeText(BATCH_BYTES)}. ` +
+        'With 1, every event is a request of its own.',
     }),
     maxRecordsPerSecond: number({
       label: 'Events per second',

@@ -5,10 +5,9 @@
 
 import { SERVICE } from '../../domain/acting.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
-import type { PastState, Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { PastState, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type Day, successRate } from '../../observe/figures.ts';
 import { byActor, historySection, type RecordChanges } from '../audit/record-changes.ts';
 import type { Moment } from '../parts/details.ts';
 import { stateBadge, type Tone } from '../parts/mark.ts';
@@ -16,9 +15,6 @@ import { sentence, spanText, time } from '../parts/text.ts';
 
 /** Failures with less than this between a recovery and the next one are one incident. */
 const INCIDENT_GAP_MS = 3_600_000;
-/** A webhook that mostly delivers is shown as failing only after this time without a success. */
-const BRIEF_MS = 300_000;
-const MOSTLY = 0.5;
 
 /** A change of state, or several failures in a row of a webhook that recovered after each; `until` is null while it still fails. */
 type Incident =
@@ -49,33 +45,6 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
     }
   }
   return incidents.reverse();
-}
-
-/**
- * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
- * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
- */
-export function failsSince(
-  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
-  history: readonly PastState[],
-): number | null {
-  if (state !== 'failing') return null;
-  const ran = history.findIndex((past) => past.state === 'running');
-  const since = ran === -1 ? history : history.slice(0, ran);
-  return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
-}
-
-/** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
-export function failsBriefly(
-  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
-  day: Day | undefined,
-  now: number,
-): boolean {
-  if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
-  const recent = (day?.hours ?? []).slice(-2);
-  const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
-  const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
-  return rate !== null && rate >= MOSTLY;
 }
 
 export type WebhookHistory = {

@@ -15,9 +15,9 @@ import { emptyState, listView, nothingFound, readListed, table } from '../parts/
 import { stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { failsBriefly } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
-import { failsBriefly } from './webhook-history.ts';
 
 const PATH = '/webhooks';
 const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];

@@ -1,4 +1,5 @@
 /** The tab “Settings” of a webhook: its settings in groups, its id, and its removal. */
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../delivery/limits.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookOrder } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -102,7 +103,9 @@ function identification({ id, progress, createdAt, updatedAt }: Webhook): Html {
 
 function orderText(ordered: WebhookOrder): string {
   if (ordered === 'key') return 'events of one ordering key one after another';
-  return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
+  return ordered
+    ? 'one batch at a time, in the order of the events'
+    : `not ordered, up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} concurrent requests`;
 }
 
 function removal({ id, mode }: Webhook): Html {

@@ -5,21 +5,17 @@ import type { Delivery, PastState, Progress, Webhook, WebhookState } from '../..
 import { html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
 import { turnMoments } from '../../../src/portal/deliveries/delivery-turn.ts';
-import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
-import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import {
   failsBriefly,
   failsSince,
-  incidentsOf,
-  type WebhookHistory,
-  webhookHistory,
-} from '../../../src/portal/webhooks/webhook-history.ts';
-import {
   stateLine,
   stateNotice,
   stateSentence,
   type WebhookHealth,
-} from '../../../src/portal/webhooks/webhook-state.ts';
+} from '../../../src/portal/record/webhook-state.ts';
+import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
+import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
+import { incidentsOf, type WebhookHistory, webhookHistory } from '../../../src/portal/webhooks/webhook-history.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 

@@ -1,15 +1,18 @@
 /** The state of a webhook in words: one line below its name, and a notice with advice where something is to be done. */
 import { adviceForMessage } from '../../domain/outcome.ts';
-import type { Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { PastState, Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { FAILING_LIMIT_MS, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Day } from '../../observe/figures.ts';
+import { type Day, successRate } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { failingFacts, latestError } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
-import { failsBriefly } from './webhook-history.ts';
+
+/** A webhook that mostly delivers is shown as failing only after this time without a success. */
+const BRIEF_MS = 300_000;
+const MOSTLY = 0.5;
 
 /** Counted up to a bound. `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
@@ -52,6 +55,33 @@ export function errorOf({
   stateDetail,
 }: Pick<Progress, 'stateReason' | 'stateDetail'>): readonly [errorClass: string, message: string | null] | null {
   return stateReason === null ? null : [stateReason, stateDetail];
+}
+
+/**
+ * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
+ * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
+ */
+export function failsSince(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  history: readonly PastState[],
+): number | null {
+  if (state !== 'failing') return null;
+  const ran = history.findIndex((past) => past.state === 'running');
+  const since = ran === -1 ? history : history.slice(0, ran);
+  return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
+}
+
+/** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
+export function failsBriefly(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  day: Day | undefined,
+  now: number,
+): boolean {
+  if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
+  const recent = (day?.hours ?? []).slice(-2);
+  const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
+  const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
+  return rate !== null && rate >= MOSTLY;
 }
 
 /** A person's stop, and a webhook that was never started, need no explanation. */

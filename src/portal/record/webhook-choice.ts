@@ -8,7 +8,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { type Field, type FormState, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
-import { OPERATOR, ownerFilter, readOwners } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, readOwners } from './owner.ts';
 
 const SUGGESTIONS = '/webhooks/suggestions';
 const SUGGESTED = 20;
