@@ -2,7 +2,7 @@
 
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
-import { sentence } from './text.ts';
+import { reasonOf, sentence } from './text.ts';
 
 export type FormState = {
   /** Every field with its values. */
@@ -49,7 +49,7 @@ export function newForm(values: Values = {}): FormState {
 
 /** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
-  const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
+  const problems = refusal.details ?? [{ field: '', problem: reasonOf(refusal) }];
   return stateOf(
     form,
     problems.map(({ field, problem }) => ({ field, problem: problemText(problem) })),
