@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { createIds, randomBytes } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { Refusal, type Repeat } from '../kernel/refusal.ts';
+import { Refusal, type Repeat, saidAt } from '../kernel/refusal.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
 import { DATABASE_RETRY_SECONDS } from './limits.ts';
 import type { Reply } from './route.ts';
@@ -31,6 +31,7 @@ export function newErrorId(now: number): string {
 }
 
 export function errorReply(refusal: Refusal, errorId: string, now: number): Reply {
+  const { message: description, details } = saidAt('api', refusal);
   return {
     status: refusal.status,
     headers: refusal.headers,
@@ -41,8 +42,8 @@ export function errorReply(refusal: Refusal, errorId: string, now: number): Repl
         errorId,
         message: null,
         code: refusal.code,
-        description: refusal.message,
-        details: refusal.details,
+        description,
+        details,
       },
     },
   };

@@ -138,11 +138,10 @@ function hasOtherLifetime(state: FormState): (name: string) => boolean {
 
 /** The API refuses a user id; the form has a user name. */
 export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
-  const details = refusal.details?.map(({ field, problem }) => ({
+  return refusedForm(typed, refusal, ({ field, problem }) => ({
     field,
     problem: field === 'userId' ? problem.replace('the id of', 'the name of') : problem,
   }));
-  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 
 /** Refuses a form without scopes: its tokens would allow nothing. An application that already has none may stay so. */

@@ -3,7 +3,7 @@
  * hover.
  */
 import { type Html, html } from '../../http/html.ts';
-import type { Refusal } from '../../kernel/refusal.ts';
+import { type Refusal, saidAt } from '../../kernel/refusal.ts';
 
 /** `2026-11-21 05:00:00 UTC`; null: an em dash. */
 export function time(at: number | null): Html {
@@ -136,8 +136,8 @@ export function capital(text: string): string {
 }
 
 /** Why something was refused, in the words of the portal. */
-export function reasonOf({ inPortal, message }: Refusal): string {
-  return inPortal ?? message;
+export function reasonOf(refusal: Refusal): string {
+  return saidAt('portal', refusal).message;
 }
 
 /**

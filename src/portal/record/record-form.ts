@@ -36,7 +36,7 @@ export function recordForm<Rec>({
   fill = () => newForm(),
   view,
   respond,
-  refused = refusedForm,
+  refused = (typed, refusal) => refusedForm(typed, refusal),
   compared = () => ({}),
 }: RecordForm<Rec>): FormDefinition {
   const found = (call: PageCall): Promise<Rec> => administration.get(pathId(call));
