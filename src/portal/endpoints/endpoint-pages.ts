@@ -12,7 +12,7 @@ import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { breakable } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
@@ -240,7 +240,7 @@ function firstEndpoint(call: PageCall): Html {
         <li><strong>Create a webhook</strong>: choose the events to send.</li>
       </ol>
     `,
-    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
+    action: firstStep(call, 'create', newButton),
   });
 }
 
