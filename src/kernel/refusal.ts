@@ -62,7 +62,7 @@ export class Refusal extends Error {
   readonly details: readonly FieldProblem[] | null;
   /** Response headers that belong to this refusal, such as `WWW-Authenticate`, `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: every door has the description alone. */
+  /** Null: every door has only the description. */
   readonly ending: Ending | null;
   /** Null: the request itself has to change. */
   readonly repeat: Repeat | null;

@@ -28,7 +28,7 @@ async function read({ stream }: Reply, most = 100): Promise<unknown[]> {
 }
 
 describe('an event stream', () => {
-  it('fails where it is read if its source has failed before the browser has read', async () => {
+  it('ends with the error of a source that failed before the browser read, and leaves no rejection that ends the process', async () => {
     const away = new Error('the database is away');
     const failing = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(away) }) };
     const { stream } = eventStream(call(new AbortController().signal), SIGNED_IN, failing);

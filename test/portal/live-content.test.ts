@@ -37,7 +37,7 @@ function start(t: TestContext, pace: LivePace) {
 }
 
 describe('a live part', () => {
-  it('fails where it is read if its feed has failed meanwhile: the process would end otherwise', async () => {
+  it('ends with the error of a feed that failed during a turn, and leaves no rejection that ends the process', async () => {
     const away = new Error('the database is away');
     const feed = { subscribe: () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(away) }) }) };
     const turns = liveTurns(feed, null, new AbortController().signal, { everyMs: 0, checkMs: NEVER_MS });

@@ -147,7 +147,7 @@ export function caught(error: unknown): Refusal {
   throw error;
 }
 
-/** The reason of a refusal beside what was done before it. */
+/** The reason of a refusal, for the message about the work before it. */
 export function reasonIn(call: Pick<OpenCall, 'brand'>, refusal: Refusal): string {
   return sentence(reasonOf(toldIn(call, refusal)));
 }
