@@ -5,7 +5,7 @@ import { matchingTypes } from '../domain/event.ts';
 import type { ErrorClass } from '../domain/outcome.ts';
 import type { Webhook, WebhookMode } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, saidAt } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { acknowledgeInput } from '../webhooks/acknowledge.ts';
@@ -147,9 +147,9 @@ export const webhookCommands: CommandGroup = [
         return { record: viewWebhook(await services.webhooks.start(webhook.id, COMMAND_LINE)), note };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        await invocation.terminal.err(
-          `The webhook is created${error.repeat === 'after a look' ? '' : ', but not started'}: ${error.message}\n`,
-        );
+        const isStopped = error.repeat !== 'after a look';
+        const reason = saidAt('command', error).message;
+        await invocation.terminal.err(`The webhook is created${isStopped ? ', but not started' : ''}: ${reason}\n`);
         return { record: viewWebhook(webhook), note, status: 1 };
       }
     },

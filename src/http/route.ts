@@ -137,6 +137,8 @@ export type Route<For extends ServedTo = ServedTo> = {
    * null for no change. `errorId`: the one in the log.
    */
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
+  /** `refuse` gets the operator's remedies of an outage too, and tells them to nobody else: only it knows who reads (`withoutRemedies`). */
+  readonly knowsReader?: true;
 };
 
 /** Shows a refusal of a request without a route. */

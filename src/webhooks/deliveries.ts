@@ -20,6 +20,7 @@ import type {
 } from '../store/port/deliveries.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { READ_AGAIN } from './endings.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 /** Attempts in a response for one delivery. */
@@ -301,11 +302,7 @@ export type AskedReplay = {
 /** Throws 409 in mode `pull`: nothing is sent, and readers can read acknowledged records again. */
 export function refusePulledReplay(mode: WebhookMode): void {
   if (mode === 'push') return;
-  throw new Refusal(
-    'invalid_state',
-    'the webhook is in mode pull, and nothing is sent again: read its records with GET /webhooks/{id}/records?after=',
-    { inPortal: 'the webhook is in mode pull, and nothing is sent again: its reader can read the records again' },
-  );
+  throw new Refusal('invalid_state', 'the webhook is in mode pull, and nothing is sent again', { ending: READ_AGAIN });
 }
 
 /** Erased records have no data to send, and those of mode `pull` are not sent. */

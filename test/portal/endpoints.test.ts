@@ -134,7 +134,7 @@ describe('the way from an endpoint to its webhook', () => {
     await page.getByLabel('Name', { exact: true }).first().fill('Orders');
     await page.getByLabel('order.created').check();
     await page.getByRole('button', { name: 'Create the webhook' }).click();
-    await page.getByText('open its endpoint Shop and press “Verify now”').waitFor();
+    await page.getByText('open the endpoint Shop and press “Verify now”').waitFor();
     const notice = await page.locator('.notice-negative').first().innerText();
     assert.doesNotMatch(notice, /POST|PATCH|sallyport endpoint/);
   });

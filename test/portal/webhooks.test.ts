@@ -241,7 +241,9 @@ describe('creating a webhook', () => {
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page
       .getByRole('alert')
-      .getByText('The webhook cannot start: open its endpoint Shop and press “Verify now”')
+      .getByText(
+        'The webhook cannot start: its endpoint is not verified; open the endpoint Shop and press “Verify now”',
+      )
       .waitFor();
   });
 });

@@ -13,7 +13,7 @@ import { operatorName } from '../parts/brand.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
@@ -129,7 +129,7 @@ function firstApplication(call: PageCall): Html {
         ${api} with them.
       </p>
     `,
-    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
+    action: firstStep(call, 'register', newButton),
   });
 }
 

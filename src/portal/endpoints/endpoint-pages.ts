@@ -6,14 +6,14 @@ import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
-import type { PageCall } from '../frame/call.ts';
+import { type PageCall, reasonIn } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { breakable, sentence } from '../parts/text.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { breakable } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
@@ -100,10 +100,11 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
 /** Creates the webhook with the events of the form, and starts it if the endpoint is enabled. The endpoint stays if that is refused. */
 async function webhookOf(
   { services: { webhooks } }: SharedPageDependencies,
-  { acting }: PageCall,
+  call: PageCall,
   { id, name, customerId, enabled }: Endpoint,
   eventTypes: readonly string[],
 ): Promise<MadeWebhook> {
+  const { acting } = call;
   let made: MadeWebhook = { problem: '' };
   try {
     const owner = customerId === null ? {} : { customerId };
@@ -114,7 +115,7 @@ async function webhookOf(
     return { ...made, isStarted: true };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return 'id' in made ? made : { problem: sentence(error.inPortal ?? error.message) };
+    return 'id' in made ? made : { problem: reasonIn(call, error) };
   }
 }
 
@@ -239,7 +240,7 @@ function firstEndpoint(call: PageCall): Html {
         <li><strong>Create a webhook</strong>: choose the events to send.</li>
       </ol>
     `,
-    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
+    action: firstStep(call, 'create', newButton),
   });
 }
 

@@ -3,7 +3,7 @@ import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import { caught } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -126,7 +126,7 @@ async function requestOf(
     const apiKey = endpoint.sendApiKey ? { 'x-api-key': currentApiKey(endpoint, clock()).reveal() } : {};
     return requestView({ ...request, headers: { ...request.headers, ...apiKey } });
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    caught(error);
     return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });
   }
 }

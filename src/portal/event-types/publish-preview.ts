@@ -3,9 +3,9 @@ import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
 import type { Store } from '../../store/port/store.ts';
 import { foretold } from '../../webhooks/missed.ts';
+import { caught } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
@@ -56,8 +56,8 @@ async function audienceOf(store: Store, sent: URLSearchParams): Promise<string |
   try {
     return (await customerNamed(store, text)).id;
   } catch (error) {
-    if (error instanceof Refusal) return null;
-    throw error;
+    caught(error);
+    return null;
   }
 }
 

@@ -12,7 +12,7 @@ import { codeBlock, copyable, definitionList } from '../parts/details.ts';
 import { refusedForm } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EXPIRIES_SHOWN } from '../parts/limits.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { relativeTime, time } from '../parts/text.ts';
@@ -267,7 +267,7 @@ function firstKey(call: PageCall): Html {
         ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
       </div>
     `,
-    action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
+    action: firstStep(call, 'import', importButton),
   });
 }
 

@@ -1,7 +1,7 @@
 /** Form fields, each with its label, hint and problem, and the state of a form. They work without the script. */
 
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
+import { type FieldProblem, type Refusal, saidAt } from '../../kernel/refusal.ts';
 import { sentence } from './text.ts';
 
 export type FormState = {
@@ -47,9 +47,14 @@ export function newForm(values: Values = {}): FormState {
   return stateOf(form, []);
 }
 
-/** A refused form with the typed values. */
-export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
-  const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
+/** A refused form with the typed values. `placed` moves a problem to the field of the form that caused it. */
+export function refusedForm(
+  form: URLSearchParams,
+  refusal: Refusal,
+  placed: (problem: FieldProblem) => FieldProblem = (problem) => problem,
+): FormState {
+  const { message, details } = saidAt('portal', refusal);
+  const problems = details?.map(placed) ?? [{ field: '', problem: message }];
   return stateOf(
     form,
     problems.map(({ field, problem }) => ({ field, problem: problemText(problem) })),

@@ -172,6 +172,11 @@ export function emptyState({
   return html`<div class="empty"><h2>${title}</h2><div class="empty-text">${text}</div>${action}</div>`;
 }
 
+/** The first step of an empty list, which only administrators can take. `verb` is what they do: `create`. */
+export function firstStep(call: { may(role: 'administrator'): boolean }, verb: string, button: () => Html): Html {
+  return call.may('administrator') ? button() : html`<p class="quiet">An administrator can ${verb} one.</p>`;
+}
+
 /** For filters without results. */
 export function nothingFound(path: string, what: string): Html {
   return html`

@@ -3,6 +3,7 @@
  * hover.
  */
 import { type Html, html } from '../../http/html.ts';
+import { type Refusal, saidAt } from '../../kernel/refusal.ts';
 
 /** `2026-11-21 05:00:00 UTC`; null: an em dash. */
 export function time(at: number | null): Html {
@@ -132,6 +133,11 @@ export function marked(text: string, words: readonly string[]): Html {
 /** The text with a capital letter at its beginning. */
 export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
+/** Why something was refused, in the words of the portal. */
+export function reasonOf(refusal: Refusal): string {
+  return saidAt('portal', refusal).message;
 }
 
 /**

@@ -8,7 +8,6 @@ import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, Pages } from '../frame/page.ts';
-import { toldTo } from '../parts/customers-words.ts';
 import { besideFields, type FormState, isWithin, keptForm, refusedForm } from '../parts/fields.ts';
 import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
 import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
@@ -196,7 +195,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       },
       invalid: async (call, refusal) => {
         const table = await tableOf(null, await shownOwner(owners, call));
-        const state = await refused(call.form, toldTo(call.session.customerId, refusal), table);
+        const state = await refused(call.form, refusal, table);
         // People still fill the form in.
         return choosesOwner(call)
           ? { ...(await view(call, null, besideFields(state))), status: 200 }

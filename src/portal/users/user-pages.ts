@@ -6,7 +6,7 @@ import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { addressFor } from '../frame/browser.ts';
-import { attempted, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, orBack, pathId, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
@@ -163,16 +163,13 @@ function invitationPage({ pages, results, services, store, publicUrl }: SharedPa
       const { id, userName } = user;
       const url = addressFor(call.request, publicUrl());
       if (url === null) return refused(id, noAddress(call.session.customerId));
-      try {
-        return await results.once(call, async () => {
+      return orBack(`/users/${id}`, () =>
+        results.once(call, async () => {
           const { token, expiresAt } = await invitations.invite(id, call.acting);
           const link = invitationUrl(url, token);
           return invitedResult({ id, userName, link, expiresAt, owner: await readOwner(store, user) });
-        });
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        return refusedTo(`/users/${id}`, error.message);
-      }
+        }),
+      );
     },
   });
 }

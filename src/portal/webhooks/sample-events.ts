@@ -5,7 +5,7 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Use } from '../../store/port/directory.ts';
-import { pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { pathId, redirectTo, refusedBack } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
@@ -96,10 +96,7 @@ export function sendSamplePage(dependencies: SharedPageDependencies): PageRoute<
       const attempt = await testDelivery(webhook.id, call.user.id, name);
       return redirectTo(`/webhooks/${webhook.id}?test=${attempt.id}#test`);
     },
-    invalid: async (call, refusal) =>
-      refusal.code === 'not_found'
-        ? null
-        : refusedTo(`/event-types/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+    invalid: async (call, refusal) => refusedBack(`/event-types/${pathId(call)}`, refusal),
   });
 }
 

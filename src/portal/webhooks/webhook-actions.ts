@@ -1,7 +1,7 @@
 /** The actions on the page of a webhook: start, stop, and send a test event. */
 import { validate } from '../../kernel/validation.ts';
 import { giveUpInput } from '../../webhooks/waiting-keys.ts';
-import { attempted, ownPath, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, ownPath, pathId, redirectTo, refusedBack } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
 import { endpointUrlOf } from './webhook-reading.ts';
@@ -54,10 +54,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
         const partial = testRegion(testSection(attempt, url, webhook.customerId));
         return { title: 'Test event', content: partial, partial };
       },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : refusedTo(`/webhooks/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+      invalid: async (call, refusal) => refusedBack(`/webhooks/${pathId(call)}`, refusal),
     }),
   ];
 }

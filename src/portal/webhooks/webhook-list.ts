@@ -11,7 +11,7 @@ import { errorWords } from '../parts/error-words.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
@@ -123,11 +123,7 @@ async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: Pa
           retried until the receiver accepts it.
         </p>
       `,
-      action: isGuided
-        ? null
-        : call.may('administrator')
-          ? newButton()
-          : html`<p class="quiet">An administrator can create one.</p>`,
+      action: isGuided ? null : firstStep(call, 'create', newButton),
     })}
     ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
   `;
