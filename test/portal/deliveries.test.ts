@@ -205,8 +205,8 @@ for (const isScriptless of [false, true]) {
       await page.getByRole('link', { name: 'Failures by cause' }).click();
       const row = (cause: string) => page.getByRole('row').filter({ hasText: cause });
       await row('422 Unprocessable Entity').getByText('Compare the payload').waitFor();
-      assert.match(await row('422').innerText(), /Dock\s+3\s+0/);
-      assert.match(await row('404 Not Found').innerText(), /Dock\s+1\s+0/);
+      assert.match(await row('422').innerText(), /Dock\s+failing\s+3\s+0/);
+      assert.match(await row('404 Not Found').innerText(), /Dock\s+failing\s+1\s+0/);
       if (!isScriptless) await isAccessible();
       // *Send many again* suggests them, for the chosen span.
       const offered = () =>

@@ -43,7 +43,7 @@ describe('the panel beside the list', () => {
     await row(1).getByText('dead').click();
     await shows(1);
     await hasOpen(true);
-    // Its row has two lines now, in which nothing is cut.
+    // Its row stays as it is, and nothing in it is cut.
     const [pointer, beside] = [(place.y ?? 0) + (place.height ?? 0) / 2, await placeOf(1)];
     const isUnder = (beside.y ?? 0) < pointer && pointer < (beside.y ?? 0) + (beside.height ?? 0);
     assert.ok(isUnder, `the row stays under the pointer: ${JSON.stringify([place, beside])}`);

@@ -200,7 +200,7 @@ describe('the overview', () => {
     await portal.service.log.nextAttempt(webhook.id);
     const { page, open } = await portal.signIn('viewer', { isScriptless: true, width: 390 });
     await open('/');
-    assert.equal(await figure(page, 'Success rate'), '0 % | 1 of 1 failed');
+    assert.equal(await figure(page, 'Success rate'), '0 % | 1 of 1 attempt failed');
     await page
       .getByRole('row', { name: /Warehouse/ })
       .first()

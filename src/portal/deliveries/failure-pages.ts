@@ -185,9 +185,7 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Htm
   return [
     html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
     html`
-      <a href="/webhooks/${webhookId}">${webhookName}</a>
-      ${' '}
-      <span class="failure-state">${stateBadge(group.webhookState)}</span>
+      <span class="failure-webhook"><a href="/webhooks/${webhookId}">${webhookName}</a> ${stateBadge(group.webhookState)}</span>
       ${owners.hintOf(webhookId)}
       ${triedText(group, failures)}
     `,
