@@ -79,7 +79,7 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
   ];
 }
 
-const LEAD = 'Failed deliveries of any age, grouped by webhook and cause: dead ones, and those that wait for a retry.';
+const LEAD = 'Failed deliveries of any age, dead or waiting for a retry, grouped by webhook and cause.';
 
 type OwnedFailures = Failures & {
   readonly owners: RecordOwners;
