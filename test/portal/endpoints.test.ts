@@ -173,7 +173,7 @@ describe('the events of a new endpoint', () => {
     await page.locator('#throughput canvas').first().waitFor();
     await page
       .locator('#deliveries')
-      .getByRole('row', { name: /^pending order\.created #0 400/ })
+      .getByRole('row', { name: /^pending order\.created #0 .*400/ })
       .waitFor();
     await succeeded(admin.post(`webhooks/${webhook?.id}/stop`));
     await page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();

@@ -43,6 +43,7 @@ describe('a webhook', () => {
       assert.equal(at.deliveries.length, round);
       at.answer(round === 1 ? () => ({ status: 410, body: MARKUP }) : () => ({}));
       if (round === 1) {
+        await page.locator('#test .attempt-headers > summary').click();
         const shown = await page.locator('#test').innerText();
         assert.match(shown, /x-api-key: \[secret\]/);
         assert.match(shown, /x-reason: maintenance/);

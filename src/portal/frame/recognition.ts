@@ -9,7 +9,7 @@ import { type Cookies, readCustomerVisit, readRenewal, VISITOR_COOKIE } from './
 import type { SessionReader } from './current-session.ts';
 import { type PageContext, requestContextOf, VISITOR_COOKIE_VALUE } from './request-context.ts';
 
-/** What a page says of itself before it knows its visitor. */
+/** The part of a page that is known before its visitor is. */
 export type PagePlace = {
   /** The page's script requests it periodically, so it does not extend the session. */
   readonly isBackground?: boolean;

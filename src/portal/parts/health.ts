@@ -44,16 +44,19 @@ type Outage = {
   readonly succeededAt: number | null;
   /** The class and the message of the newest error, with which the outage did not have to begin. */
   readonly error: readonly [errorClass: string, message: string | null] | null;
+  /** The causes of the deliveries that wait, if the newest error is not that of all (`failingCauses`). */
+  readonly causes?: Html | null | undefined;
 };
 
 /** Since when deliveries fail, when the last one succeeded, and the latest error: the same on every page. */
-export function failingFacts({ since, succeededAt, error }: Outage, now: number): Html {
+export function failingFacts({ since, succeededAt, error, causes = null }: Outage, now: number): Html {
   const began = since === null ? 'Deliveries fail.' : html`Deliveries have failed since ${shortTime(since)}.`;
   const last =
     succeededAt === null
       ? null
       : html` The last success was ${relativeTime(succeededAt, now)} (${shortTime(succeededAt)}).`;
-  return html`${began}${last}${error === null ? null : ` ${latestError(...error)}`}`;
+  const why = causes ?? (error === null ? null : html`${latestError(...error)}`);
+  return html`${began}${last}${why === null ? null : html` ${why}`}`;
 }
 
 /** `Latest error: the receiver answered 503.` */

@@ -47,6 +47,13 @@ export function relativeTime(at: number | null, now: number): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="${local}">${text}</time>`;
 }
 
+/** How long something lasts since an instant: `9 hours`. The script keeps it up to date, and has the same rule. */
+export function lengthTime(since: number, now: number): Html {
+  const { iso, utc } = isoAndUtc(since);
+  const text = lengthText(Math.max(now - since, 1000));
+  return html`<time datetime="${iso}" title="Since ${utc}" data-local="length">${text}</time>`;
+}
+
 function isoAndUtc(at: number): { readonly iso: string; readonly utc: string } {
   const iso = new Date(at).toISOString();
   return { iso, utc: `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC` };
@@ -116,10 +123,10 @@ export function shareText(share: number): string {
   return share === 1 ? '100 %' : `${(Math.min(Math.round(share * 1000), 999) / 10).toFixed(1)} %`;
 }
 
-/** `p50 12 ms, p95 80 ms`: half of the values, and 95 of 100, are at most this. */
+/** `median 12 ms, 95 % within 80 ms`. */
 export function percentilesText(p50Ms: number, p95Ms: number): string {
   const unbroken = (ms: number): string => spanText(ms).replaceAll(' ', '\u00a0');
-  return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
+  return `median\u00a0${unbroken(p50Ms)}, 95\u00a0% within\u00a0${unbroken(p95Ms)}`;
 }
 
 /** The text with the words in it marked, in capital letters or not. */

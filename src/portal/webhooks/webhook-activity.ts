@@ -56,7 +56,7 @@ function pulledChart(series: Series, now: number): Html {
   if (series.total.delivered === 0) return html``;
   return html`
     <div class="columns">
-      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now, 'Deliveries')}</div>
     </div>
   `;
 }

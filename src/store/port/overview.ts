@@ -24,6 +24,7 @@ export type Backlog = {
 
 /** A webhook that does not deliver although nobody stopped it. */
 export type Ailing = Named & {
+  readonly webhookNumber: number;
   readonly endpointId: string;
   readonly endpointName: string;
   readonly state: WebhookState;

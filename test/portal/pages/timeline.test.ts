@@ -26,7 +26,16 @@ function momentsWith(
   state: Delivery['state'] = 'dead',
 ) {
   const delivery = { state, createdAt: NOW, settledAt: NOW + 9 * HOUR_MS, nextAttemptAt: null } as Delivery;
-  const given = { delivery, attempts, resends: [], erasedAt: null, curlOf: () => null, url: null, stateThen };
+  const given = {
+    delivery,
+    attempts,
+    resends: [],
+    erasedAt: null,
+    curlOf: () => null,
+    url: null,
+    stateThen,
+    reader: 'c',
+  };
   return momentsOf(given, NOW + 9 * HOUR_MS).map(({ title, text }) => html`${title} ${text ?? null}`.markup);
 }
 

@@ -152,7 +152,7 @@ describe('the state of a webhook', () => {
     const [failsSince, deliveredAt] = [now - 5 * 3_600_000, now - 6 * 3_600_000];
     const line = stateLine(restarted, { ...HEALTHY, failsSince, deliveredAt }, now);
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
-    const place = { ahead: null, before: null, failsSince, succeededAt: deliveredAt };
+    const place = { ahead: null, before: null, causes: [], failsSince, succeededAt: deliveredAt };
     const [turn] = turnMoments({ delivery, webhook: restarted, ...place }, now);
     const [since, last] = [failsSince, deliveredAt].map((at) => new Date(at).toISOString());
     for (const told of [line.markup, html`${turn?.text ?? null}`.markup]) {
