@@ -123,7 +123,6 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
       caption: 'Dead deliveries by webhook and cause',
       columns: [
         { label: 'Webhook', kind: 'main' },
-        { label: 'State', phone: 'plain' },
         { label: 'Cause', phone: 'state' },
         { label: 'Dead', kind: 'number', phone: 'named' },
         { label: 'Last failure', phone: 'named' },
@@ -132,11 +131,10 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
       rows: dead.slice(0, OFFERED).map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;
         return [
-          html`<a href="/webhooks/${id}">${name}</a>${owners.hintOf(id)}`,
-          stateBadge(group.webhookState),
+          html`<a href="/webhooks/${id}">${name}</a> ${stateBadge(group.webhookState)}${owners.hintOf(id)}`,
           badge('negative', causeText(cause)),
           countText(group.dead),
-          relativeTime(lastAt, now),
+          html`<span class="failure-last">${relativeTime(lastAt, now)}</span>`,
           replayLink(group, owners.named({ id, name })),
         ];
       }),

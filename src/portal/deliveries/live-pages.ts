@@ -13,7 +13,6 @@ import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts'
 import { listView, liveList, withQuery } from '../parts/list.ts';
 import { countOf, shortTime, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
-import { shownWebhook } from '../record/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { type CarriedBy, readCarried } from './carried.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
