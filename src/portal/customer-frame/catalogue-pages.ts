@@ -17,7 +17,6 @@ import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView, nothingFound, table, withQuery } from '../parts/list.ts';
-import { NO_OWNERS } from '../record/owner.ts';
 import { usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 
@@ -91,7 +90,7 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
         <span class="badges">${listBadges(eventType)}</span>
         ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
       `,
-      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
+      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks', { isFiltered: true }),
     ]),
     empty: html``,
   });
@@ -125,7 +124,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
     ${section({
       title: 'Your use',
       content: definitionList([
-        ['Webhooks', usesList(uses, '/webhooks', NO_OWNERS, 'None of your webhooks receives it.')],
+        ['Webhooks', usesList(uses, '/webhooks', { none: 'None of your webhooks gets it.', isFiltered: true })],
       ]),
     })}
     ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}

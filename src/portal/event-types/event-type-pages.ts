@@ -137,7 +137,11 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
         ['Last 24 hours', volumeText(volume)],
         [
           'Webhooks',
-          usesList(uses, webhooksOf(name), owners, 'None yet: published events are not sent.'),
+          usesList(uses, webhooksOf(name), {
+            owners,
+            none: 'None yet: published events are not sent.',
+            isFiltered: true,
+          }),
           'Including webhooks with its category or with all events.',
         ],
         ['Event catalogue', visibilityOf(call, eventType, isOffered)],
@@ -315,7 +319,7 @@ function listTable(
 const RECEIVERS_NAMED = 2;
 
 function receivers(uses: Uses, all: string, owners: RecordOwners): Html {
-  if (uses.count <= RECEIVERS_NAMED) return usesList(uses, all, owners);
+  if (uses.count <= RECEIVERS_NAMED) return usesList(uses, all, { owners, isFiltered: true });
   return html`<a href="${all}">${countOf(uses.count, 'webhook')}</a>`;
 }
 

@@ -206,9 +206,9 @@ const SUBSCRIBER = { customerId: customer, filter: json<Subscriber['filter']>() 
 
 function usesSql(pairs: string): string {
   return `
-    SELECT used, uses, id, name, state FROM (
+    SELECT used, uses, id, name, state, filter FROM (
       SELECT u.used, count(*) OVER (PARTITION BY u.used) AS uses,
-        row_number() OVER (PARTITION BY u.used ORDER BY w.id) AS place, w.id, w.name, p.state
+        row_number() OVER (PARTITION BY u.used ORDER BY w.id) AS place, w.id, w.name, w.filter, p.state
       FROM (${pairs}) AS u
       JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number) AS ranked
     WHERE place <= ${NAMED} ORDER BY used, place`;
@@ -222,7 +222,12 @@ export function useStore(db: Database): UseStore {
       for (const row of await db.all(usesSql(pairs), { ...more, wanted: JSON.stringify(wanted) })) {
         const used = String(row.used);
         const entry = uses.get(used) ?? { count: Number(row.uses), first: [] };
-        entry.first.push({ id: String(row.id), name: String(row.name), state: row.state as WebhookState });
+        entry.first.push({
+          id: String(row.id),
+          name: String(row.name),
+          state: row.state as WebhookState,
+          filter: SUBSCRIBER.filter.read(row.filter ?? null, ''),
+        });
         uses.set(used, entry);
       }
       return uses;
