@@ -5,7 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
-import { CATALOGUE_DOWNLOADS, CATALOGUE_PATH } from '../event-types/event-catalogue-pages.ts';
+import { CATALOGUE_PATH, catalogueDownloads } from '../event-types/event-catalogue-pages.ts';
 import { eventTypeBadges, listBadges } from '../event-types/event-type-pages.ts';
 import { groupsOf } from '../event-types/type-groups.ts';
 import { eventTypeSections } from '../event-types/type-sections.ts';
@@ -39,7 +39,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
           return fold === null ? section({ title, isPlain: true, content }) : folded({ title, ...fold, content });
         })}
         ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
-        ${all.length === 0 ? null : CATALOGUE_DOWNLOADS}
+        ${all.length === 0 ? null : catalogueDownloads(`${GUIDE_PATH}#programs`)}
       `;
       return listView({
         title: TITLE,

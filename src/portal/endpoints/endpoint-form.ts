@@ -102,7 +102,7 @@ function credentials(): FieldTable {
       label: 'API key',
       isCode: true,
       autocomplete: 'off',
-      hint: '32 hexadecimal digits, sent as X-Api-Key. If empty, one is generated.',
+      hint: '32 hexadecimal digits, sent in the header x-api-key. If empty, one is generated.',
     }),
   };
 }

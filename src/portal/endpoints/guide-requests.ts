@@ -1,5 +1,6 @@
 /** What arrives at an endpoint, in the guide: what the requests of each webhook are like, and one of them as the receiver gets it. */
 import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
+import { filterText } from '../../domain/filter-text.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -41,11 +42,13 @@ export async function arrivalSection(
 }
 
 function arrivalOf(webhook: Webhook, endpoint: Endpoint, request: Html | null): Html {
-  const { id, name, eventTypes } = webhook;
+  const { id, name, eventTypes, filter } = webhook;
   return html`
     <div class="arrival">
       <h3><a href="/webhooks/${id}">${name}</a></h3>
-      <p>Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}</p>
+      <p>
+        Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}${filter === null ? null : `, only if ${filterText(filter)}`}
+      </p>
       ${whatArrives(webhook, endpoint)}
       <p class="hint">Time-out: ${webhook.timeoutSeconds} s. Retries: ${retriesText(webhook)}.</p>
       ${request ?? html`<p><a href="${`${GUIDE_PATH}?endpoint=${endpoint.id}&webhook=${id}#arrives`}">Show a request of ${name}</a></p>`}
@@ -83,7 +86,7 @@ function bodyOf({ format, batch, maxBatchRecords }: Form): Html {
   const isOne = !carriesSeveral({ format, batch }) || maxBatchRecords === 1;
   switch (format) {
     case 'records':
-      return isOne ? html`One record in each request.` : html`Up to ${maxBatchRecords} records in each request.`;
+      return isOne ? html`One event in each request.` : html`Up to ${maxBatchRecords} events in each request.`;
     case 'standard':
       return html`
         One event in each request: <code>type</code>, <code>timestamp</code> and <code>data</code>, as Standard Webhooks
@@ -122,9 +125,9 @@ async function requestOf(
     const types = await store.eventTypes.all();
     const sample = sampleOf(webhook.eventTypes, arrivingTypes([webhook], types));
     const request = await services.previewRequest({ webhook, endpoint, key }, sample);
-    // The page has the API key above.
-    const apiKey = endpoint.sendApiKey ? { 'x-api-key': currentApiKey(endpoint, clock()).reveal() } : {};
-    return requestView({ ...request, headers: { ...request.headers, ...apiKey } });
+    if (!endpoint.sendApiKey) return requestView(request);
+    const headers = { ...request.headers, 'x-api-key': currentApiKey(endpoint, clock()).reveal() };
+    return requestView({ ...request, headers }, { 'x-api-key': '(the API key above)' });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });

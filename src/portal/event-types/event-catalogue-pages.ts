@@ -40,7 +40,7 @@ export function cataloguePages({
         if (call.isFramed) return redirectTo(SESSION_ENDED_PATH);
         const all = await shown();
         const view = catalogueView(all, call.query);
-        const content = html`${view.content}${CATALOGUE_DOWNLOADS}${receiving(all)}`;
+        const content = html`${view.content}${catalogueDownloads(null)}${receiving(all)}`;
         return { ...view, content: html`<div class="catalogue">${publicHeader(call)}${content}</div>` };
       },
     }),
@@ -126,10 +126,16 @@ function badges({ deprecated, encryptionRequired }: EventType): Html[] {
   ];
 }
 
-/** As files: the portal around a link has no page for them. */
-export const CATALOGUE_DOWNLOADS: Html = section({
-  title: 'For tools',
-  content: html`
+/** As files: the portal around a link has no page for them. `guide`: where the package is. */
+export function catalogueDownloads(guide: string | null): Html {
+  const receiver = html`<code>createReceiver&lt;Events&gt;</code>`;
+  const used =
+    guide === null
+      ? html`${receiver} of <code>sallyport-receiver</code>`
+      : html`${receiver} of the package in the <a href="${guide}">Guide</a>`;
+  return section({
+    title: 'For tools',
+    content: html`
     <ul class="catalogue-list">
       <li>
         <a href="/services/api/asyncapi.json" download>AsyncAPI 3</a>
@@ -138,8 +144,7 @@ export const CATALOGUE_DOWNLOADS: Html = section({
       <li>
         <a href="/services/api/event-catalogue.d.ts" download>TypeScript types</a>
         <span class="cell-hint">
-          A type for the data of each event type, and <code>Events</code> for
-          <code>createReceiver&lt;Events&gt;</code>.
+          A type for the data of each event type${hasReceiverPackage() ? html`, and <code>Events</code> for ${used}` : null}.
         </span>
       </li>
       <li>
@@ -148,7 +153,8 @@ export const CATALOGUE_DOWNLOADS: Html = section({
       </li>
     </ul>
   `,
-});
+  });
+}
 
 function receiving(eventTypes: readonly EventType[]): Html {
   return section({

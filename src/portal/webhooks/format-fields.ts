@@ -19,7 +19,7 @@ const LABELS: Readonly<Record<WebhookFormat, string>> = {
 };
 
 const HINTS: Readonly<Record<WebhookFormat, string>> = {
-  records: 'The usual format: several events in one body. The code in Guide, in eight languages, reads them.',
+  records: 'Our own format: one or more events in a body. There is code for it in eight languages.',
   standard:
     'A body with type, timestamp and data, and the headers webhook-id, webhook-timestamp and webhook-signature. Not ' +
     'possible with compression or encryption.',

@@ -14,7 +14,7 @@ import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { filterChip, icon, stateBadge, tags } from '../parts/mark.ts';
-import { countText, relativeTime, spanText } from '../parts/text.ts';
+import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
@@ -216,7 +216,7 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
   http_status: 'error responses',
-  failing_too_long: `no success for ${spanText(FAILING_LIMIT_MS)}`,
+  failing_too_long: `no success for ${FAILING_LIMIT_MS / 3_600_000} h`,
   too_many_dead: `${DEAD_STREAK_LIMIT} deliveries dead`,
 };
 
