@@ -131,15 +131,17 @@ function isMethod(text: unknown): text is Authentication['method'] {
   return typeof text === 'string' && Object.hasOwn(AUTHENTICATION_MEMBERS, text);
 }
 
-/** How a receiver recognizes the sender, for people. */
-export function authenticationText(authentication: Authentication | null, isOauth: boolean): string {
-  if (isOauth) return 'Authorization has a bearer token from the OAuth server of the receiver.';
-  if (authentication === null) return SIGNATURE;
+/** How a receiver recognizes the sender, for people. `isWhole`: with what is signed. */
+export function authenticationText(authentication: Authentication | null, isOauth: boolean, isWhole = false): string {
+  if (isOauth) return 'The header Authorization has a bearer token from the OAuth server of the receiver.';
+  const signature = isWhole ? `${SIGNATURE} ${SIGNED}` : SIGNATURE;
+  if (authentication === null) return signature;
   const { method, name } = authentication;
-  if (method === 'basic') return `Authorization has Basic authentication, with the user name ${name}.`;
-  if (method === 'bearer') return 'Authorization has a fixed bearer token.';
+  if (method === 'basic') return `The header Authorization has Basic authentication, with the user name ${name}.`;
+  if (method === 'bearer') return 'The header Authorization has a fixed bearer token.';
   const isAuthorization = name?.toLowerCase() === 'authorization';
-  return `The header ${name} has a secret. ${isAuthorization ? 'Requests are not signed.' : SIGNATURE}`;
+  return `The header ${name} has a secret. ${isAuthorization ? 'Requests are not signed.' : signature}`;
 }
 
-const SIGNATURE = 'Authorization has an HMAC-SHA256 signature.';
+const SIGNATURE = 'The header Authorization has an HMAC-SHA256 signature.';
+const SIGNED = 'It covers the path, the date, the hash of the body and custom headers.';

@@ -71,7 +71,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
       [
         'Authentication',
         html`
-          ${authenticationText(authentication, endpoint.oauthTokenUrl !== null)}
+          ${authenticationText(authentication, endpoint.oauthTokenUrl !== null)}${' '}
           <a href="${call.brand === null ? `/endpoints/${id}/receiver` : `${GUIDE_PATH}?endpoint=${id}`}">How to check it</a>
         `,
       ],
@@ -128,12 +128,11 @@ function headerList(headers: readonly RequestHeader[]): Html {
   return html`<ul class="uses">${lines}</ul>`;
 }
 
-function requests({ url, requestHeaders, contentEncoding, clientCertificateExpiresAt }: Endpoint, now: number): Html {
+function requests({ requestHeaders, contentEncoding, clientCertificateExpiresAt }: Endpoint, now: number): Html {
   return section({
     title: 'Requests',
     id: 'requests',
     content: definitionList([
-      ['Address', copyable(url, 'address')],
       ['Headers', requestHeaders === null ? 'none' : headerList(requestHeaders)],
       [
         'Client certificate',

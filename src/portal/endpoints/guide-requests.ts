@@ -51,6 +51,7 @@ function arrivalOf(webhook: Webhook, endpoint: Endpoint, request: Html | null): 
       </p>
       ${whatArrives(webhook, endpoint)}
       <p class="hint">Time-out: ${webhook.timeoutSeconds} s. Retries: ${retriesText(webhook)}.</p>
+      ${request !== null && filter !== null ? html`<p class="hint">The request is an example: the filter does not apply to it.</p>` : null}
       ${request ?? html`<p><a href="${`${GUIDE_PATH}?endpoint=${endpoint.id}&webhook=${id}#arrives`}">Show a request of ${name}</a></p>`}
     </div>
   `;
@@ -64,7 +65,7 @@ export function whatArrives(webhook: Form, endpoint: Receiver): Html {
     ...(thin
       ? [html`It has no data: <code>url</code> leads to the event, which your program fetches with an access token.`]
       : []),
-    authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null),
+    authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null, true),
     ...(signsStandard(webhook)
       ? [
           html`
