@@ -52,6 +52,8 @@ export type EndpointWebhook = Omit<Use, 'filter'> & {
   readonly webhookNumber: number;
   readonly stateReason: string | null;
   readonly failingSinceAt: number | null;
+  /** As in a `WebhookListing`. */
+  readonly pendingRecords: number;
 };
 
 /** Webhooks and endpoints. */

@@ -45,9 +45,10 @@ const NAMES = names('');
 const NAMES_OF_CUSTOMER = names('WHERE customer_id = @customerId');
 // Index: webhook_endpoint.
 const OF_ENDPOINT = `
-  SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
+  SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at,
+    ${RECORDS_WAITING} AS pending_records
   FROM texts(@endpointIds) AS wanted
-  JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_status AS p ON p.webhook_number = w.number
   ORDER BY w.id LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 // Index: webhook_customer.
@@ -113,8 +114,11 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
     webhooksOf: async (endpointIds, limit) =>
-      (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map((row) =>
-        readRow<EndpointWebhook>(row),
+      (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map(
+        ({ pending_records: pending, ...row }) => ({
+          ...readRow<Omit<EndpointWebhook, 'pendingRecords'>>(row),
+          pendingRecords: Number(pending),
+        }),
       ),
     endpointNames: async (customerId, limit) => {
       const rows = customerId === null ? db.all(NAMES, { limit }) : db.all(NAMES_OF_CUSTOMER, { customerId, limit });
