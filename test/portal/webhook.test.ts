@@ -122,7 +122,7 @@ describe('a webhook', () => {
       expecting: [400],
     });
     await page.getByRole('link', { name: 'Change' }).click();
-    assert.equal(await page.getByLabel('Event types that do not exist yet').inputValue(), 'stock.*');
+    assert.equal(await page.getByLabel('Patterns').inputValue(), 'stock.*');
     assert.equal(await page.getByLabel('webhook.failed').isChecked(), true);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Orders is saved.').waitFor();

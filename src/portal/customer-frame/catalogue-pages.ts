@@ -6,7 +6,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { CATALOGUE_PATH, catalogueDownloads } from '../event-types/event-catalogue-pages.ts';
-import { eventTypeBadges, listBadges } from '../event-types/event-type-pages.ts';
+import { eventTypeBadges, listBadges, SUBSCRIBING } from '../event-types/event-type-pages.ts';
 import { groupsOf } from '../event-types/type-groups.ts';
 import { eventTypeSections } from '../event-types/type-sections.ts';
 import { addressFor } from '../frame/browser.ts';
@@ -43,7 +43,7 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
       `;
       return listView({
         title: TITLE,
-        lead: 'The events you can subscribe to. A webhook subscribes to one type, to a category, or to all.',
+        lead: html`The events you can subscribe to. ${SUBSCRIBING}`,
         path: PATH,
         query,
         filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],
@@ -82,7 +82,7 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
     caption,
     columns: [
       { label: 'Event', kind: 'main' },
-      { label: 'Your webhooks that receive it', phone: 'named' },
+      { label: 'Your webhooks that get it', phone: 'named' },
     ],
     rows: types.map((eventType) => [
       html`
@@ -122,7 +122,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
       actions: call.may('administrator') ? [subscribe] : [],
     })}
     ${section({
-      title: 'Your use',
+      title: 'Your webhooks that get it',
       content: definitionList([
         ['Webhooks', usesList(uses, '/webhooks', { none: 'None of your webhooks gets it.', isFiltered: true })],
       ]),

@@ -103,14 +103,16 @@ export type Field = {
   readonly label: string;
   readonly hint?: string | Html | undefined;
   readonly isRequired?: boolean | undefined;
+  /** Has a value from the beginning: it is not marked as optional, and an empty one is that value again. */
+  readonly isPreset?: boolean | undefined;
 };
 
 type Shown = Field & { readonly control: Html; readonly form: FormState; readonly isWide?: boolean | undefined };
 
 /** A field around any control. The control has the attributes of `describedBy(form, field)`. */
-function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
+function field({ name, label, hint, isRequired, isPreset, control, form, isWide }: Shown): Html {
   const problem = form.problem(name);
-  const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
+  const optional = isRequired === true || isPreset === true ? null : html` <span class="optional">optional</span>`;
   return html`
     <div class="${isWide === true ? 'field field-wide' : 'field'}">
       <label for="${idOf(name)}">${label}${optional}</label>

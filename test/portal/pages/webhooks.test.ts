@@ -303,7 +303,7 @@ describe('what a webhook will do', () => {
       true,
       /^Orders sends a\.b and every c event to Shop, up to 100 events in a request\. It starts immediately\.$/,
     ],
-    ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Events wait until you start it\.$/],
+    ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Deliveries stay pending until you start it\.$/],
     [
       'endpointId=e&eventTypes=a.b&eventTypes=a.c&eventTypes=a.d&eventTypes=a.e&encryptionKeyName=hr' +
         '&ordered=all&maxBatchRecords=1&maxRecordsPerSecond=5',
