@@ -139,15 +139,16 @@ function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Use
       ]),
     })}
     ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
-    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE, held: uses === null ? null : heldByKey(key, uses) }) : null}
+    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE, held: uses === null ? null : heldByKey(uses) }) : null}
   `;
   return { title: name, content };
 }
 
-function heldByKey(key: PgpKey, uses: Uses): HeldRecord {
+/** The page names these webhooks above. */
+function heldByKey({ count }: Uses): HeldRecord {
   return {
-    title: `${uses.count === 1 ? 'A webhook encrypts' : `${uses.count} webhooks encrypt`} with it, so it stays.`,
-    text: html`First choose another key in these webhooks, or delete them: ${usesList(uses, listOf(key))}`,
+    title: `${count === 1 ? 'A webhook encrypts' : `${count} webhooks encrypt`} with it, so it stays.`,
+    text: `First choose another key for ${count === 1 ? 'this webhook, or delete it' : 'these webhooks, or delete them'}.`,
   };
 }
 
@@ -221,7 +222,7 @@ function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: nu
 
 /** A key with the name of a customer’s stands beside the operator’s own, so the owner is never left out. */
 function ownerOrOwn(ownerIn: Beside['ownerIn']): Beside['ownerIn'] {
-  return (customerId) => ownerIn(customerId) ?? html` <span class="quiet">${YOUR_OWN}</span>`;
+  return (customerId) => ownerIn(customerId) ?? html`<span class="cell-hint cell-owner">${YOUR_OWN}</span>`;
 }
 
 type Beside = {
