@@ -132,6 +132,7 @@ function endpointChoice(
           name: 'endpoint',
           label: 'Endpoint',
           isRequired: true,
+          isSearched: true,
           choices: names.map(({ id, name }) => ({ value: id, label: name })),
         })}
       </div>

@@ -246,8 +246,11 @@ export type Choice = {
   readonly isDisabled?: boolean | undefined;
 };
 
+/** `isSearched`: the script makes a field with suggestions of it if it is long. */
+export type SelectField = Field & { readonly choices: readonly Choice[]; readonly isSearched?: boolean | undefined };
+
 /** A drop-down list. Begin with `{value: '', label: 'Any'}` if it is optional. */
-export function selectField(form: FormState, options: Field & { readonly choices: readonly Choice[] }): Html {
+export function selectField(form: FormState, options: SelectField): Html {
   const selected = form.value(options.name);
   const made = options.choices.map(
     ({ value, label, isDisabled }) =>
@@ -259,7 +262,12 @@ export function selectField(form: FormState, options: Field & { readonly choices
     isRequired: options.isRequired && options.choices[0]?.value === '',
   });
   const isRequired = options.isRequired === true || options.choices[0]?.value !== '';
-  return field({ ...options, isRequired, form, control: html`<select${attributes(described)}>${made}</select>` });
+  return field({
+    ...options,
+    isRequired,
+    form,
+    control: html`<select${attributes({ ...described, 'data-searched': options.isSearched })}>${made}</select>`,
+  });
 }
 
 /** The attributes that link a control to its label, hint and problem. */

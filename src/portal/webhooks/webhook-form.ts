@@ -63,6 +63,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
       {
         label: 'Endpoint',
         isRequired: true,
+        isSearched: true,
         choices: [
           { value: '', label: endpoints.length === 0 ? 'No endpoint yet' : 'Choose an endpoint' },
           ...endpoints.map(({ id, name, enabled, tokenChallenge, verified }) => ({
@@ -92,6 +93,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
     filter: filterField(eventTypes, patternsOf),
     encryptionKeyName: select({
       label: 'Key',
+      isSearched: true,
       choices: [
         { value: '', label: 'None: not encrypted, sent over TLS' },
         ...keys.map(({ name, expiresAt }) => {
