@@ -49,7 +49,7 @@ export function samplesSection(csrf: Html, webhook: Webhook, all: readonly Event
     label: 'Event type',
     isRequired: true,
     choices: [
-      { value: TEST_EVENT, label: `${TEST_EVENT}, without data` },
+      { value: TEST_EVENT, label: TEST_EVENT },
       ...choices.map(({ name }) => ({ value: name, label: `${name}, its sample` })),
     ],
   });
