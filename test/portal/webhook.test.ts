@@ -98,8 +98,9 @@ describe('a webhook', () => {
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
     assert.match(
       story,
-      /^Stopped .* by .* Deliveries began to fail .* The receiver answered 500\. Started: nothing was sent yet .* by .* Created the webhook .* by /,
+      /^Stopped .* by .* Deliveries began to fail .* The receiver answered 500\. Started: nothing was/,
     );
+    assert.match(story, / Started: nothing was sent yet .* by .* Created the webhook .* by /);
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');

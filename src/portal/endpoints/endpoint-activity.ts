@@ -77,7 +77,7 @@ export async function withOutages(
   return { ...activity, webhooks };
 }
 
-/** `answered 503, 3 minutes ago`. The page of the endpoint has the whole sentence. Older errors are not counted among the recent attempts. */
+/** `answered 503, 3 minutes ago`, of the recent attempts. The page of the endpoint has the whole sentence. */
 export function lastError({ failure }: EndpointActivity, now: number): Html {
   if (failure === null) return html`<span class="quiet">none recently</span>`;
   return html`

@@ -43,11 +43,12 @@ export async function arrivalSection(
 
 function arrivalOf(webhook: Webhook, endpoint: Endpoint, request: Html | null): Html {
   const { id, name, eventTypes, filter } = webhook;
+  const condition = filter === null ? '' : `, only if ${filterText(filter)}`;
   return html`
     <div class="arrival">
       <h3><a href="/webhooks/${id}">${name}</a></h3>
       <p>
-        Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}${filter === null ? null : `, only if ${filterText(filter)}`}
+        Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}${condition}
       </p>
       ${whatArrives(webhook, endpoint)}
       <p class="hint">Time-out: ${webhook.timeoutSeconds} s. Retries: ${retriesText(webhook)}.</p>

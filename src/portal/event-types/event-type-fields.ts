@@ -15,7 +15,9 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         isRequired: true,
         isCode: true,
         placeholder: 'order.created',
-        hint: 'Two words in lower case with a dot between them. Those with the same first word can be subscribed to together. You cannot change it later.',
+        hint:
+          'Two words in lower case with a dot between them. A webhook can get all that have the same first word. You ' +
+          'cannot change it later.',
       }),
     }),
     description: text({ label: 'Description', hint: 'One sentence that describes the event.' }),

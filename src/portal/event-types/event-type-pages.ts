@@ -26,6 +26,7 @@ import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { eventTypeFields, eventTypeLayout } from './event-type-fields.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
+import { groupedTables } from './type-groups.ts';
 import { fieldsSection, sampleSection, sectionLinks, typesSection } from './type-sections.ts';
 import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
@@ -180,12 +181,17 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
-    ${manages ? removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE, held: naming === null ? null : heldByName(name, naming) }) : null}
+    ${manages ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
 }
 
 const REMOVABLE = 'No webhook names it: it can be deleted. Published events stay.';
+
+function removal({ id, name }: EventType, naming: Uses | null): Html {
+  const held = naming === null ? null : heldByName(name, naming);
+  return removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE, held });
+}
 
 function heldByName(name: string, uses: Uses): HeldRecord {
   return {
@@ -290,25 +296,6 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
       results,
     });
   });
-}
-
-/** By the group that the catalogue has them in, if one of them has any. */
-function groupedTables(
-  own: readonly EventType[],
-  tableOf: (caption: string, types: readonly EventType[]) => Html,
-): Html[] {
-  if (own.length === 0) return [];
-  const groups = [...Map.groupBy(own, ({ group }) => group)];
-  if (groups.length === 1) return [tableOf('Your event types', own)];
-  return groups
-    .toSorted(([a], [b]) => Number(a === null) - Number(b === null) || (a ?? '').localeCompare(b ?? '', 'en'))
-    .map(([group, types]) =>
-      section({
-        title: group ?? 'Without a group',
-        isPlain: true,
-        content: tableOf(group ?? 'Without a group', types),
-      }),
-    );
 }
 
 const DAY_MS = 86_400_000;

@@ -89,7 +89,10 @@ export function copyable(text: string, what = 'identifier', shown: string = text
 export function maskedValue(text: string, what: string): Html {
   return html`
     <details class="masked-value">
-      <summary><span aria-hidden="true">••••••••</span> <span class="masked-show">Show</span><span class="visually-hidden"> the ${what}</span></summary>
+      <summary>
+        <span aria-hidden="true">••••••••</span>
+        <span class="masked-show">Show<span class="visually-hidden"> the ${what}</span></span>
+      </summary>
       ${copyable(text, what)}
     </details>
   `;

@@ -73,8 +73,8 @@ const GAP = 1;
 const HEIGHT = 24;
 
 /**
- * One bar for each hour: its height grows with the square root of the attempts, so that one busy hour does not flatten the others; its upper
- * part are the failed ones. The text beside it has the numbers.
+ * One bar for each hour: its height grows with the square root of the attempts, so that one busy hour does not flatten the others; its
+ * upper part are the failed ones. The text beside it has the numbers.
  */
 function sparkline({ hours }: Day): Html {
   const most = Math.max(1, ...hours.map(({ attempts }) => attempts));

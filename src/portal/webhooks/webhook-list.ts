@@ -87,10 +87,11 @@ function problemsText(problems: number): string {
 
 /** One click to what needs somebody, and back. The other filters stay. */
 function problemsLink(problems: number, query: URLSearchParams, isChosen: boolean): Html {
+  const label = isChosen ? 'Show all webhooks' : `${problemsText(problems)} with problems`;
   const href = withQuery(PATH, query, { state: isChosen ? null : PROBLEMS, cursor: null });
   return html`
     <p class="quick-filter">
-      <a href="${href}">${icon(isChosen ? 'cross' : 'warning')}${isChosen ? 'Show all webhooks' : `${problemsText(problems)} with problems`}</a>
+      <a href="${href}">${icon(isChosen ? 'cross' : 'warning')}${label}</a>
     </p>
   `;
 }
