@@ -279,7 +279,7 @@ describe('the public catalogue', () => {
     const rows = page.getByRole('table', { name: 'Fields of order.placed' }).getByRole('row');
     assert.deepEqual(
       (await rows.allInnerTexts()).slice(1).map((text) => text.replace(/\s+/g, ' ').trim()),
-      [`note string ${JSON.stringify(MARKUP)}`, 'orderId always there number 17', 'total number 129.5'],
+      [`note string ${JSON.stringify(MARKUP)}`, 'orderId required number 17', 'total number 129.5'],
     );
     assert.match(await code('Type of order.placed: TypeScript').innerText(), /export type OrderPlaced = \{/);
     await page.getByRole('tab', { name: 'JSON Schema' }).click();

@@ -23,6 +23,7 @@ import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } 
 import { endpointBadges, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
+import { endpointSummaryPage } from './endpoint-summary.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
@@ -30,6 +31,7 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
   return [
     endpointListPage(dependencies),
     ...endpointForms(dependencies),
+    endpointSummaryPage(dependencies),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
     ...authenticationPages(dependencies),
@@ -211,10 +213,10 @@ function endpointTable(
           <span class="cell-hint cell-address" title="${url}">${breakable(url.replace('https://', ''))}</span>
           ${warningLines(warnings)}
         `,
-        html`<span class="badges">${endpointBadges(endpoint)}</span>${troubleHints(activity.webhooks)}`,
+        html`<span class="badges">${endpointBadges(endpoint, activity.webhooks)}</span>${troubleHints(activity.webhooks)}`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
-        lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
+        lastError(activity, call.now),
         usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
       ];
     }),

@@ -108,14 +108,16 @@ export type Field = {
   readonly label: string;
   readonly hint?: string | Html | undefined;
   readonly isRequired?: boolean | undefined;
+  /** Has a value from the beginning: it is not marked as optional, and an empty one is that value again. */
+  readonly isPreset?: boolean | undefined;
 };
 
 type Shown = Field & { readonly control: Html; readonly form: FormState; readonly isWide?: boolean | undefined };
 
 /** A field around any control. The control has the attributes of `describedBy(form, field)`. */
-function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
+function field({ name, label, hint, isRequired, isPreset, control, form, isWide }: Shown): Html {
   const problem = form.problem(name);
-  const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
+  const optional = isRequired === true || isPreset === true ? null : html` <span class="optional">optional</span>`;
   return html`
     <div class="${isWide === true ? 'field field-wide' : 'field'}">
       <label for="${idOf(name)}">${label}${optional}</label>
@@ -249,8 +251,11 @@ export type Choice = {
   readonly isDisabled?: boolean | undefined;
 };
 
+/** `isSearched`: the script makes a field with suggestions of it if it is long. */
+export type SelectField = Field & { readonly choices: readonly Choice[]; readonly isSearched?: boolean | undefined };
+
 /** A drop-down list. Begin with `{value: '', label: 'Any'}` if it is optional. */
-export function selectField(form: FormState, options: Field & { readonly choices: readonly Choice[] }): Html {
+export function selectField(form: FormState, options: SelectField): Html {
   const selected = form.value(options.name);
   const made = options.choices.map(
     ({ value, label, isDisabled }) =>
@@ -262,7 +267,12 @@ export function selectField(form: FormState, options: Field & { readonly choices
     isRequired: options.isRequired && options.choices[0]?.value === '',
   });
   const isRequired = options.isRequired === true || options.choices[0]?.value !== '';
-  return field({ ...options, isRequired, form, control: html`<select${attributes(described)}>${made}</select>` });
+  return field({
+    ...options,
+    isRequired,
+    form,
+    control: html`<select${attributes({ ...described, 'data-searched': options.isSearched })}>${made}</select>`,
+  });
 }
 
 /** The attributes that link a control to its label, hint and problem. */

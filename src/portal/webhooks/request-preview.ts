@@ -123,9 +123,10 @@ export function sampleOf(patterns: readonly string[], types: readonly EventType[
   return { type: sampled?.name ?? 'order.created', data };
 }
 
-export function requestView(request: PreviewedRequest): Html {
+/** `masked`: what is shown in place of the values of headers. The command has the values. */
+export function requestView(request: PreviewedRequest, masked: PreviewedRequest['headers'] = {}): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = Object.entries({ ...headers, ...masked }).map(([name, value]) => `${name}: ${value}`);
   const sent = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
   const indented = indentedJson(clear);
   const body = indented === clear ? sent : `${sent} (indented here, sent as one line)`;

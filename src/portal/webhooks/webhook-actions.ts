@@ -3,6 +3,7 @@ import { validate } from '../../kernel/validation.ts';
 import { giveUpInput } from '../../webhooks/waiting-keys.ts';
 import { attempted, ownPath, pathId, redirectTo, refusedBack } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { sampleAsked } from './sample-events.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
 import { endpointUrlOf } from './webhook-reading.ts';
 
@@ -47,7 +48,7 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const path = `/webhooks/${pathId(call)}`;
-        const attempt = await testDelivery(pathId(call), call.user.id, call.form.get('eventType') ?? undefined);
+        const attempt = await testDelivery(pathId(call), call.user.id, sampleAsked(call.form));
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
         const webhook = await webhooks.get(pathId(call));
         const url = await endpointUrlOf(dependencies, webhook);

@@ -43,7 +43,7 @@ export function activitySections(
     ${section({
       title: 'Throughput',
       id: 'throughput',
-      lead: isPulled ? readSummary(series) : summary(series),
+      lead: isPulled ? readSummary(series) : throughputText(series),
       actions: [periodTabs(`/webhooks/${id}`, query, series.period)],
       content: isPulled ? pulledChart(series, now) : throughputCharts(series, now),
     })}
@@ -61,7 +61,8 @@ function pulledChart(series: Series, now: number): Html {
   `;
 }
 
-function summary({ period, total }: Series): string {
+/** The figures of the charts, in words. */
+export function throughputText({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
   // The place of the chart says that nothing was sent.
   if (successRate === null) return 'Test events do not count.';

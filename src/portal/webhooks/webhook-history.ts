@@ -10,7 +10,7 @@ import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { byActor, historySection, type RecordChanges } from '../audit/record-changes.ts';
 import type { Moment } from '../parts/details.ts';
-import { stateBadge, type Tone } from '../parts/mark.ts';
+import type { Tone } from '../parts/mark.ts';
 import { sentence, spanText, time } from '../parts/text.ts';
 
 /** Failures with less than this between a recovery and the next one are one incident. */
@@ -48,7 +48,7 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
 }
 
 export type WebhookHistory = {
-  readonly webhook: Pick<Webhook, 'id' | 'createdAt'>;
+  readonly webhook: Pick<Webhook, 'id' | 'createdAt' | 'mode'>;
   /** Newest first. */
   readonly incidents: readonly Incident[];
   /** There are no older ones. */
@@ -69,7 +69,9 @@ export function webhookHistory({ webhook, incidents, isWhole, changes }: Webhook
     return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
   };
   const moments = incidents.map((incident) =>
-    incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past, whoOf(incident.past)),
+    incident.kind === 'failures'
+      ? failuresMoment(incident)
+      : stateMoment(incident.past, webhook.mode, whoOf(incident.past)),
   );
   const lead = 'Starts, stops, failures and changes, newest first.';
   const target = `webhook:${webhook.id}`;
@@ -79,22 +81,40 @@ export function webhookHistory({ webhook, incidents, isWhole, changes }: Webhook
   );
 }
 
-function stateMoment({ state, at, reason }: PastState, who: Html | null): Moment {
+function stateMoment(past: PastState, mode: Webhook['mode'], who: Html | null): Moment {
+  const { state, at, reason } = past;
   const why = reason === null ? null : reasonText(reason);
   const isSaid = who !== null && reason === 'stopped_by_administrator';
   const text = who === null ? why : html`${isSaid || why === null ? null : html`${why} `}${who}`;
-  return { at, title: stateBadge(state), tone: TONES[state], text };
+  return { at, title: stateTitle(past, mode), tone: TONES[state], text };
 }
+
+function stateTitle({ state, previousState }: PastState, mode: Webhook['mode']): string {
+  if (state === 'running') {
+    if (mode === 'pull') return 'Running: its reader has acknowledged events';
+    return previousState === 'failing'
+      ? 'Running: deliveries succeed again'
+      : 'Running: the first delivery after the start succeeded';
+  }
+  return TITLES[state];
+}
+
+const TITLES: Readonly<Record<Exclude<WebhookState, 'running'>, string>> = {
+  started: 'Started: nothing was sent yet',
+  failing: 'Deliveries began to fail',
+  failed: 'Stopped, because deliveries failed',
+  stopped: 'Stopped',
+};
 
 function failuresMoment({ times, from, until, reason }: Extract<Incident, { kind: 'failures' }>): Moment {
   const why = reason === null ? null : reasonText(reason);
-  if (times === 1 && until === null) return { at: from, title: stateBadge('failing'), tone: 'caution', text: why };
+  if (times === 1 && until === null) return { at: from, title: 'Deliveries began to fail', tone: 'caution', text: why };
   const length = until === null ? 'not recovered yet' : `recovered after ${spanText(until - from)}`;
   const text =
     times === 1 ? html`${why} <span class="quiet">${sentence(length)}</span>` : html`Last error: ${why ?? 'unknown.'}`;
   const title =
     times === 1
-      ? html`${stateBadge('failing')}`
+      ? 'Deliveries failed'
       : html`Some attempts failed, ${times} times${until === null ? ' so far' : html` until ${time(until)}`}`;
   return { at: from, title, tone: 'caution', text };
 }

@@ -73,13 +73,15 @@ function deliveryRows(webhook: Webhook): readonly Definition[] {
   const { maxBatchRecords, maxRecordsPerSecond, timeoutSeconds, heartbeatSeconds } = webhook;
   return [
     ['Retries', retriesText(webhook)],
-    ['Time-out', spanText(timeoutSeconds * 1000)],
+    ['Time-out', `${spanText(timeoutSeconds * 1000)} for an attempt`],
     ['Order', orderText(webhook.ordered)],
-    ['Batches', `up to ${maxBatchRecords} ${maxBatchRecords === 1 ? 'event' : 'events'}`],
+    ['Batches', maxBatchRecords === 1 ? 'one event a request' : `up to ${maxBatchRecords} events a request`],
     ['Rate', maxRecordsPerSecond === null ? 'not limited' : `up to ${maxRecordsPerSecond} events a second`],
     [
       'Heartbeat',
-      heartbeatSeconds === 0 ? 'none' : `after ${spanText(heartbeatSeconds * 1000)} without another request`,
+      heartbeatSeconds === 0
+        ? 'none: without events nothing is sent'
+        : `an empty request after ${spanText(heartbeatSeconds * 1000)} without another request`,
     ],
   ];
 }
@@ -93,7 +95,7 @@ function identification({ id, progress, createdAt, updatedAt }: Webhook): Html {
       [
         'Session',
         progress.sessionId === null ? null : copyable(progress.sessionId, 'session id'),
-        'New at each start, and every 24 hours.',
+        'sessionId in every body. New at each start, and every 24 hours.',
       ],
       ['Created', time(createdAt)],
       ['Changed', time(updatedAt)],
