@@ -133,7 +133,7 @@ function isSignedBy(publicKey, signature, message) {
 }
 
 function challengeAnswer(target, token) {
-  // Signs only tokens. Otherwise anybody could have any text signed.
+  // Signs only tokens. Otherwise anyone could have any text signed.
   const isToken = /^[A-Za-z0-9_-]{43}$/.test(token);
   check(isToken, 401, 'malformed_challenge', 'x-challenge-sha256 is not 43 characters of Base64url');
   check(SECRETS.length > 0, 401, 'malformed_challenge', 'there is no secret to answer a challenge with');

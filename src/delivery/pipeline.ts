@@ -116,7 +116,7 @@ function mayClaim({ isRunning, handOver }: Parts, webhookNumber: number): boolea
   return isRunning() && !handOver.isLeaving(webhookNumber);
 }
 
-/** The next look claims what is left, so that webhooks take turns. */
+/** The next look claims the rest, so that webhooks take turns. */
 function noteClaim(parts: Parts, ofLog: WebhookLog, claimed: Claim): void {
   const { logs, scheduler, outcomes, clock, giveBack } = parts;
   const { webhookNumber } = ofLog;

@@ -59,7 +59,7 @@ export function answerable(refusal: Refusal): Refusal {
   });
 }
 
-/** What it means that the service is unavailable, for readers who know nothing of its database: everybody but the operator. */
+/** The refusal without the remedies of an outage, for everyone but the operator: other readers know nothing of the database. */
 export function withoutRemedies(refusal: Refusal): Refusal {
   const { code, repeat, headers } = refusal;
   if (code !== 'unavailable' || repeat === null) return refusal;

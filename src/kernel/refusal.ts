@@ -53,7 +53,7 @@ export type Repeat = 'soon' | 'once fixed' | 'after a look';
 /** Where a refusal is read. What one can do about it has another name at each: a request, a button, a command. */
 type Door = 'api' | 'portal' | 'command';
 
-/** What follows the description at each door, with its punctuation. */
+/** The text after the description at each door, with its punctuation. */
 export type Ending = Readonly<Record<Door, string>>;
 
 export class Refusal extends Error {

@@ -1,4 +1,4 @@
-/** How refusals end: what somebody can do, as a request of the API, a button of the portal or a command. */
+/** How refusals end: the step that helps, as a request of the API, a button of the portal or a command. */
 
 import { STATE_REASONS, type StopReason } from '../domain/webhook-states.ts';
 import type { Ending } from '../kernel/refusal.ts';

@@ -18,7 +18,6 @@ import { formAt } from '../support/portal-forms.ts';
 import { customersPages } from '../support/portal-pages.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
-import { onPostgres } from '../support/store.ts';
 
 /** As both drivers and the store word them, in turn. */
 const ERRORS = UNAVAILABLE_REASONS.flatMap((reason) => [
@@ -27,7 +26,7 @@ const ERRORS = UNAVAILABLE_REASONS.flatMap((reason) => [
   () => new DatabaseUnavailable(reason),
 ]);
 
-test('pages and answers say nothing of the database while it fails', { skip: onPostgres }, async (t) => {
+test('pages and answers say nothing of the database while it fails', async (t) => {
   const service = await startService(t, { env: { SALLYPORT_PORTAL_FRAME_ANCESTORS: 'https://shop.example' } });
   const { admin, url } = service;
   await makeEventType(admin, ORDERS);

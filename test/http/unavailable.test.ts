@@ -25,7 +25,7 @@ describe('a database that is unavailable', () => {
       }
     });
 
-    it(`is told without the operator’s remedies to anybody else: ${reason}`, () => {
+    it(`is told without the operator’s remedies to anyone else: ${reason}`, () => {
       for (const error of [new DatabaseUnavailable(reason), unavailableFile(reason), unavailableServer(reason)]) {
         const told = asRefusal(error, 'id', createLog('silent'));
         assert.doesNotMatch(told.message, /database|Sallyport|disk|server|backup|restart/i);

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { cleanUp } from './cleanup.ts';
 
-/** What the statements of this process do from now on: the read at `at` fails, counted from 0, and every write. */
+/** The behaviour of the statements of this process from now on: the read at `at` fails, counted from 0, and every write. */
 type Failure = { readonly at: number; error(): Error };
 
 export type FailingDatabase = {

@@ -1,4 +1,4 @@
-/** What somebody can do about a refusal is named as it is at the place where it is read. */
+/** A refusal names the step that helps as its reader knows it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { refuseField, saidAt } from '../../src/kernel/refusal.ts';

@@ -83,7 +83,7 @@
 
   const SEARCHED_FROM = 10;
 
-  /** A long list of choices is searched: a field stands for the list, which stays in the form and has the value. */
+  /** A long list of choices is searched: a field represents the list, which stays in the form and has the value. */
   const search = (select) => {
     const choices = [...select.options].filter(({ value, disabled }) => value !== '' && !disabled);
     if (choices.length < SEARCHED_FROM || select.hidden) return;

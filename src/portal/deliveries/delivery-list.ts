@@ -196,7 +196,8 @@ function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[
 function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
-  const results = html`${countLine(rows)}${hint(asked)}${deadNotice(call, listed.dead)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
+  const list = deliveryTable(call, rows, back, emptyOf(call, rows));
+  const results = html`${countLine(rows)}${hint(asked)}${deadNotice(call, listed.dead)}${list}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 
@@ -225,14 +226,16 @@ function deadNotice({ may, session }: PageCall, dead: FoundDeliveries['dead']): 
   if (dead === null) return null;
   const { group, name } = dead;
   const all = group.dead === 1 ? '1 dead' : `${countText(group.dead)} dead, all`;
+  const standing = isRunnable(group.webhookState) ? '' : ` ${name} ${notRunning(group.webhookState)}.`;
+  const replay = html`<a href="${replayHref(group.webhookId, group.cause)}">${replayLabel(group)}</a>`;
   return notice({
     tone: 'negative',
     title: `${all} with ${causeText(group.cause)} at ${name}.`,
     text: html`
       <p>
-        ${causeAdvice(group.cause, session.customerId)}${isRunnable(group.webhookState) ? '' : ` ${name} ${notRunning(group.webhookState)}.`}
+        ${causeAdvice(group.cause, session.customerId)}${standing}
         ${' '}
-        ${may('operator') ? html`<a href="${replayHref(group.webhookId, group.cause)}">${replayLabel(group)}</a>` : null}
+        ${may('operator') ? replay : null}
       </p>
     `,
   });

@@ -147,11 +147,10 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
   };
 }
 
-function facts({ delivery, content, attempts, base, endpoint, webhook, owner }: Story): Html {
-  const { id, eventId, eventType, webhookName, offset, subject, orderingKey, attemptCount, createdAt, settledAt } =
+function facts(story: Story): Html {
+  const { delivery, base, endpoint, owner } = story;
+  const { eventId, eventType, webhookName, offset, subject, orderingKey, attemptCount, createdAt, settledAt } =
     delivery;
-  const { correlationId, actorId } = content;
-  const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
   const search = (field: 'id' | 'subject' | 'key', value: string): string =>
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
@@ -179,35 +178,44 @@ function facts({ delivery, content, attempts, base, endpoint, webhook, owner }: 
           ['Finished', settledAt === null ? null : time(settledAt)],
         ]),
       )}
-      <details class="more-ids">
-        <summary>More ids</summary>
-        ${definitionList(
-          present([
-            ['Delivery id', copyable(id, 'delivery id'), 'Of this event at this webhook.'],
-            [
-              'Correlation id',
-              copyable(correlationId, 'correlation id'),
-              'It follows the event through several systems.',
-            ],
-            [
-              'Caused by',
-              actorId === null ? null : copyable(actorId, 'actor id'),
-              'The user or program that caused the event.',
-            ],
-            [
-              batches.length > 1 ? 'Batches' : 'Batch',
-              batches.length === 0
-                ? null
-                : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
-              batches.length > 0 && webhook.standardWebhooks && webhook.format !== 'standard'
-                ? 'The request that carried it. webhook-id is msg_ followed by this id.'
-                : 'The request that carried it, alone or with others.',
-            ],
-          ]),
-        )}
-      </details>
+      ${moreIds(story)}
     `,
   });
+}
+
+/** The ids that are needed less often, folded. */
+function moreIds({ delivery, content, attempts, webhook }: Story): Html {
+  const { correlationId, actorId } = content;
+  const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
+  return html`
+    <details class="more-ids">
+      <summary>More ids</summary>
+      ${definitionList(
+        present([
+          ['Delivery id', copyable(delivery.id, 'delivery id'), 'Of this event at this webhook.'],
+          [
+            'Correlation id',
+            copyable(correlationId, 'correlation id'),
+            'It follows the event through several systems.',
+          ],
+          [
+            'Caused by',
+            actorId === null ? null : copyable(actorId, 'actor id'),
+            'The user or program that caused the event.',
+          ],
+          [
+            batches.length > 1 ? 'Batches' : 'Batch',
+            batches.length === 0
+              ? null
+              : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
+            batches.length > 0 && webhook.standardWebhooks && webhook.format !== 'standard'
+              ? 'The request that carried it. webhook-id is msg_ followed by this id.'
+              : 'The request that carried it, perhaps with others.',
+          ],
+        ]),
+      )}
+    </details>
+  `;
 }
 
 type Fact = Parameters<typeof definitionList>[0][number];

@@ -197,7 +197,7 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Htm
   ];
 }
 
-/** `7 of 100 pending were tried`, in the first row of a webhook: its rows have only those that were tried. */
+/** `7 of 100 pending were tried`, in the first row of a webhook: its rows have only tried deliveries. */
 function triedText({ webhookId, cause }: FailureGroup, { groups, pending }: OwnedFailures): Html | null {
   const all = pending.get(webhookId);
   const own = groups.filter((group) => group.webhookId === webhookId && group.retrying > 0);

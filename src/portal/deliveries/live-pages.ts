@@ -140,7 +140,7 @@ export function attemptList(attempts: readonly AttemptRecord[], telling: Telling
   );
 }
 
-/** Above a wide list. A row says it in words for those who do not see them. */
+/** Above a wide list. A row says it in words for readers who do not see them. */
 const HEADS = ['Response', 'Event', 'Webhook', 'Attempt', 'Request took', 'Started'];
 
 /** The attempts that a live list shows. */

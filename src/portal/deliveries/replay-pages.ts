@@ -176,9 +176,9 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
 
 type Which = { readonly kind: ButtonKind; readonly causes: readonly Suggestion[]; readonly isOfOperator: boolean };
 
-function whichSection(state: FormState, { kind, causes, isOfOperator }: Which): Html {
+function whichFields(state: FormState, { causes, isOfOperator }: Which): Html[] {
   const isOfDead = state.value('state') === '' || state.value('state') === 'dead';
-  const fields = [
+  return [
     webhookField(state, {
       isRequired: true,
       placeholder: isOfOperator ? 'Name of the webhook or its customer' : 'Name of the webhook',
@@ -206,7 +206,7 @@ function whichSection(state: FormState, { kind, causes, isOfOperator }: Which): 
       name: 'cause',
       label: LABELS.cause,
       placeholder: 'Any',
-      hint: 'Choose the webhook to see those that occurred.',
+      hint: 'Choose the webhook to see its causes.',
       suggestions: causes,
     }),
     textField(state, {
@@ -216,6 +216,9 @@ function whichSection(state: FormState, { kind, causes, isOfOperator }: Which): 
       hint: 'Only events with this key, which keeps them in order.',
     }),
   ];
+}
+
+function whichSection(state: FormState, which: Which): Html {
   // The causes are those of the webhook and the span that are chosen.
   const follow = attributes({
     'data-hx-get': CAUSES_PATH,
@@ -230,9 +233,9 @@ function whichSection(state: FormState, { kind, causes, isOfOperator }: Which): 
     content: html`
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
-        <div class="fields fields-pairs"${follow}>${fields}</div>
+        <div class="fields fields-pairs"${follow}>${whichFields(state, which)}</div>
         <div class="buttons form-buttons">
-          ${submitButton({ label: 'Next: count the deliveries', kind })}
+          ${submitButton({ label: 'Next: count the deliveries', kind: which.kind })}
           <span class="quiet">Nothing is sent yet.</span>
         </div>
       </form>

@@ -131,7 +131,7 @@ function isMethod(text: unknown): text is Authentication['method'] {
   return typeof text === 'string' && Object.hasOwn(AUTHENTICATION_MEMBERS, text);
 }
 
-/** How a receiver recognizes the sender, for people. `isWhole`: with what is signed. */
+/** How a receiver recognizes the sender, for people. `isWhole`: with the signed parts. */
 export function authenticationText(authentication: Authentication | null, isOauth: boolean, isWhole = false): string {
   if (isOauth) return 'The header Authorization has a bearer token from the OAuth server of the receiver.';
   const signature = isWhole ? `${SIGNATURE} ${SIGNED}` : SIGNATURE;

@@ -22,7 +22,7 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
     lead:
       endpoint.verification === 'cloudevents'
         ? HANDSHAKE_LEAD
-        : 'Verification sends a challenge. The receiver signs it with the secret. That proves that whoever has ' +
+        : 'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of ' +
           'the secret controls this address.',
     actions: [button],
     content:

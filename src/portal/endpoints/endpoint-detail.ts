@@ -264,7 +264,7 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
 /** The worst first. */
 const TROUBLED = ['failed', 'failing'] as const;
 
-/** The problems of its webhooks in a few words, below the worst of them, and what waits for a start. */
+/** The problems of its webhooks in a few words, below the worst of them, and the deliveries that wait for a start. */
 export function troubleHints(webhooks: readonly Pick<EndpointWebhook, 'state' | 'pendingRecords'>[]): Html[] {
   const ofState = (state: EndpointWebhook['state']) => webhooks.filter((webhook) => webhook.state === state);
   const troubled = TROUBLED.flatMap((state) => {

@@ -25,7 +25,7 @@ export function endpointSummaryPage({ pages }: SharedPageDependencies): PageRout
 
 export function endpointSummary(sent: URLSearchParams): string {
   const host = hostOf(sent.get('url') ?? '');
-  if (host === null) return 'Enter the address, and this line says what is sent there.';
+  if (host === null) return 'Enter the address, and this line tells which events are sent there.';
   const patterns = patternsOf(sent);
   const verification = VERIFICATIONS[sent.get('tokenChallenge') ?? ''] ?? '';
   const events =

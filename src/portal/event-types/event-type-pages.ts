@@ -117,7 +117,7 @@ function idsOf(records: readonly { readonly id: string }[]): string[] {
 type Shown = {
   readonly eventType: EventType;
   readonly uses: Uses;
-  /** Those that name it, which keep it from being deleted; null for none. */
+  /** The webhooks that name it, which keep it from being deleted; null for none. */
   readonly naming: Uses | null;
   /** Whether the event catalogue has it. */
   readonly isOffered: boolean;
@@ -195,7 +195,7 @@ function removal({ id, name }: EventType, naming: Uses | null): Html {
 
 function heldByName(name: string, uses: Uses): HeldRecord {
   return {
-    title: `${uses.count === 1 ? 'A webhook names' : `${uses.count} webhooks name`} it, so it stays.`,
+    title: `${uses.count === 1 ? 'A webhook names' : `${uses.count} webhooks name`} it, so it cannot be deleted.`,
     text: html`First remove it from the events of these webhooks: ${usesList(uses, webhooksOf(name))}`,
   };
 }

@@ -147,7 +147,7 @@ function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Use
 /** The page names these webhooks above. */
 function heldByKey({ count }: Uses): HeldRecord {
   return {
-    title: `${count === 1 ? 'A webhook encrypts' : `${count} webhooks encrypt`} with it, so it stays.`,
+    title: `${count === 1 ? 'A webhook encrypts' : `${count} webhooks encrypt`} with it, so it cannot be deleted.`,
     text: `First choose another key for ${count === 1 ? 'this webhook, or delete it' : 'these webhooks, or delete them'}.`,
   };
 }
@@ -220,7 +220,7 @@ function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: nu
   });
 }
 
-/** A key with the name of a customer’s stands beside the operator’s own, so the owner is never left out. */
+/** A key of the operator can have the name of a customer’s, so the owner is never left out. */
 function ownerOrOwn(ownerIn: Beside['ownerIn']): Beside['ownerIn'] {
   return (customerId) => ownerIn(customerId) ?? html`<span class="cell-hint cell-owner">${YOUR_OWN}</span>`;
 }

@@ -123,7 +123,7 @@ export function sampleOf(patterns: readonly string[], types: readonly EventType[
   return { type: sampled?.name ?? 'order.created', data };
 }
 
-/** `masked`: what is shown in place of the values of headers. The command has the values. */
+/** `masked`: the texts in place of the values of headers. The command has the values. */
 export function requestView(request: PreviewedRequest, masked: PreviewedRequest['headers'] = {}): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
   const head = Object.entries({ ...headers, ...masked }).map(([name, value]) => `${name}: ${value}`);

@@ -18,7 +18,8 @@ const longest = (from: string): string => `
   WHERE w.number = q.webhook_number
   ORDER BY q.records DESC, w.id LIMIT @limit`;
 const ailing = (condition: string): string => `
-  SELECT w.id, w.name, w.number AS webhook_number, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
+  SELECT w.id, w.name, w.number AS webhook_number, e.id AS endpoint_id, e.name AS endpoint_name,
+    p.state, p.state_reason AS reason, p.state_detail AS detail,
     CASE WHEN p.state = 'failing' THEN coalesce(p.failing_since_at, p.state_at) ELSE p.state_at END AS since, ${RECORDS_WAITING} AS waiting
   FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
   WHERE w.number = p.webhook_number AND e.id = w.endpoint_id ${condition}
