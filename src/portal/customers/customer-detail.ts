@@ -21,14 +21,16 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { pageLinks } from '../parts/page-links.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
+import { userBadge } from '../users/user-state.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
 const SHOWN = 5;
 
-type Item = { readonly href: string; readonly name: string; readonly state: string; readonly note: string | Html };
+type Item = { readonly href: string; readonly name: string; readonly state: string | Html; readonly note: string | Html };
 type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
 
 type CustomerPage = {
@@ -126,11 +128,11 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
     {
       kind: 'users',
       title: 'Users',
-      items: users.map(({ user: { id, userName, active, role } }) => ({
-        href: `/users/${id}`,
-        name: userName,
-        state: active ? 'active' : 'inactive',
-        note: role,
+      items: users.map(({ user }) => ({
+        href: `/users/${user.id}`,
+        name: user.userName,
+        state: userBadge(user),
+        note: user.role === 'service' ? 'account for applications' : roleText(user.role, false).label,
       })),
     },
     {
@@ -285,7 +287,7 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
       ],
       rows: items.map(({ href, name, state, note }) => [
         html`<a href="${href}">${name}</a><span class="cell-hint">${note}</span>`,
-        stateBadge(state),
+        typeof state === 'string' ? stateBadge(state) : state,
       ]),
       empty: html`<p class="quiet">None yet.</p>`,
     }),

@@ -64,7 +64,7 @@ describe('an entry of the audit log', () => {
     const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       endpoint: titlesOf(endpointFields(null, [])),
       webhook: titlesOf(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 })),
-      user: titlesOf(userFields([], true)),
+      user: titlesOf(userFields(null, [], true)),
       'event-type': titlesOf(eventTypeFields(null)),
     };
     for (const [kind, titles] of Object.entries(forms)) {
