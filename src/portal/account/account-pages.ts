@@ -130,7 +130,8 @@ function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User
 function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCall): View {
   const { label, hint } = roleText(role, true);
   const provider = brand === null ? 'your provider' : operatorName(brand);
-  const next = opener !== null ? null : isFramed ? 'Then load the page around it again.' : `Then open it again from ${provider}.`;
+  const next =
+    opener !== null ? null : isFramed ? 'Then load the page around it again.' : `Then open it again from ${provider}.`;
   const content = html`
     ${pageHeader({ title: 'Your session' })}
     ${section({

@@ -38,6 +38,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
     const ownerIn = await ownerNames(
       store,
       items.map(({ application }) => application),
+      { namesOwn: true },
     );
     const whose =
       call.brand === null
@@ -224,7 +225,11 @@ function credentials(call: PageCall, application: Application, { tokens, address
       ...(address === null
         ? []
         : ([
-            ['Token URL', copyable(address + TOKEN_PATH, 'token URL'), 'The program gets its tokens here, with the grant client_credentials.'],
+            [
+              'Token URL',
+              copyable(address + TOKEN_PATH, 'token URL'),
+              'The program gets its tokens here, with the grant client_credentials.',
+            ],
           ] as const)),
       ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
       ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],

@@ -49,11 +49,7 @@ export function secretPages({
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredResult(
-  call: PageCall,
-  made: WithSecret,
-  { owner, ...around }: Around,
-): Result {
+export function registeredResult(call: PageCall, made: WithSecret, { owner, ...around }: Around): Result {
   const title = `${ownedName(made.application.name, owner)} is registered`;
   // The people of a customer run the program themselves.
   const use = owner === null ? 'Put both into your program' : `Give both to ${owner.name}, for its program`;

@@ -11,7 +11,15 @@ import { tabs } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { actionTexts, actorsSeen, entrySentence, namedByEntry, type ResourceLink, readResourceLinks, resourceId } from './entries.ts';
+import {
+  actionTexts,
+  actorsSeen,
+  entrySentence,
+  namedByEntry,
+  type ResourceLink,
+  readResourceLinks,
+  resourceId,
+} from './entries.ts';
 import { fieldLabelsOf } from './field-labels.ts';
 import { visitText } from './visits.ts';
 

@@ -57,7 +57,9 @@ function lasting(change: Change | undefined, name: string): string | null {
 /** The id of a session has the instant at which the session, or its link, was made. */
 function ended(change: Change | undefined, at: number): string | null {
   const id = member(change, 'from', 'id');
-  return typeof id === 'string' && isUuidV7(id) ? `after ${lengthText(Math.max(at - rowKeyTime(rowKeyOf(id)), 1000))}` : null;
+  return typeof id === 'string' && isUuidV7(id)
+    ? `after ${lengthText(Math.max(at - rowKeyTime(rowKeyOf(id)), 1000))}`
+    : null;
 }
 
 function joined(parts: readonly (string | null)[]): string | null {

@@ -21,8 +21,8 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { pageLinks } from '../parts/page-links.ts';
-import { roleText } from '../parts/role-texts.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { userBadge } from '../users/user-state.ts';
 import { usageSection } from './usage-pages.ts';
@@ -30,7 +30,12 @@ import { usageSection } from './usage-pages.ts';
 /** Rows of each table on the page. The lists have the rest. */
 const SHOWN = 5;
 
-type Item = { readonly href: string; readonly name: string; readonly state: string | Html; readonly note: string | Html };
+type Item = {
+  readonly href: string;
+  readonly name: string;
+  readonly state: string | Html;
+  readonly note: string | Html;
+};
 type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
 
 type CustomerPage = {
@@ -62,7 +67,7 @@ export async function readCustomerPage(
     store.overview.dead(id),
     readAttention(store, clock()),
     services.deliveries.list({}, null, SHOWN),
-    all.audit.list(null, SHOWN, { customerId: id }),
+    all.audit.list(null, SHOWN, { customerId: id, kind: 'changes' }),
     services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
   ]);
   const linkOf = await readResourceLinks(
@@ -177,7 +182,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${usageSection(page.usage, `/customers/${id}/usage`)}
     ${auditSection(call, id, page)}
     ${account(customer)}
-    ${manages ? removal(id, counts) : null}
+    ${manages ? removal(customer, counts) : null}
   `;
   return { title: name, content };
 }
@@ -217,8 +222,8 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     ];
   }
   return [
-    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
+    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     actionButton({
       action: `${path}/open`,
       csrf,
@@ -299,7 +304,7 @@ function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
     title: 'The customer',
     content: definitionList([
       ['Customer id', copyable(id)],
-      ...Object.entries(metadata).map(([name, value]) => [name, value] as const),
+      ...Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value] as const),
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],
     ]),
@@ -364,22 +369,26 @@ function auditSection({ now }: PageCall, id: string, { audit, linkOf }: Customer
   });
 }
 
-function removal(id: string, counts: Belongings): Html {
+function removal({ id, active }: Customer, counts: Belongings): Html {
   return removalSection({
     path: `/customers/${id}`,
     noun: 'customer',
     text: 'Its portal links and sessions are deleted too.',
-    held: heldByBelongings(counts),
+    held: heldByBelongings(counts, active),
   });
 }
 
 /** Why a customer cannot be deleted: the resources that it has. Null for none. */
-export function heldByBelongings({ endpoints, webhooks, applications, keys, users }: Belongings): HeldRecord | null {
+export function heldByBelongings(
+  { endpoints, webhooks, applications, keys, users }: Belongings,
+  active: boolean,
+): HeldRecord | null {
+  // In the order in which they can be deleted: what uses others comes first.
   const counts = [
-    [endpoints, 'endpoint'],
     [webhooks, 'webhook'],
-    [applications, 'application'],
+    [endpoints, 'endpoint'],
     [keys, 'key'],
+    [applications, 'application'],
     [users, 'user'],
   ] as const;
   const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
@@ -388,6 +397,6 @@ export function heldByBelongings({ endpoints, webhooks, applications, keys, user
   const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
   return {
     title: `This customer cannot be deleted: it has ${has}.`,
-    text: 'Delete these first, or suspend the customer instead.',
+    text: `Delete these first, in this order${active ? ', or suspend the customer instead' : ''}.`,
   };
 }

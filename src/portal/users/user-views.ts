@@ -38,6 +38,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     const ownerIn = await ownerNames(
       store,
       items.map(({ user }) => user),
+      { namesOwn: true },
     );
     const isOfCustomer = store.customerId !== null;
     const roles = ROLES.map((value) => ({ value, label: roleText(value, isOfCustomer).label }));
@@ -84,7 +85,10 @@ async function userTables(
   const people = listed.filter(({ user }) => user.role !== 'service');
   const accounts = listed.filter(({ user }) => user.role === 'service');
   if (listed.length === 0) return isFiltered ? nothingFound(PATH, 'users') : noUsers(call);
-  const signedIn = await store.audit.lastOf('user.sign-in', people.map(({ user }) => `user:${user.id}`));
+  const signedIn = await store.audit.lastOf(
+    'user.sign-in',
+    people.map(({ user }) => `user:${user.id}`),
+  );
   return html`
     ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, signedIn))}
     ${accounts.length === 0 ? null : groupOf('Accounts for applications', accountTable(call, accounts, ownerIn))}

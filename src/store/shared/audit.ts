@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type AuditEntry, COMING_AND_GOING, type Changes } from '../../domain/audit.ts';
+import { type AuditEntry, type Changes, COMING_AND_GOING } from '../../domain/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../port/audit.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import { customer, json, OPERATOR_ID, readRow } from './table.ts';
