@@ -243,7 +243,6 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
           { label: 'Last activity', phone: 'named' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
-          { label: 'Applications', kind: 'number', phone: 'none' },
         ],
         rows: items.map((customer) => customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now)),
         empty: isFiltered
@@ -275,7 +274,7 @@ function filterFields(form: FormState): Html[] {
 
 function customerRow(
   { id, name, externalId, active }: Customer,
-  { endpoints, webhooks, applications }: Belongings = NOTHING,
+  { endpoints, webhooks }: Belongings = NOTHING,
   doing: Doing = { health: undefined, day: sumOfDays([]), pending: 0 },
   now: number,
 ): (Html | string | 0)[] {
@@ -302,7 +301,7 @@ function customerRow(
       ? 0
       : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(doing.pending)}</a>`,
     activityText(doing, now),
-    ...[webhooks, endpoints, applications].map(number),
+    ...[webhooks, endpoints].map(number),
   ];
 }
 
@@ -332,7 +331,7 @@ async function readDoing({ store, figures, services }: PageDependencies, ids: re
 /** `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
 function activityText({ health, day: { hours } }: Doing, now: number): Html | string {
   const past = hours.toReversed().findIndex(({ attempts }) => attempts > 0);
-  if (past >= 0) return past === 0 ? 'less than 1 hour ago' : `${countOf(past, 'hour')} ago`;
+  if (past >= 0) return past === 0 ? 'under 1 hour ago' : `${countOf(past, 'hour')} ago`;
   const last = health?.lastDay ?? null;
   if (last === null) return 'none';
   return last === dayOf(now) ? 'today' : last === dayOf(now - DAY_MS) ? 'yesterday' : dayText(last);

@@ -99,7 +99,7 @@ function navigationGroup({ label, items }: NavigationGroup, current: NavigationI
             ${attributes({ 'data-go': item.key, 'aria-current': item === current ? 'page' : null })}
           >
             ${icon(item.icon)}
-            <span data-text="${item.label}">${item.label}</span>
+            <span>${item.label}</span>
           </a>
         </li>
       `,

@@ -43,12 +43,14 @@ export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel):
   return `${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
 }
 
-/** The sentence about the record has its name already. */
-const TOLD: ReadonlySet<string> = new Set(['name', 'userName']);
+/** The sentence about the record says its name and its customer already; new records are active. */
+const TOLD: ReadonlySet<string> = new Set(['name', 'userName', 'customerId', 'active', 'builtIn']);
 const NAMED = 3;
 
 function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string {
-  const names = entries.map(([name]) => name).filter((name) => !TOLD.has(name));
+  const all = entries.map(([name]) => name);
+  const others = all.filter((name) => !TOLD.has(name));
+  const names = others.length === 0 ? all : others;
   const more = names.length - NAMED;
   return `${names.slice(0, NAMED).map(labelOf).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }

@@ -91,10 +91,10 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Who it is for', 'A customer sees and manages what is made for it. The rest is yours alone.', [
+      ${fieldGroup('Belongs to', 'A customer sees and manages what belongs to it. The rest only you see.', [
         radioGroup(state, {
           name: FOR,
-          label: 'Who it is for',
+          label: 'Belongs to',
           isLabelHidden: true,
           choices: OWNERS,
           isCompact: true,
@@ -110,7 +110,7 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
 }
 
 const OWNERS = [
-  { value: 'own', label: 'Yourself' },
+  { value: 'own', label: 'Your company' },
   { value: CUSTOMER, label: 'A customer' },
 ];
 

@@ -147,7 +147,7 @@ export async function ownerNames(
   return (customerId) => {
     // Beside rows of customers, a row without one seems to lack it.
     if (customerId === null)
-      return namesOwn && ids.length > 0 ? html`<span class="cell-hint quiet">${YOUR_OWN}</span>` : null;
+      return namesOwn && ids.length > 0 ? html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>` : null;
     const name = names.get(customerId);
     return name === undefined ? null : ownerHint({ id: customerId, name });
   };

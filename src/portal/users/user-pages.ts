@@ -59,7 +59,8 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       const { constraints, ...fields } = userFields(before, products, isOfCustomer);
       return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
-    layout: ({ field, group, isSet }) => {
+    layout: ({ before, field, group, isSet }) => {
+      const isNew = before === null;
       const permissions = group(
         'Permissions',
         'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
@@ -68,13 +69,13 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       const divisions = 'The employees API, and other APIs with divisions, show only these.';
       return html`
         ${group('User', null, 'userName', 'displayName', 'email')}
-        <div class="user-role">${field('role')}</div>
+        ${field('role')}
         ${
           isOfCustomer
             ? html`<div class="for-service">${permissions}</div>`
             : userRights([permissions, group('Divisions', divisions, 'constraints')], isSet(...RIGHTS))
         }
-        <div class="for-person">${field('invite')}</div>
+        ${isNew ? html`<div class="for-person">${group('Invitation', null, 'invite')}</div>` : null}
       `;
     },
     titles: () => ({ morePermissions: 'Further permissions' }),
