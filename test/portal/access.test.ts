@@ -288,8 +288,10 @@ describe('users', () => {
     await page.getByRole('link', { name: 'Add a user' }).click();
     await page.getByLabel('User name').fill('grace');
     await page.getByLabel('Operator').check();
+    await page.getByText('Advanced: what applications may do as this user').click();
     await page.getByLabel('Only these').check();
     await page.getByLabel('Divisions, one per line').fill('sales\nlegal');
+    await page.getByLabel('Invite the user now').uncheck();
     await page.getByRole('button', { name: 'Add the user' }).click();
     await page.getByText('grace is added.').waitFor();
     await page.getByText('sales, legal').waitFor();
@@ -324,7 +326,6 @@ describe('users', () => {
     const { page, open } = await portal.signIn('administrator', { isBrowserless: true });
     await open(`/users/${id}/edit`);
     await page.getByLabel('All divisions').check();
-    await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:create').check();
     await page.getByLabel('Further permissions').fill('orders:view');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -339,7 +340,8 @@ describe('users', () => {
     const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users/new');
     await page.getByLabel('User name').fill('grace');
-    // People need no permissions, so the groups are folded.
+    // People need no permissions, so they are folded.
+    await page.getByText('Advanced: what applications may do as this user').click();
     await page.locator('summary', { hasText: 'Employees' }).click();
     await page.getByLabel('employees:view').check();
     await page.getByLabel('Further permissions').fill('orders:view orders!');

@@ -144,7 +144,10 @@ function useSection({ scopes }: Application, products: readonly ApiProduct[], ad
       One of the calls that its scopes allow. <code>TOKEN</code> is the <code>access_token</code> of the response above.
       ${origin === OWN_HOST ? html`Put the host of the API in place of <code>${new URL(OWN_HOST).host}</code>.` : null}
     `,
-    content: codeBlock({ label: 'Call the API', code: `curl -H "Authorization: Bearer $TOKEN" \\\n  ${origin}${path}` }),
+    content: codeBlock({
+      label: 'Call the API',
+      code: `curl -H "Authorization: Bearer $TOKEN" \\\n  ${origin}${path}`,
+    }),
   });
 }
 

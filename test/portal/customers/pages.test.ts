@@ -92,7 +92,7 @@ describe('the pages of customers', () => {
     await named.and(page.locator(':focus')).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Choose' }).count(), 0);
     await isAccessible();
-    await page.getByLabel('Your own').check();
+    await page.getByLabel('Your company').check();
     await endpoint.filter({ hasText: 'Our own' }).waitFor();
     await page.getByLabel('A customer').check();
     await endpoint.filter({ hasText: 'Acme shop' }).waitFor();
