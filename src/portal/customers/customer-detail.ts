@@ -21,10 +21,11 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { pageLinks } from '../parts/page-links.ts';
-import { type HeldRecord, removalSection } from '../parts/removal.ts';
+import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { userBadge } from '../users/user-state.ts';
+import { heldByBelongings } from './customer-removal.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
@@ -376,27 +377,4 @@ function removal({ id, active }: Customer, counts: Belongings): Html {
     text: 'Its portal links and sessions are deleted too.',
     held: heldByBelongings(counts, active),
   });
-}
-
-/** Why a customer cannot be deleted: the resources that it has. Null for none. */
-export function heldByBelongings(
-  { endpoints, webhooks, applications, keys, users }: Belongings,
-  active: boolean,
-): HeldRecord | null {
-  // In the order in which they can be deleted: what uses others comes first.
-  const counts = [
-    [webhooks, 'webhook'],
-    [endpoints, 'endpoint'],
-    [keys, 'key'],
-    [applications, 'application'],
-    [users, 'user'],
-  ] as const;
-  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
-  const last = parts.pop();
-  if (last === undefined) return null;
-  const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
-  return {
-    title: `This customer cannot be deleted: it has ${has}.`,
-    text: `Delete these first, in this order${active ? ', or suspend the customer instead' : ''}.`,
-  };
 }

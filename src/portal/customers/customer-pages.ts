@@ -22,7 +22,8 @@ import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { customerView, heldByBelongings, readCustomerPage } from './customer-detail.ts';
+import { customerView, readCustomerPage } from './customer-detail.ts';
+import { heldByBelongings } from './customer-removal.ts';
 
 import { customerLinkPages } from './portal-link-forms.ts';
 

@@ -30,7 +30,8 @@ type ChoiceGroup = {
 
 /**
  * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. A group with a chosen box is
- * unfolded, and the first one if it has the problem of the field. `isOffered`: also if it is short and the company's own, and nothing is chosen yet.
+ * unfolded, and the first one if it has the problem of the field. `isOffered`:
+ * also if it is short and the company's own, and nothing is chosen yet.
  */
 function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isOffered: boolean): Html[] {
   const groups = all.filter(({ choices }) => choices.length > 0);

@@ -136,7 +136,10 @@ function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
   return `“${typed}” does not exist. Did you mean ${names.slice(0, -1).join(', ')} or ${names.at(-1)}?`;
 }
 
-/** The names of the customers of rows. In a customer's portal every row is its own, so there are none. `namesOwn`: also what is the operator's. */
+/**
+ * The names of the customers of rows. In a customer's portal every row is its own, so there are none. `namesOwn`: rows of the operator say
+ * so, beside rows of customers.
+ */
 export async function ownerNames(
   store: Owners,
   rows: readonly Owned[],

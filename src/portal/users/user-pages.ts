@@ -108,7 +108,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
 
 const RIGHTS = ['permissions', 'morePermissions', 'reach', 'divisions'];
 
-/** What applications may do as the user: most of a service account, and seldom anything of a person. The style sheet opens it for the first. */
+/** What applications may do as the user. A person seldom needs any of it; for a service account the style sheet opens it. */
 function userRights(fields: readonly Html[], isOpen: boolean): Html {
   return html`
     <details class="more-fields user-rights"${attributes({ open: isOpen })}>

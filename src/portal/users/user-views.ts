@@ -245,7 +245,9 @@ function portalAccess(
             [
               'Last signed in',
               relativeTime(lastAt, call.now),
-              open === 0 ? undefined : `Now signed in in ${open === 1 ? 'one browser' : `${open} browsers`}.`,
+              open === 0
+                ? 'Not signed in now.'
+                : `Now signed in in ${open === 1 ? 'one browser' : `${open} browsers`}.`,
             ] as const,
           ]
         : []),
