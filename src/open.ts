@@ -21,10 +21,10 @@ import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping, type Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
-import { apiRoutes, customerAdministration } from './http/api-routes.ts';
 import { createRouteFor } from './http/customer-routes.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';
+import { apiRoutes, customerAdministration } from './http/routes/api-routes.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import type { CheckClock } from './kernel/clock.ts';
@@ -44,6 +44,7 @@ import { createProgram } from './program/create.ts';
 import type { Program } from './program/program.ts';
 import { type Composed, compose } from './services/compose.ts';
 import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
+import { createRunOnce } from './services/once.ts';
 import type { Services } from './services/services.ts';
 import { createWatches } from './services/watches.ts';
 import type { NewInstance } from './store/port/instances.ts';
@@ -128,6 +129,7 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const { config, log, certificate, failed } = surroundings;
   const { store, clock, services } = composed;
   const { instances } = store;
+  let address: string | null = null;
   const work = createWork(composed, surroundings, () => address);
   const { metrics, figures, feed, send, dispatcher, housekeeping } = work;
   const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
@@ -137,7 +139,6 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
   const gate = createGate({ store, clock, catalogue, refreshCatalogue });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
-  let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
@@ -204,7 +205,7 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
     return { url, address: at };
   });
   const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
-  const shared = { clock, publicUrl: issuer };
+  const shared = { clock, publicUrl: issuer, runOnce: createRunOnce({ store, clock }) };
   const programFor = (customerId: string | null, acting: Acting): Program => {
     const own = customerId === null ? services : ofCustomer(customerId).services;
     const operator = customerId === null ? services : null;

@@ -21,73 +21,16 @@ export {
   type Middleware,
 } from './embedding.ts';
 export type { EventInput, JsonValue, PublishInput } from './events/publish.ts';
+export type { RequestHandler } from './http/server.ts';
 export { StoppedError } from './kernel/lifetime.ts';
-export { type FieldProblem, Refusal, type RefusalCode } from './kernel/refusal.ts';
+export { type FieldProblem, Refusal, type RefusalCode, type Repeat } from './kernel/refusal.ts';
+export type { Secret } from './kernel/secret.ts';
 export type { Sallyport } from './open.ts';
-export type {
-  AcknowledgeInput,
-  ApplicationInput,
-  ApplicationQuery,
-  CustomerInput,
-  CustomerQuery,
-  DeliveryQuery,
-  EndpointInput,
-  EndpointQuery,
-  ErasureInput,
-  EventTypeInput,
-  FilterPreviewInput,
-  GiveUpInput,
-  KeyInput,
-  KeyQuery,
-  PageQuery,
-  PortalLinkInput,
-  PortalTokenInput,
-  ProductInput,
-  RecordsQuery,
-  RegenerateSecretInput,
-  ReplayInput,
-  RotateApiKeyInput,
-  RotateAuthenticationInput,
-  RotateSecretInput,
-  SignaturePreviewInput,
-  UsagePeriod,
-  UserInput,
-  UserQuery,
-  WebhookInput,
-  WebhookQuery,
-} from './program/inputs.ts';
+export type { Cidr } from './outbound/ip-address.ts';
+export type * from './program/inputs.ts';
 export type { LogFields, Logger } from './program/log.ts';
-export type { Program, Resource } from './program/program.ts';
-export type {
-  Acknowledged,
-  Application,
-  ApplicationWithSecret,
-  Attempt,
-  Customer,
-  CustomerUsage,
-  Delivery,
-  DeliveryWithAttempts,
-  Endpoint,
-  EndpointWithSecret,
-  Erasure,
-  EventType,
-  FilterPreview,
-  GivenUp,
-  Invitation,
-  Key,
-  Page,
-  PortalLink,
-  PortalToken,
-  Product,
-  Published,
-  RecordsBody,
-  Replayed,
-  SignaturePreview,
-  Usage,
-  User,
-  WaitingKey,
-  Webhook,
-} from './program/records.ts';
+export type * from './program/program.ts';
+export type * from './program/records.ts';
 export type { MergePatch } from './resources/input.ts';
 
 /** The settings of docs/configuration.md, and `log`. All are optional. */

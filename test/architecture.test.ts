@@ -43,7 +43,7 @@ const STORE: Readonly<Record<string, string>> = {
   port: '',
   'confinement.ts': 'port',
   'customer-scope.ts': 'confinement.ts port',
-  'customer-store.ts': 'customer-scope.ts port',
+  'customer-store.ts': 'confinement.ts customer-scope.ts port',
   shared: 'port',
   sqlite: 'port shared',
   postgres: 'port shared',
@@ -77,6 +77,15 @@ const PORTAL_LAYERS: readonly (string | null)[] = ['parts', 'frame', 'record', n
 const ROOT_FILES_MAX = 6;
 const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
+/** Of a function without those within it, which count for themselves. */
+const FUNCTION_LINES_MAX = 60;
+/** The functions that are longer. This list may only shrink. */
+const LONG_FUNCTIONS = [
+  'http/routes/employees.ts: employeeRoutes',
+  'open.ts: assemble',
+  'portal/customers/customer-detail.ts: readGroups',
+  'portal/event-types/event-type-fields.ts: eventTypeFields',
+];
 const COLUMNS_MAX = 140;
 
 type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
@@ -178,6 +187,17 @@ describe('the layout of src/', () => {
     assert.deepEqual(circles(), []);
   });
 
+  it('has no two folders of http/ or of portal/ that import each other', () => {
+    const folders = imports.filter(({ from, to }) => {
+      const room = roomOf(from);
+      return (room === 'http' || room === 'portal') && room === roomOf(to) && dirname(from) !== dirname(to);
+    });
+    const pairs = new Set(folders.map(({ from, to }) => `${dirname(from)} ${dirname(to)}`));
+    assert.ok(pairs.size > 50);
+    const mutual = folders.filter(({ from, to }) => pairs.has(`${dirname(to)} ${dirname(from)}`));
+    assert.deepEqual(mutual.map(shown), []);
+  });
+
   it('imports only files that exist', () => {
     assert.deepEqual(imports.filter(({ to }) => !sources.has(to)).map(shown), []);
   });
@@ -231,7 +251,42 @@ describe('the layout of src/', () => {
     const long = [...sources].filter(([, source]) => source.split('\n').length - 1 > LINES_MAX).map(([file]) => file);
     assert.deepEqual(long, []);
   });
+
+  it('has no function of more than 60 lines, except for the listed ones', () => {
+    const all = [...sources].flatMap(([file, source]) => functionsOf(source).map((one) => ({ file, ...one })));
+    assert.ok(all.length > 4000);
+    const long = all.filter(({ ownLines }) => ownLines > FUNCTION_LINES_MAX);
+    assert.deepEqual(long.map(({ file, name }) => `${file}: ${name}`).sort(), LONG_FUNCTIONS);
+  });
 });
+
+/**
+ * The functions of a formatted file with a body in braces. Such a body begins at the end of a line, and ends with the next line that begins
+ * with a brace left of it. A head of several lines begins in the column of its last one.
+ */
+function functionsOf(source: string): { readonly name: string; readonly ownLines: number }[] {
+  const lines = source.split('\n');
+  const columns = lines.map((line) => line.search(/\S/));
+  const control = /^(?:\} )?(?:else|if|for|while|switch|catch|try|do|case|default)\b/;
+  const found: { readonly name: string; readonly first: number; readonly last: number; ownLines: number }[] = [];
+  for (const [at, line] of lines.entries()) {
+    if (!/(?:=>|\)(?:: .+)?) \{$/.test(line)) continue;
+    let first = at;
+    while (/^[)}>]/.test(lines[first]?.trim() ?? '')) first = columns.lastIndexOf(columns[at] ?? 0, first - 1);
+    const head = lines[first]?.trim() ?? '';
+    if (control.test(head)) continue;
+    const inside = columns[at + 1] ?? 0;
+    let last = at + 1;
+    while (!(lines[last]?.trim().startsWith('}') && (columns[last] ?? 0) < inside)) last += 1;
+    const ownLines = last - first + 1;
+    // Of the functions around it, only the innermost still counts its lines.
+    const around = found.findLast((one) => one.first < first && one.last >= last);
+    if (around !== undefined) around.ownLines -= ownLines;
+    const name = /(?:function\*? |const |^)(\w+)/.exec(head.replace(/^(?:export )?(?:async )?/, ''))?.[1] ?? head;
+    found.push({ name, first, last, ownLines });
+  }
+  return found;
+}
 
 /** The names that each file declares and exports. */
 function exportedNames(): { readonly file: string; readonly name: string }[] {

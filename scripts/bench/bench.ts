@@ -12,6 +12,7 @@ import { growthBench } from './benches/growth.ts';
 import { guardBench } from './benches/guard.ts';
 import { isolationBench } from './benches/isolation.ts';
 import { memoryBench } from './benches/memory.ts';
+import { paceBench } from './benches/pace.ts';
 import { sharesBench } from './benches/shares.ts';
 import { startBench } from './benches/start.ts';
 import { tokenBench } from './benches/token.ts';
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<BenchName, readonly Bench[]>> = {
   token: [tokenBench],
   guard: [guardBench],
   delivery: [deliveryBench, encryptedBench],
+  pace: [paceBench],
   growth: [growthBench],
   isolation: [isolationBench],
   shares: [sharesBench],
@@ -37,7 +39,18 @@ const BENCHES: Readonly<Record<BenchName, readonly Bench[]>> = {
   start: [startBench],
 };
 /** Results in the order of the report. */
-const RESULTS = ['token', 'guard', 'delivery', 'batches', 'encrypted', 'growth', 'isolation', 'memory', 'start'];
+const RESULTS = [
+  'token',
+  'guard',
+  'delivery',
+  'batches',
+  'encrypted',
+  'pace',
+  'growth',
+  'isolation',
+  'memory',
+  'start',
+];
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 /** One measurement under load. */

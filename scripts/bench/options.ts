@@ -2,7 +2,17 @@
 import { parseArgs } from 'node:util';
 
 /** The benchmarks, in the order in which they run. */
-export const NAMES = ['token', 'guard', 'delivery', 'growth', 'isolation', 'shares', 'memory', 'start'] as const;
+export const NAMES = [
+  'token',
+  'guard',
+  'delivery',
+  'pace',
+  'growth',
+  'isolation',
+  'shares',
+  'memory',
+  'start',
+] as const;
 export type BenchName = (typeof NAMES)[number];
 
 export type Options = {

@@ -4,7 +4,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Identity } from '../../test/support/tls.ts';
 
-export type Received = { readonly requests: number; readonly bytes: number };
+export type Received = {
+  readonly requests: number;
+  readonly bytes: number;
+  /** Milliseconds from the publishing request of a record to its arrival, since the last question; if they are read. */
+  readonly lags: readonly number[];
+};
 
 export type Receiver = {
   /** `https://localhost:<port>` */
@@ -14,11 +19,11 @@ export type Receiver = {
   stop(): void;
 };
 
-export async function startReceiver(identity: Identity, answerAfterMs = 0): Promise<Receiver> {
+export async function startReceiver(identity: Identity, answerAfterMs = 0, readsLags = false): Promise<Receiver> {
   const child = fork(fileURLToPath(new URL('receiver.ts', import.meta.url)), {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
-  child.send({ ...identity, answerAfterMs });
+  child.send({ ...identity, answerAfterMs, readsLags });
   const { port } = await answer<{ port: number }>(child);
   return {
     origin: `https://localhost:${port}`,

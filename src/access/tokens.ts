@@ -12,7 +12,6 @@ import { Refusal } from '../kernel/refusal.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Answer } from '../store/port/database.ts';
-import { retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Caller } from './callers.ts';
 import { findGrant } from './gate.ts';
 import { findPortalCaller, isPortalToken } from './portal-tokens.ts';
@@ -54,11 +53,10 @@ export type Tokens = {
    */
   authenticate(credentials: ClientCredentials, version?: number): Promise<Client>;
   /**
-   * Issues a token to a client that was just authenticated, for the requested `scope`. Throws `invalid_scope`. If its tokens were revoked
-   * or it was deactivated in between, `again` authenticates it once more: a revocation ends tokens, not credentials. Without `again` the
-   * client is refused.
+   * Issues a token to a client that was just authenticated, for the requested `scope`. Throws `invalid_scope`, and `StaleWrite` if its
+   * tokens were revoked or it was deactivated in between.
    */
-  issue(client: Client, scope: string | undefined, again?: () => Promise<Client>): Promise<IssuedToken>;
+  issue(client: Client, scope: string | undefined): Promise<IssuedToken>;
   introspect(token: string): Promise<Introspection>;
   /** Revokes a token of this client (RFC 7009). A token that is unknown or of another client is not an error. */
   revoke(token: string, client: Client): Promise<void>;
@@ -106,7 +104,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     }
     return client;
   };
-  const issueTo = async (client: Client, text: string | undefined): Promise<IssuedToken> => {
+  const issue = async (client: Client, text: string | undefined): Promise<IssuedToken> => {
     const requested = parseScope(text);
     const verdict = requested.ok ? grantScope(requested, client.scopes) : requested;
     if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
@@ -126,14 +124,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   return {
     version: store.tokens.version,
     authenticate,
-    issue: async (client, text, again = refuseChanged) => {
-      try {
-        return await issueTo(client, text);
-      } catch (error) {
-        if (!(error instanceof StaleWrite)) throw error;
-      }
-      return retryStale(async () => issueTo(await again(), text));
-    },
+    issue,
     introspect: async (token) => {
       if (isPortalToken(token)) return introspectPortalToken(await findPortalCaller(store, token, clock()));
       const grant = await findGrant(store, token, clock());
@@ -182,10 +173,6 @@ const CLIENT_BYTES = 1500;
 
 function clientBytes({ scopes }: Client): number {
   return CLIENT_BYTES + bytesOfTexts(scopes);
-}
-
-function refuseChanged(): Promise<Client> {
-  return Promise.reject(invalidClient());
 }
 
 function invalidClient(): Refusal {

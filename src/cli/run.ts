@@ -1,7 +1,7 @@
 /** Finds the command that the arguments name, runs it, and reports errors. */
 
 import { didYouMean } from '../kernel/nearest.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, saidAt } from '../kernel/refusal.ts';
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, type GroupEntry, type Invocation, parseInvocation } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
@@ -56,7 +56,7 @@ async function runCommand(command: Command, invocation: Invocation): Promise<num
     return await command.run(invocation);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new CommandError(refusalText(error, command, invocation.provided), { cause: error });
+    throw new CommandError(refusalText(saidAt('command', error), command, invocation.provided), { cause: error });
   }
 }
 

@@ -3,6 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
 import { DRAIN_MS } from '../delivery/limits.ts';
+import { storeCompiledCode } from '../kernel/compiled-code.ts';
 import type { Log } from '../kernel/log.ts';
 import { VERSION } from '../kernel/version.ts';
 import { standardError } from '../observe/log-destination.ts';
@@ -45,6 +46,7 @@ export const serveCommands: CommandGroup = [
         const where = await sallyport.start();
         renew = sallyport.renewCertificate;
         if (renewRequested) renew();
+        storeCompiledCode();
         const { firstCredentials } = sallyport;
         const isRead = await announce(invocation, where, config, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();

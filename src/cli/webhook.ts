@@ -5,9 +5,10 @@ import { matchingTypes } from '../domain/event.ts';
 import type { ErrorClass } from '../domain/outcome.ts';
 import type { Webhook, WebhookMode } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, saidAt } from '../kernel/refusal.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
+import { acknowledgeInput } from '../webhooks/acknowledge.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import { giveUpInput } from '../webhooks/waiting-keys.ts';
@@ -146,9 +147,9 @@ export const webhookCommands: CommandGroup = [
         return { record: viewWebhook(await services.webhooks.start(webhook.id, COMMAND_LINE)), note };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        await invocation.terminal.err(
-          `The webhook is created${error.repeat === 'after a look' ? '' : ', but not started'}: ${error.message}\n`,
-        );
+        const isStopped = error.repeat !== 'after a look';
+        const reason = saidAt('command', error).message;
+        await invocation.terminal.err(`The webhook is created${isStopped ? ', but not started' : ''}: ${reason}\n`);
         return { record: viewWebhook(webhook), note, status: 1 };
       }
     },
@@ -333,8 +334,9 @@ function recordsCommands(): readonly Command[] {
         },
       },
       run: async (composed, { operand, integer }) => {
+        const input = validate(acknowledgeInput, { throughOffset: integer('through') });
         const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.acknowledge(id, { throughOffset: integer('through') ?? 0 }) };
+        return { record: await composed.services.webhooks.acknowledge(id, input) };
       },
     }),
   ];

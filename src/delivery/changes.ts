@@ -11,7 +11,7 @@ export type ChangeReader = {
   /** Reads the positions of changed webhooks, and of webhooks for which this process begins to send. One call at a time. */
   read(): Promise<void>;
   /**
-   * The next `read` reads the webhook. Code that sees it stopped or deleted calls this instead of ending its log: it may have started
+   * The next look reads the webhook. Code that sees it stopped or deleted calls this instead of ending its log: it may have started
    * again since it was seen, and the store tells of each start once.
    */
   readAgain(webhookNumber: number): void;
@@ -31,13 +31,15 @@ type Options = {
   readonly logs: WebhookLogs;
   readonly attempts: Pick<AttemptsInProgress, 'isIdle' | 'endStopped'>;
   readonly pollMs: number;
+  /** Another look may find work. */
+  readonly wake: () => void;
   readonly writePosition: (webhookNumber: number) => Promise<void>;
   /** Gives back the claimed jobs of the webhook that have not started. */
   readonly giveBack: (webhookNumber: number) => void;
 };
 
 export function createChangeReader(options: Options): ChangeReader {
-  const { store, clock, logs, attempts, pollMs, writePosition, giveBack } = options;
+  const { store, clock, logs, attempts, pollMs, wake, writePosition, giveBack } = options;
   /** Webhooks whose positions are to be read. */
   const unread = new Set<number>();
   /** Those whose positions are being read, or were read last. */
@@ -83,7 +85,10 @@ export function createChangeReader(options: Options): ChangeReader {
         }
       }
     },
-    readAgain: (webhookNumber) => void unread.add(webhookNumber),
+    readAgain: (webhookNumber) => {
+      unread.add(webhookNumber);
+      wake();
+    },
     forget: () => {
       for (const webhookNumber of reading) unread.add(webhookNumber);
     },

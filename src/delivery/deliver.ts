@@ -51,7 +51,7 @@ type Dependencies = {
 
 type Context = Dependencies & { readonly budget: YieldBudget };
 
-/** A job on its way, until `createDeliver` calls `end` with its result. */
+/** A job on its way. */
 type Delivery = {
   readonly job: Job;
   /** Its approximate share of a turn, in bytes. */
@@ -61,13 +61,11 @@ type Delivery = {
   readonly recalled: string[];
   /** The subjects of its body, once that is made. */
   subjects: readonly string[];
-  readonly end: (result: JobResult) => void;
 };
 
 /** A delivery to send, with the data that was read for it. */
 type Ready = {
   readonly delivery: Delivery;
-  readonly bytes: number;
   readonly target: DeliveryTarget;
   readonly request: BodyRequest;
   /** Null without records, and for a batch whose body a thread makes. */
@@ -77,53 +75,37 @@ type Ready = {
 const RELEASED: JobResult = { kind: 'release' };
 
 export function createDeliver(dependencies: Dependencies): AttemptsInProgress {
-  const { store, answeredRequests, log } = dependencies;
+  const { store, answeredRequests } = dependencies;
   const budget = createYieldBudget(answeredRequests, () => performance.now());
   const context = { ...dependencies, budget };
   const inProgress = new Set<Delivery>();
   let isAbandoned = false;
 
-  const startInTurn = createSendTurns<Delivery, Ready>({
+  const sendInTurn = createSendTurns<Delivery, JobResult>({
     budget,
     turns: heavyTurns,
-    prepare: async (deliveries) => {
+    prepareTogether: () => {
       const reading = createReading(store);
-      const prepared = await Promise.all(
-        deliveries.map(async (delivery) => {
-          const ready = await prepare(context, delivery, reading);
-          if (!('kind' in ready)) return ready;
-          delivery.end(ready);
-          return null;
-        }),
-      );
-      return prepared.filter((one) => one !== null);
-    },
-    send: (ready) => {
-      // Not awaited: other deliveries are sent while a thread makes a large body.
-      void makeAndSend(context, ready)
-        .catch((error: unknown) => breakOff(log, ready.delivery, error, ready.request.now))
-        .then(ready.delivery.end);
+      return async (delivery) => {
+        const ready = await prepare(context, delivery, reading);
+        if ('kind' in ready) return { bytes: 0, send: async () => ready };
+        return { bytes: delivery.bytes, send: () => makeAndSend(context, ready) };
+      };
     },
   });
 
   return {
-    deliver: (job) =>
-      new Promise((resolve) => {
-        const delivery: Delivery = {
-          job,
-          bytes: bytesOf(job),
-          ending: createCancellation(),
-          recalled: [],
-          subjects: [],
-          end: (result) => {
-            inProgress.delete(delivery);
-            resolve(result);
-          },
-        };
-        inProgress.add(delivery);
-        if (isAbandoned) cancel(delivery.ending);
-        startInTurn(delivery);
-      }),
+    deliver: async (job) => {
+      const ending = createCancellation();
+      const delivery: Delivery = { job, bytes: bytesOf(job), ending, recalled: [], subjects: [] };
+      if (isAbandoned) cancel(ending);
+      inProgress.add(delivery);
+      try {
+        return await sendInTurn(delivery);
+      } finally {
+        inProgress.delete(delivery);
+      }
+    },
     recall: (subject) => {
       for (const { recalled, subjects, ending } of inProgress) {
         recalled.push(subject);
@@ -162,14 +144,22 @@ async function prepare(context: Context, delivery: Delivery, reading: Reading): 
     const format = target.webhook.format === 'records' ? undefined : await formatOf(target.webhook);
     const request = { ...bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now }), format };
     await records?.catch(() => undefined);
-    return { delivery, bytes: delivery.bytes, target, request, records };
+    return { delivery, target, request, records };
   } catch (error) {
     return breakOff(log, delivery, error, null);
   }
 }
 
-/** Makes the body and sends it. */
-async function makeAndSend(context: Context, { delivery, target, request, records }: Ready): Promise<JobResult> {
+/** Makes the body and sends it. Never throws. */
+async function makeAndSend(context: Context, ready: Ready): Promise<JobResult> {
+  try {
+    return await attempt(context, ready);
+  } catch (error) {
+    return breakOff(context.log, ready.delivery, error, ready.request.now);
+  }
+}
+
+async function attempt(context: Context, { delivery, target, request, records }: Ready): Promise<JobResult> {
   const { ids, log, send, maySend } = context;
   const { job, ending, recalled } = delivery;
   const { webhookNumber, batch } = job;

@@ -1,9 +1,10 @@
-/** Carries out the outbox: a loop that looks for work, hands webhooks over to other instances, and ends in order. */
+/** Carries out the outbox: a loop that looks for work, and ends in order. */
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { DRAIN_MS, LOOK_EVERY_MS, LOOK_LIMIT_MS, POLL_MS } from './limits.ts';
 import type { Membership } from './membership.ts';
-import { createPipeline, type PipelineOptions } from './pipeline.ts';
+import { createPipeline } from './pipeline.ts';
+import type { PipelineOptions } from './pipeline-parts.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -17,7 +18,7 @@ export type Dispatcher = {
   isAlive(): boolean;
 };
 
-export type DispatcherOptions = Omit<PipelineOptions, 'maySend' | 'mayClaim' | 'onWorkEnded' | 'wake'> & {
+export type DispatcherOptions = Omit<PipelineOptions, 'maySend' | 'handedOver' | 'isRunning' | 'wake'> & {
   /** This process among others on the same database; by default there is no other. */
   readonly membership?: Membership | null;
   readonly drainMs?: number;
@@ -25,29 +26,22 @@ export type DispatcherOptions = Omit<PipelineOptions, 'maySend' | 'mayClaim' | '
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, log, pollMs = POLL_MS, drainMs = DRAIN_MS, membership = null } = options;
-  const maySend = membership?.maySend ?? (() => true);
+  const loop = createLoop({ clock, log, pollMs });
   const pipeline = createPipeline({
     ...options,
-    maySend,
-    mayClaim: (webhookNumber) => loop.isRunning() && !handOver.isLeaving(webhookNumber),
-    onWorkEnded: (webhookNumber) => handOver.workEnded(webhookNumber),
-    wake: () => loop.wake(),
+    maySend: membership?.maySend ?? (() => true),
+    handedOver: async (webhookNumber) => membership?.handedOver(webhookNumber),
+    isRunning: loop.isRunning,
+    wake: loop.wake,
   });
-  const handOver = createHandOver({
-    isBusy: pipeline.isBusy,
-    withdraw: pipeline.giveBack,
-    leave: (webhookNumber) => pipeline.leave(webhookNumber, async () => membership?.handedOver(webhookNumber)),
-    log,
-  });
-  const loop = createLoop({ clock, log, pollMs, look: pipeline.look });
   return {
     wake: loop.wake,
     recall: pipeline.recall,
     isAlive: loop.isAlive,
     start: async () => {
-      await membership?.start({ lost: pipeline.forget, handOver: handOver.begin, wake: loop.wake });
+      await membership?.start({ lost: pipeline.forget, handOver: pipeline.handOver, wake: loop.wake });
       await store.dispatch.releaseAll(clock());
-      loop.start();
+      loop.start(pipeline.look);
     },
     stop: async () => {
       const looked = loop.stop();
@@ -65,7 +59,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
 /** Looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */
 export type Loop = {
-  start(): void;
+  start(look: LookOnce): void;
   /** There may be work: looks immediately, or once more after the current look. */
   wake(): void;
   /** Resolves when the current look is over. */
@@ -75,9 +69,10 @@ export type Loop = {
   isAlive(): boolean;
 };
 
+/** Looks once. Returns whether to look again immediately, and otherwise the latest time of the next look. */
+type LookOnce = () => Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
+
 type LoopOptions = {
-  /** Looks once. Returns whether to look again immediately, and otherwise the latest time of the next look. */
-  readonly look: () => Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
   readonly clock: Clock;
   readonly log: Log;
   readonly pollMs: number;
@@ -85,7 +80,8 @@ type LoopOptions = {
   readonly stopwatch?: () => number;
 };
 
-export function createLoop({ look, clock, log, pollMs, stopwatch = () => performance.now() }: LoopOptions): Loop {
+export function createLoop({ clock, log, pollMs, stopwatch = () => performance.now() }: LoopOptions): Loop {
+  let look: LookOnce = async () => ({ again: false, nextAt: null });
   let poll: NodeJS.Timeout | null = null;
   let alarm: NodeJS.Timeout | undefined;
   /** The next look, if it waits for `LOOK_EVERY_MS`. */
@@ -131,7 +127,8 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
 
   return {
     wake,
-    start: () => {
+    start: (given) => {
+      look = given;
       poll = setInterval(wake, pollMs);
       wake();
     },
@@ -144,59 +141,5 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
     },
     isRunning: () => poll !== null,
     isAlive: () => poll !== null && (round === null || stopwatch() - lookedAt < LOOK_LIMIT_MS),
-  };
-}
-
-/** The webhooks that this instance is giving back. */
-type HandOver = {
-  /** Ends work on these webhooks. */
-  begin(webhookNumbers: readonly number[]): void;
-  /** Nothing more of it may be claimed here. */
-  isLeaving(webhookNumber: number): boolean;
-  /** Some work on the webhook has ended. If none is left, it is given back. */
-  workEnded(webhookNumber: number): void;
-};
-
-function createHandOver({
-  isBusy,
-  withdraw,
-  leave,
-  log,
-}: {
-  /** Whether anything of the webhook is claimed or being claimed. */
-  readonly isBusy: (webhookNumber: number) => boolean;
-  /** Releases the claimed jobs of the webhook that have not started. */
-  readonly withdraw: (webhookNumber: number) => void;
-  /** Lets others take the webhook. */
-  readonly leave: (webhookNumber: number) => Promise<void>;
-  readonly log: Log;
-}): HandOver {
-  const leaving = new Set<number>();
-  /** Those of them that are given back now. */
-  const left = new Set<number>();
-  const workEnded = (webhookNumber: number): void => {
-    if (!leaving.has(webhookNumber)) return;
-    withdraw(webhookNumber);
-    if (isBusy(webhookNumber)) return;
-    if (left.has(webhookNumber)) return;
-    left.add(webhookNumber);
-    leave(webhookNumber)
-      // It stays with this instance, and the next renewal tries again.
-      .catch((err: unknown) => log.warn({ webhookNumber, err }, 'a webhook could not be given back'))
-      .finally(() => {
-        leaving.delete(webhookNumber);
-        left.delete(webhookNumber);
-      });
-  };
-  return {
-    begin: (webhookNumbers) => {
-      for (const webhookNumber of webhookNumbers) {
-        if (leaving.has(webhookNumber)) continue;
-        leaving.add(webhookNumber);
-        workEnded(webhookNumber);
-      }
-    },
-    isLeaving: (webhookNumber) => leaving.has(webhookNumber),
-    workEnded,
   };
 }

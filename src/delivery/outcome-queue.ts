@@ -12,7 +12,12 @@ const SETTLE_EVERY_MS = 50;
 const SETTLE_BUSY_EVERY_MS = 20;
 const SETTLE_BUSY = 16;
 
+/** Writes outcomes of one webhook. */
+type Settle = (webhookNumber: number, finished: readonly Finished[]) => Promise<void>;
+
 export type OutcomeQueue = {
+  /** From now on, `settle` writes what is added. It runs once at a time for each webhook; webhooks share commits. */
+  open(settle: Settle): void;
   add(finished: Finished, isUrgent: boolean): void;
   /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */
   touch(webhookNumber: number, isUrgent?: boolean): void;
@@ -22,12 +27,10 @@ export type OutcomeQueue = {
 
 /**
  * Collects outcomes of jobs. Outcomes of jobs that end within `SETTLE_EVERY_MS` are written together. `isUrgent`:
- * the webhook sends nothing until the outcome is written, so it is written immediately. `settle` writes outcomes of one webhook. It runs
- * once at a time for each webhook; webhooks share commits.
+ * the webhook sends nothing until the outcome is written, so it is written immediately.
  */
-export function createOutcomeQueue(
-  settle: (webhookNumber: number, finished: readonly Finished[]) => Promise<void>,
-): OutcomeQueue {
+export function createOutcomeQueue(): OutcomeQueue {
+  let settle: Settle | null = null;
   const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
   const urgent = new Set<number>();
@@ -36,7 +39,6 @@ export function createOutcomeQueue(
   let gathered = 0;
   let timer: NodeJS.Timeout | null = null;
   let isSoon = false;
-  let isClosed = false;
 
   const writeWaiting = (): void => {
     timer = null;
@@ -52,7 +54,7 @@ export function createOutcomeQueue(
 
   const writeQueue = async (webhookNumber: number): Promise<void> => {
     const queue = waiting.get(webhookNumber);
-    if (isClosed || queue === undefined || writing.has(webhookNumber)) return;
+    if (settle === null || queue === undefined || writing.has(webhookNumber)) return;
     writing.add(webhookNumber);
     urgent.delete(webhookNumber);
     await settle(webhookNumber, queue.splice(0, SETTLED_AT_ONCE_MAX));
@@ -83,6 +85,9 @@ export function createOutcomeQueue(
   };
 
   return {
+    open: (given) => {
+      settle = given;
+    },
     add: (finished, isUrgent) => {
       const { webhookNumber } = finished.job;
       queueOf(webhookNumber).push(finished);
@@ -96,7 +101,7 @@ export function createOutcomeQueue(
       schedule(isUrgent);
     },
     close: () => {
-      isClosed = true;
+      settle = null;
     },
   };
 }

@@ -71,8 +71,7 @@ type Queue = {
 export function createScheduler(limits: SchedulerLimits): Scheduler {
   const rates = createRateLimiter();
   const queues = new Map<number, Queue>();
-  /** Webhooks with a claim in progress, and whether another was refused during it. */
-  const claiming = new Map<number, boolean>();
+  const claims = createClaims();
   const turns = createEndpointTurns(limits);
   const requests = createRequests(limits);
   /** Jobs that were started or withdrawn and are not settled. */
@@ -119,17 +118,9 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       };
     },
     hasRoom,
-    beginClaim: (webhookNumber) => {
-      const isFirst = !claiming.has(webhookNumber);
-      claiming.set(webhookNumber, !isFirst);
-      return isFirst;
-    },
-    endClaim: (webhookNumber) => {
-      const wasRefused = claiming.get(webhookNumber) === true;
-      claiming.delete(webhookNumber);
-      return wasRefused;
-    },
-    isClaiming: (webhookNumber) => claiming.has(webhookNumber),
+    beginClaim: claims.begin,
+    endClaim: claims.end,
+    isClaiming: claims.isInProgress,
     admit: ({ webhookNumber, customerId: owner, jobs, isSequential: sequential, isRateLimited: rateLimited }) => {
       const added: Queue = {
         owner,
@@ -192,8 +183,27 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       const queue = queues.get(webhookNumber);
       return queue === undefined ? [] : withdrawn(queue);
     },
-    isBusy: (webhookNumber) => queues.has(webhookNumber) || claiming.has(webhookNumber),
+    isBusy: (webhookNumber) => queues.has(webhookNumber) || claims.isInProgress(webhookNumber),
     isIdle: () => begun === 0,
+  };
+}
+
+/** Claims in progress, one of a webhook at a time. */
+function createClaims() {
+  /** By webhook: whether another was refused during it. */
+  const claiming = new Map<number, boolean>();
+  return {
+    begin: (webhookNumber: number): boolean => {
+      const isFirst = !claiming.has(webhookNumber);
+      claiming.set(webhookNumber, !isFirst);
+      return isFirst;
+    },
+    end: (webhookNumber: number): boolean => {
+      const wasRefused = claiming.get(webhookNumber) === true;
+      claiming.delete(webhookNumber);
+      return wasRefused;
+    },
+    isInProgress: (webhookNumber: number): boolean => claiming.has(webhookNumber),
   };
 }
 

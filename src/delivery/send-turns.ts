@@ -12,34 +12,46 @@ import {
 /** Its approximate share of a turn, in bytes. */
 type Sized = { readonly bytes: number };
 
-type SendTurnsOptions<Job extends Sized, Ready extends Sized> = {
+/** A prepared job. One that is not to be sent has no bytes, and `send` returns why. */
+type Ready<Result> = Sized & {
+  /** Never rejects. */
+  send(): Promise<Result>;
+};
+
+type SendTurnsOptions<Job extends Sized, Result> = {
   readonly budget: YieldBudget;
   readonly turns: Turns;
-  /** Reads the data of all jobs together. Returns the ones to send, in order. Never rejects. */
-  prepare(jobs: readonly Job[]): Promise<readonly Ready[]>;
-  send(ready: Ready): void;
+  /** Returns the function that reads the data of a job. Never rejects. Jobs that are prepared together share one, and their reads. */
+  prepareTogether(): (job: Job) => Promise<Ready<Result>>;
 };
 
 /**
  * Sends jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
  * follows a full one waits in `turns` with other heavy work. Jobs are prepared for several turns together, because reads take PostgreSQL
- * about as long for many as for one. A job is never divided, so a turn may exceed its budget by one job. Returns the function that adds a
- * job after those added before.
+ * about as long for many as for one. A job is never divided, so a turn may exceed its budget by one job. Returns the function that sends a
+ * job after those before it, and returns its result.
  */
-export function createSendTurns<Job extends Sized, Ready extends Sized>({
+export function createSendTurns<Job extends Sized, Result>({
   budget,
   turns,
-  prepare,
-  send,
-}: SendTurnsOptions<Job, Ready>): (job: Job) => void {
-  const waiting: Job[] = [];
-  const ready: Ready[] = [];
+  prepareTogether,
+}: SendTurnsOptions<Job, Result>): (job: Job) => Promise<Result> {
+  type End = { readonly end: (result: Promise<Result>) => void };
+  const waiting: (Sized & End & { readonly job: Job })[] = [];
+  const ready: (Ready<Result> & End)[] = [];
   let isScheduled = false;
+
+  const prepareNext = async (): Promise<void> => {
+    const prepare = prepareTogether();
+    const next = taken(waiting, DELIVERY_BYTES_PER_TURN);
+    ready.push(...(await Promise.all(next.map(async ({ job, end }) => ({ ...(await prepare(job)), end })))));
+  };
 
   const turn = async (): Promise<void> => {
     await yieldToCalls(budget);
-    if (ready.length === 0) ready.push(...(await prepare(taken(waiting, DELIVERY_BYTES_PER_TURN))));
-    for (const one of taken(ready, budget.bytesPerTurn())) send(one);
+    if (ready.length === 0) await prepareNext();
+    // Not awaited: other jobs are sent while a thread makes a large body.
+    for (const { send, end } of taken(ready, budget.bytesPerTurn())) end(send());
     budget.turnEnded();
     isScheduled = false;
     if (ready.length + waiting.length > 0) schedule((next) => turns(null, next));
@@ -51,10 +63,11 @@ export function createSendTurns<Job extends Sized, Ready extends Sized>({
     void when(turn);
   };
 
-  return (job) => {
-    waiting.push(job);
-    schedule(atTurnsEnd);
-  };
+  return (job) =>
+    new Promise((end) => {
+      waiting.push({ job, bytes: job.bytes, end });
+      schedule(atTurnsEnd);
+    });
 }
 
 /** Removes and returns the first ones of the list, until they have `most` bytes; at least one. */

@@ -47,6 +47,8 @@ export type SettlementWriter = {
     finished: readonly Finished[],
     how: { readonly isApart: boolean; readonly isLast: boolean },
   ): Promise<Settled | 'refused'>;
+  /** Writes how far the webhook has come, now. Never throws. */
+  writePosition(webhookNumber: number): Promise<void>;
   /** The process ends: outcomes that cannot be written now are given up, and their batches are sent again. */
   giveUp(): void;
 };
@@ -103,36 +105,39 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
     }
   };
 
-  return {
-    write: async (webhookNumber, all, { isApart, isLast }) => {
-      let finished = all;
-      for (let round = 1; ; round += 1) {
-        const written = await writeOnce(options, stateEvents, webhookNumber, finished, { isApart, isLast }).catch(
-          (error: unknown) => ({ error }),
-        );
-        if (!('error' in written)) return written;
-        const { error } = written;
-        // The claimed batches are lost here. The next instance that holds the webhook claims them again.
-        if (error instanceof HoldOver) logs.dropHeld(error.hold);
-        if (isRefusal(error)) {
-          if (finished.length === 0) {
-            if (!(error instanceof HoldOver)) await noteRows(webhookNumber);
-            return GIVEN_UP;
-          }
-          if (!isApart) return 'refused';
-          // In the first round a change of state may have been in the way.
-          if (round > 1) finished = await Promise.all(finished.map(whenRefused));
-          if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
-        } else scheduler.hold(webhookNumber);
-        if (ended.signal.aborted) {
-          const batchIds = finished.map(({ job }) => job.batch?.id);
-          log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-          return { ...GIVEN_UP, finished };
+  const write: SettlementWriter['write'] = async (webhookNumber, all, { isApart, isLast }) => {
+    let finished = all;
+    for (let round = 1; ; round += 1) {
+      const written = await writeOnce(options, stateEvents, webhookNumber, finished, { isApart, isLast }).catch(
+        (error: unknown) => ({ error }),
+      );
+      if (!('error' in written)) return written;
+      const { error } = written;
+      // The claimed batches are lost here. The next instance that holds the webhook claims them again.
+      if (error instanceof HoldOver) logs.dropHeld(error.hold);
+      if (isRefusal(error)) {
+        if (finished.length === 0) {
+          if (!(error instanceof HoldOver)) await noteRows(webhookNumber);
+          return GIVEN_UP;
         }
-        log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
-        await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+        if (!isApart) return 'refused';
+        // In the first round a change of state may have been in the way.
+        if (round > 1) finished = await Promise.all(finished.map(whenRefused));
+        if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
+      } else scheduler.hold(webhookNumber);
+      if (ended.signal.aborted) {
+        const batchIds = finished.map(({ job }) => job.batch?.id);
+        log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
+        return { ...GIVEN_UP, finished };
       }
-    },
+      log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
+      await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    }
+  };
+
+  return {
+    write,
+    writePosition: async (webhookNumber) => void (await write(webhookNumber, [], { isApart: false, isLast: true })),
     giveUp: () => ended.abort(),
   };
 }

@@ -4,7 +4,6 @@ import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
 import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
 import { attemptRecord } from '../domain/judge.ts';
 import type { Webhook } from '../domain/webhook.ts';
-import { STATE_REASONS } from '../domain/webhook-states.ts';
 import { noSuchType } from '../events/event-types.ts';
 import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -15,6 +14,7 @@ import type { DeliveryVerbs } from '../store/port/deliveries.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { EventVerbs } from '../store/port/events.ts';
 import type { Store } from '../store/port/store.ts';
+import { sendsNothing } from '../webhooks/endings.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
 import type { FormatOf } from './format.ts';
@@ -84,12 +84,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     if (target === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
     const now = clock();
     const reason = stopReason(target, now);
-    if (reason !== null) {
-      const description = STATE_REASONS[reason];
-      throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${description}`, {
-        inPortal: `no test can be sent. ${description}`,
-      });
-    }
+    if (reason !== null) throw new Refusal('invalid_state', 'no test can be sent', { ending: sendsNothing(reason) });
     const sample = eventType === undefined ? null : sampleFor(target, eventType, await store.eventTypes.all());
     const leave = inProgress.take(target.webhook.customerId);
     try {

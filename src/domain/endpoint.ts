@@ -181,10 +181,5 @@ export const OWN_SETTINGS =
   'A command sends with the settings of the running server, or without one with SALLYPORT_EGRESS_ALLOW, ' +
   'SALLYPORT_CUSTOMER_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment.';
 
-/** For actions that need a verified endpoint. */
-export function howToVerify(endpointId: string): string {
-  return `verify it first: POST /endpoints/${endpointId}/verify, or sallyport endpoint verify ${endpointId}`;
-}
-
 /** The client certificate of an endpoint with mutual TLS, both parts in PEM. */
 export type ClientCertificate = { readonly certificate: string; readonly privateKey: string };

@@ -62,6 +62,18 @@ function ownDelayMs({ policy, delaysSeconds, attemptNumber, random }: Omit<Retry
   return listed === undefined ? jittered(attemptNumber, random) : listed * 1000;
 }
 
+/** How long the attempts take if all fail, without the time of the attempts themselves: on average, because of the jitter. */
+export function retrySpanMs({
+  retryPolicy: policy,
+  maxAttempts,
+  retryDelaysSeconds: delaysSeconds,
+}: RetrySettings): number {
+  const waits = Array.from({ length: maxAttempts - 1 }, (_, at) =>
+    ownDelayMs({ policy, delaysSeconds, attemptNumber: at + 1, random: () => 0.5 }),
+  );
+  return waits.reduce((sum, wait) => sum + wait, 0);
+}
+
 function jittered(attemptNumber: number, random: () => number): number {
   const base = Math.min(BACKOFF_FIRST_MS * 2 ** (attemptNumber - 1), BACKOFF_MAX_MS);
   return Math.round(base / 2 + (random() * base) / 2);

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { createIds, randomBytes } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, type Repeat, saidAt } from '../kernel/refusal.ts';
 import { DatabaseUnavailable } from '../store/port/errors.ts';
 import { DATABASE_RETRY_SECONDS } from './limits.ts';
 import type { Reply } from './route.ts';
@@ -31,6 +31,7 @@ export function newErrorId(now: number): string {
 }
 
 export function errorReply(refusal: Refusal, errorId: string, now: number): Reply {
+  const { message: description, details } = saidAt('api', refusal);
   return {
     status: refusal.status,
     headers: refusal.headers,
@@ -41,8 +42,8 @@ export function errorReply(refusal: Refusal, errorId: string, now: number): Repl
         errorId,
         message: null,
         code: refusal.code,
-        description: refusal.message,
-        details: refusal.details,
+        description,
+        details,
       },
     },
   };
@@ -58,16 +59,32 @@ export function answerable(refusal: Refusal): Refusal {
   });
 }
 
+/** What it means that the service is unavailable, for readers who know nothing of its database: everybody but the operator. */
+export function withoutRemedies(refusal: Refusal): Refusal {
+  const { code, repeat, headers } = refusal;
+  if (code !== 'unavailable' || repeat === null) return refusal;
+  return new Refusal(code, MEANINGS[repeat], { repeat, headers });
+}
+
+const MEANINGS: Readonly<Record<Repeat, string>> = {
+  soon: 'the service is busy',
+  'once fixed': 'the service cannot store anything at the moment',
+  'after a look': 'the service did not say whether your change was kept: look at it before you repeat it',
+};
+
 /**
  * Returns a refusal as it is, and 500 for any other error, without its details. Logs the error with the `errorId` that the reply carries.
- * Also logs a refusal that the database caused, because an operator must fix the database.
+ * Also logs a refusal that the database caused, because an operator must fix the database. `hasRemedies`: the refusal keeps the text that
+ * says how, for a reader who is known to be the operator. The log has it always.
  */
-export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
+export function asRefusal(error: unknown, errorId: string, log: Log, hasRemedies = false): Refusal {
   if (error instanceof DatabaseUnavailable) {
     const cause = error.cause instanceof Error ? error.cause.message : undefined;
     log.error({ errorId, reason: error.reason, cause }, error.message);
+    const refusal = answerable(error);
+    return hasRemedies ? refusal : withoutRemedies(refusal);
   }
-  if (error instanceof Refusal) return answerable(error);
+  if (error instanceof Refusal) return error;
   log.error({ errorId, err: error }, 'request failed');
   return new Refusal('server_error', 'an internal error occurred');
 }

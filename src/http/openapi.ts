@@ -6,8 +6,7 @@ import { REFUSAL_STATUS } from '../kernel/refusal.ts';
 import { VERSION } from '../kernel/version.ts';
 import { errorBodySchema } from './error-body.ts';
 import { collectSchemas, componentNames, type JsonSchema, type SchemaCollection } from './openapi-schemas.ts';
-import type { BodyRule, ReplyDescription, Route } from './route.ts';
-import { TOKEN_PATH } from './routes/token.ts';
+import { type BodyRule, type ReplyDescription, type Route, TOKEN_PATH } from './route.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -128,10 +128,12 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
 
   const refuse = async (error: unknown, context: RequestContext): Promise<Reply> => {
     const errorId = newErrorId(clock());
-    const refusal = asRefusal(error, errorId, log);
+    const { route, request, caller } = context;
+    // An outage may leave unknown who asks, so only a caller that is known to be the operator's reads the remedy.
+    const isOperators = caller !== null && caller.customerId === null;
+    const refusal = asRefusal(error, errorId, log, isOperators || route?.knowsReader === true);
     context.errorId = errorId;
     context.refusal = refusal.code;
-    const { route, request } = context;
     const asked =
       route === null ? elsewhere?.refuse(refusal, request, errorId) : route.refuse?.(refusal, request, errorId);
     const worded = (await asked) ?? refusal;

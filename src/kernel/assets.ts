@@ -39,6 +39,7 @@ export const ASSETS = {
   'portal/customers.css': 'src/portal/assets/customers.css',
   'hand-out': 'docs/hand-out.md',
   'receivers/javascript': 'docs/how-to/receive-in-javascript.md',
+  'receivers/node': 'docs/receivers/receiver.mjs',
   'receivers/python': 'docs/receivers/receiver.py',
   'receivers/go': 'docs/receivers/receiver.go',
   'receivers/java': 'docs/receivers/Receiver.java',

@@ -50,14 +50,20 @@ export type FieldProblem = { readonly field: string; readonly problem: string };
  */
 export type Repeat = 'soon' | 'once fixed' | 'after a look';
 
+/** Where a refusal is read. What one can do about it has another name at each: a request, a button, a command. */
+type Door = 'api' | 'portal' | 'command';
+
+/** What follows the description at each door, with its punctuation. */
+export type Ending = Readonly<Record<Door, string>>;
+
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly status: number;
   readonly details: readonly FieldProblem[] | null;
   /** Response headers that belong to this refusal, such as `WWW-Authenticate`, `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The description for people in the portal, which names a button where the other one names a request; null if it does not differ. */
-  readonly inPortal: string | null;
+  /** Null: every door has only the description. */
+  readonly ending: Ending | null;
   /** Null: the request itself has to change. */
   readonly repeat: Repeat | null;
 
@@ -67,7 +73,7 @@ export class Refusal extends Error {
     more: {
       details?: readonly FieldProblem[];
       headers?: Readonly<Record<string, string>>;
-      inPortal?: string | null;
+      ending?: Ending;
       repeat?: Repeat;
     } = {},
   ) {
@@ -77,14 +83,26 @@ export class Refusal extends Error {
     this.status = REFUSAL_STATUS[code];
     this.details = more.details ?? null;
     this.headers = more.headers ?? {};
-    this.inPortal = more.inPortal ?? null;
+    this.ending = more.ending ?? null;
     this.repeat = more.repeat ?? (this.headers['Retry-After'] === undefined ? null : 'soon');
   }
 }
 
+/** The description and the problems of fields as they are read at this door. */
+export function saidAt(door: Door, { message, details, ending }: Refusal): Pick<Refusal, 'message' | 'details'> {
+  const end = ending?.[door] ?? '';
+  const whole = details?.map(({ field, problem }) => ({ field, problem: problem + end })) ?? null;
+  return { message: message + end, details: whole };
+}
+
 /** Refuses one field, with the field both in the description and in `details`. */
-export function refuseField(field: string, problem: string, code: RefusalCode = 'validation_failed'): Refusal {
-  return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }] });
+export function refuseField(
+  field: string,
+  problem: string,
+  code: RefusalCode = 'validation_failed',
+  more: { readonly ending?: Ending } = {},
+): Refusal {
+  return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }], ...more });
 }
 
 /** Refuses a time range that ends before it begins; null is an open end. `since` is the name of the first field. */

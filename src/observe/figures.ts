@@ -31,7 +31,7 @@ export const PERIODS: Readonly<Record<Period, { readonly spanSeconds: FigureSpan
 };
 
 type Counts = Omit<Figures, 'latencies'> & {
-  /** The median and the 95th percentile of attempts in milliseconds, to within a seventh; null without attempts. */
+  /** The median and the 95th percentile of attempts with a response in milliseconds, to within a seventh; null without responses. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   /** The share of attempts with records that succeeded, from 0 to 1; null without attempts. */
@@ -265,7 +265,8 @@ function observe(figures: Figures | null, { batch, fate, attempt }: Parameters<O
   figures.attempts += 1;
   if (attempt.errorClass !== null) figures.failedAttempts += 1;
   const { totalMs } = attempt.timings;
-  if (totalMs === null) return;
+  // A receiver that is down refuses in a millisecond. That is no response.
+  if (totalMs === null || attempt.responseStatus === null) return;
   const bucket = bucketOf(totalMs);
   figures.latencies.set(bucket, (figures.latencies.get(bucket) ?? 0) + 1);
 }

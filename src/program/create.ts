@@ -1,7 +1,13 @@
 /**
  * Makes the methods of `Program` of the use cases: reads the input, since a program in plain JavaScript has no compiler, and returns views.
  */
-import { APPLICATION_LIST, applicationReader, regenerateInput, viewApplication } from '../access/applications.ts';
+import {
+  APPLICATION_LIST,
+  applicationReader,
+  regenerateInput,
+  viewApplication,
+  type WithSecret,
+} from '../access/applications.ts';
 import { insufficientPermission } from '../access/gate.ts';
 import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { productReader, viewProduct } from '../access/products.ts';
@@ -26,6 +32,7 @@ import { isObject, validate } from '../kernel/validation.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { InputReader } from '../resources/input.ts';
 import type { ListRules } from '../resources/list-rules.ts';
+import type { RunOnce } from '../services/once.ts';
 import type { Services } from '../services/services.ts';
 import { acknowledgeInput } from '../webhooks/acknowledge.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
@@ -47,8 +54,9 @@ import {
   WEBHOOK_LIST,
   webhookReader,
 } from '../webhooks/webhook-schema.ts';
+import { actingOn, createCreateOnce } from './conditions.ts';
 import { readDeliveryQuery, readId, readPage, readPageQuery } from './lists.ts';
-import type { Program } from './program.ts';
+import type { ChangeOptions, CreateOptions, Program } from './program.ts';
 import type { Page } from './records.ts';
 
 /** The use cases that act on what the caller can reach: all, or the resources of its customer. */
@@ -81,13 +89,14 @@ export type ProgramDependencies = {
   /** Null for a caller of a customer. */
   readonly operator: OperatorServices | null;
   readonly acting: Acting;
+  readonly runOnce: RunOnce;
   readonly clock: Clock;
   /** The address that clients use. Throws `unavailable` if it is unknown. */
   readonly publicUrl: () => string;
 };
 
 export function createProgram(dependencies: ProgramDependencies): Program {
-  const { own, acting, clock } = dependencies;
+  const { own, acting, runOnce, clock } = dependencies;
   return {
     ...operatorPart(dependencies),
     ...accessPart(dependencies),
@@ -97,6 +106,7 @@ export function createProgram(dependencies: ProgramDependencies): Program {
       list: KEY_LIST,
       view: (key) => viewKey(key, clock()),
       acting,
+      runOnce,
     }),
     publish: async (input) => own.publish(readEvents(eventsText(input)), acting),
   };
@@ -105,7 +115,7 @@ export function createProgram(dependencies: ProgramDependencies): Program {
 type OperatorPart = Pick<Program, 'customers' | 'products' | 'eventTypes' | 'erasures'>;
 
 function operatorPart(dependencies: ProgramDependencies): OperatorPart {
-  const { own, operator, acting, clock, publicUrl } = dependencies;
+  const { own, operator, acting, runOnce, clock, publicUrl } = dependencies;
   const usage: Program['customers']['usage'] = async (customer, period) =>
     own.usage.ofCustomer(readId(customer), readUsagePeriod(queryOf(period), clock()));
   const eventTypeParts = {
@@ -113,6 +123,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     list: inOrderOfCreation('event-types'),
     view: viewEventType,
     acting,
+    runOnce,
   };
   if (operator === null) {
     return {
@@ -125,7 +136,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   const { customers, portalLinks, portalTokens, products, eventTypes, erasures } = operator;
   return {
     customers: {
-      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting }),
+      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting, runOnce }),
       createPortalLink: async (customer, input) => {
         const asked = validate(portalLinkInput, input);
         const address = publicUrl();
@@ -144,6 +155,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
       list: inOrderOfCreation('products'),
       view: viewProduct,
       acting,
+      runOnce,
     }),
     eventTypes: resource(eventTypes, eventTypeParts),
     erasures: {
@@ -153,12 +165,14 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   };
 }
 
-function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pick<Program, 'users' | 'applications'> {
+function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 'applications'> {
+  const { own, acting, runOnce, clock, publicUrl } = dependencies;
   const { users, invitations, applications } = own;
+  const createOnce = createCreateOnce(runOnce, acting);
   const viewed = (application: Application) => viewApplication(application, clock());
   return {
     users: {
-      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting }),
+      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting, runOnce }),
       invite: async (id) => {
         const address = publicUrl();
         const { token, expiresAt } = await invitations.invite(readId(id), acting);
@@ -167,10 +181,12 @@ function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pic
     },
     applications: {
       ...changing(applications, { reader: applicationReader, list: APPLICATION_LIST, view: viewed, acting }),
-      create: async (input) => {
-        const { application, clientSecret } = await applications.create(applicationReader.create(input), acting);
-        return { ...viewed(application), clientSecret };
-      },
+      create: (input, options) =>
+        createOnce(
+          { resource: 'applications', input, options },
+          ({ application, clientSecret }: WithSecret) => ({ ...viewed(application), clientSecret }),
+          (beside) => applications.create(applicationReader.create(input), acting, { beside }),
+        ),
       regenerateSecret: async (id, input = {}) => {
         const asked = validate(regenerateInput, input);
         const { application, clientSecret } = await applications.regenerateSecret(readId(id), asked, acting);
@@ -183,16 +199,19 @@ function accessPart({ own, acting, clock, publicUrl }: ProgramDependencies): Pic
 
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
-function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
+function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): WebhookPart {
+  const createOnce = createCreateOnce(runOnce, acting);
   const { endpoints, webhooks, deliveries, readRecords, readEvent, previewSignature } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return {
     endpoints: {
       ...changing(endpoints, { reader: endpointReader, list: ENDPOINT_LIST, view: viewed, acting }),
-      create: async (input) => {
-        const endpoint = await endpoints.create(endpointReader.create(input), acting);
-        return { ...viewed(endpoint), secret: endpoint.secret.reveal() };
-      },
+      create: (input, options) =>
+        createOnce(
+          { resource: 'endpoints', input, options },
+          (endpoint: Endpoint) => ({ ...viewed(endpoint), secret: endpoint.secret.reveal() }),
+          (beside) => endpoints.create(endpointReader.create(input), acting, { beside }),
+        ),
       verify: async (id) => viewed(await endpoints.verify(readId(id), acting)),
       rotateSecret: async (id, input = {}) => {
         const { endpoint, newSecret } = await endpoints.rotateSecret(readId(id), validate(rotateInput, input), acting);
@@ -204,7 +223,7 @@ function webhookPart({ own, acting, clock }: ProgramDependencies): WebhookPart {
         viewed(await endpoints.rotateAuthentication(readId(id), validate(rotateAuthenticationInput, input), acting)),
     },
     webhooks: {
-      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting }),
+      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting, runOnce }),
       start: async (id) => viewWebhook(await webhooks.start(readId(id), acting)),
       stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
       replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
@@ -245,22 +264,26 @@ type Parts<Rec, Body, Input, View> = {
 
 /** The methods of a resource, before their input is read. */
 type Unread<View> = {
-  create(input: unknown): Promise<View>;
+  create(input: unknown, options?: CreateOptions): Promise<View>;
   get(id: string): Promise<View>;
   list(query?: unknown): Promise<Page<View>>;
-  update(id: string, patch: unknown): Promise<View>;
-  delete(id: string): Promise<void>;
+  update(id: string, patch: unknown, options?: ChangeOptions<object>): Promise<View>;
+  delete(id: string, options?: ChangeOptions<object>): Promise<void>;
 };
 
 /** The methods of a resource whose creation returns its view. */
 function resource<Rec extends { readonly id: string }, Body, Input, View>(
   use: Administration<Rec, Body, Input>,
-  parts: Parts<Rec, Body, Input, View>,
+  parts: Parts<Rec, Body, Input, View> & { readonly runOnce: RunOnce },
 ): Unread<View> {
-  const { reader, view, acting } = parts;
+  const { reader, list, view, acting, runOnce } = parts;
+  const createOnce = createCreateOnce(runOnce, acting);
   return {
     ...changing(use, parts),
-    create: async (input) => view(await use.create(reader.create(input), acting)),
+    create: (input, options) =>
+      createOnce({ resource: list.name, input, options }, view, (beside) =>
+        use.create(reader.create(input), acting, { beside }),
+      ),
   };
 }
 
@@ -272,8 +295,9 @@ function changing<Rec extends { readonly id: string }, Body, Input, View>(
   const { reader, view, acting } = parts;
   return {
     ...reading(use, parts),
-    update: async (id, patch) => view(await use.patch(readId(id), reader.patch(patch), acting)),
-    delete: async (id) => use.remove(readId(id), acting),
+    update: async (id, patch, options) =>
+      view(await use.patch(readId(id), reader.patch(patch), actingOn(acting, options))),
+    delete: async (id, options) => use.remove(readId(id), actingOn(acting, options)),
   };
 }
 

@@ -63,15 +63,30 @@ import type {
   Webhook,
 } from './records.ts';
 
+/** The last argument of `create`. */
+export type CreateOptions = {
+  /**
+   * 1 to 255 visible ASCII characters. For 24 hours, the same call of the same caller under the same key changes nothing and resolves with
+   * the first result again, secrets included. Another input rejects with 409 `idempotency_conflict`.
+   */
+  readonly idempotencyKey?: string | undefined;
+};
+
+/** The last argument of `update` and `delete`. */
+export type ChangeOptions<Item> = {
+  /** The record as you read it. If it has changed since, nothing is changed, and the call rejects with 412 `precondition_failed`. */
+  readonly ifMatch?: Item | undefined;
+};
+
 /** The five methods that every resource has. Each rejects with a `Refusal`: 404 for an unknown id, 400 with `details` for a bad field. */
 export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
-  create(input: Input): Promise<Created>;
+  create(input: Input, options?: CreateOptions): Promise<Created>;
   get(id: string): Promise<Item>;
   list(query?: Query): Promise<Page<Item>>;
   /** Changes the fields that `patch` names. Null removes a value (RFC 7396). */
-  update(id: string, patch: MergePatch<Input>): Promise<Item>;
+  update(id: string, patch: MergePatch<Input>, options?: ChangeOptions<Item>): Promise<Item>;
   /** Rejects with 409 `in_use` while another resource refers to it. */
-  delete(id: string): Promise<void>;
+  delete(id: string, options?: ChangeOptions<Item>): Promise<void>;
 };
 
 /**

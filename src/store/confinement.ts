@@ -87,7 +87,7 @@ export const CONFINEMENT = {
   queues: none('read'),
   // Charts read `FigureKeeper.within`.
   figures: none('read', 'attempts', 'add', 'purge'),
-  overview: own('backlog', 'ailing', 'dead'),
+  overview: own('backlog', 'ailing', 'dead', 'setUp'),
   directory: {
     ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),
@@ -125,6 +125,17 @@ export function confined<Part extends StorePart>(store: Store, part: Part, own: 
     return [verb, how === 'own' ? Reflect.get(own, verb) : how === 'shared' ? Reflect.get(store[part], verb) : refuse];
   });
   return Object.fromEntries(made) as Store[Part];
+}
+
+type PartWithoutOwn = {
+  [Part in StorePart]: VerbsThatAre<'own', Part> extends never ? Part : never;
+}[StorePart];
+
+/** The parts that have no verb of a customer's own: they need no function in `customer-store.ts`. */
+export function partsWithoutOwn(store: Store): Pick<Store, PartWithoutOwn> {
+  const parts = Object.entries(CONFINEMENT).filter(([, verbs]) => !Object.values(verbs).includes('own'));
+  const made = parts.map(([part]) => [part, confined(store, part as PartWithoutOwn, {})]);
+  return Object.fromEntries(made) as Pick<Store, PartWithoutOwn>;
 }
 
 type Confined<How extends Confinement, Verb extends string> = { readonly [Name in Verb]: How };

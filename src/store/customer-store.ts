@@ -10,6 +10,7 @@
  */
 import type { Change } from '../domain/audit.ts';
 import type { EventType, NewEvent } from '../domain/event.ts';
+import { partsWithoutOwn } from './confinement.ts';
 import { type Scope, scopeOf } from './customer-scope.ts';
 import { type AuditFilter, type AuditRecord, OPERATOR_ACTOR } from './port/audit.ts';
 import type { RecordPlace } from './port/deliveries.ts';
@@ -20,13 +21,13 @@ export function customerStoreOf(store: Store, customerId: string): Store {
   return {
     customerId,
     confirm: store.confirm,
+    ...partsWithoutOwn(store),
     ...customerParts(store, scope),
     ...accessParts(store, scope),
     ...webhookParts(store, scope),
     ...eventParts(store, scope),
     ...deliveryParts(store, scope),
     ...listParts(store, scope),
-    ...serviceParts(scope),
     audit: auditPart(store, scope),
     instances: null,
   };
@@ -50,7 +51,6 @@ function customerParts(store: Store, { customerId, own, part }: Scope) {
       webhookNumbers: async (id) => (id === customerId ? customers.webhookNumbers(id) : new Map()),
       belongings: (ids) => customers.belongings(ids.filter((id) => id === customerId)),
     }),
-    portalLinks: part('portalLinks', {}),
     usage: part('usage', {
       count: (counted, more, now) => {
         if (counted !== customerId) throw new Error('a customer cannot count usage of another owner');
@@ -82,23 +82,18 @@ function accessParts(store: Store, { customerId, part, owns, mine, audited, own,
     invitations: part('invitations', {
       put: (invitation, user, audit, first) => store.invitations.put(invitation, mine(user), audited(audit), first),
     }),
-    products: part('products', {}),
     applications: part('applications', {
       ...resource('application', applications),
       update: (application, before, audit, first) =>
         applications.update(mine(application), mine(before), audited(audit), first),
       ofUser: async (userId) => ((await owns('user_account', userId)) ? applications.ofUser(userId) : []),
     }),
-    applicationUses: part('applicationUses', {}),
     tokens: part('tokens', {
       inForce: async (application, now, limit) =>
         (await owns('application', application.id))
           ? store.tokens.inForce(application, now, limit)
           : { count: 0, newestAt: null, isWhole: true },
     }),
-    failures: part('failures', {}),
-    shortLived: part('shortLived', {}),
-    employees: part('employees', {}),
     sessions: part('sessions', {
       ofUser: async (userId, now) => ((await owns('user_account', userId)) ? sessions.ofUser(userId, now) : []),
       end: async (session, audit) => {
@@ -111,7 +106,6 @@ function accessParts(store: Store, { customerId, part, owns, mine, audited, own,
       },
       setPassword: (change, audit) => sessions.setPassword({ ...change, before: mine(change.before) }, audited(audit)),
     }),
-    passkeys: part('passkeys', {}),
     registry: part('registry', {
       applications: (filter, before, limit) => store.registry.applications({ ...filter, ...own }, before, limit),
       users: (filter, before, limit) => store.registry.users({ ...filter, ...own }, before, limit),
@@ -133,7 +127,6 @@ function webhookParts(store: Store, { customerId, part, owns, mine, audited, req
       update: (key, before, audit, first) => keys.update(mine(key), mine(before), audited(audit), first),
       getByName: (_, name) => keys.getByName(customerId, name),
     }),
-    keptReplies: part('keptReplies', {}),
     eventTypes: part('eventTypes', {
       get: async (id) => shown(await eventTypes.get(id)),
       getByName: async (name) => shown(await eventTypes.getByName(name)),
@@ -181,7 +174,6 @@ function eventParts(store: Store, { customerId, part, among, ofNumber, requireNu
       waiting: (number, cursor, limit) => ofNumber(number, [], () => store.dispatch.waiting(number, cursor, limit)),
       records: (number, first, last) => ofNumber(number, [], () => store.dispatch.records(number, first, last)),
     }),
-    settlements: part('settlements', {}),
     pulls: part('pulls', {
       acknowledge: async (acknowledgement) => {
         await requireNumber(acknowledgement.webhookNumber);
@@ -307,6 +299,7 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own
       backlog: (_, longest) => store.overview.backlog(customerId, longest),
       ailing: (_, limit) => store.overview.ailing(customerId, limit),
       dead: () => store.overview.dead(customerId),
+      setUp: () => store.overview.setUp(customerId),
     }),
     directory: part('directory', {
       webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
@@ -333,19 +326,6 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own
     stateHistory: part('stateHistory', {
       ofWebhook: async (id, limit) => ((await owns('webhook', id)) ? store.stateHistory.ofWebhook(id, limit) : []),
     }),
-  };
-}
-
-/** The verbs that only the service itself uses. */
-function serviceParts({ part }: Scope) {
-  return {
-    settings: part('settings', {}),
-    retention: part('retention', {}),
-    removals: part('removals', {}),
-    erasures: part('erasures', {}),
-    queues: part('queues', {}),
-    figures: part('figures', {}),
-    clockLead: part('clockLead', {}),
   };
 }
 

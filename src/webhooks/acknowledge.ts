@@ -6,6 +6,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
+import { startFirst } from './endings.ts';
 
 export const acknowledgeInput = z
   .strictObject({
@@ -93,11 +94,7 @@ export function createAcknowledge(
 /** Throws 409 if a webhook in mode `pull` is stopped: nothing of it is read or acknowledged, and its records wait. */
 export function refuseStoppedPull({ id, mode, progress }: Pick<Webhook, 'id' | 'mode' | 'progress'>): void {
   if (mode === 'push' || isRunnable(progress.state)) return;
-  throw new Refusal(
-    'invalid_state',
-    `the webhook is stopped: its records wait until it is started (POST /webhooks/${id}/start)`,
-    { inPortal: 'the webhook is stopped: its records wait until you press “Start”' },
-  );
+  throw new Refusal('invalid_state', 'the webhook is stopped', { ending: startFirst(id) });
 }
 
 type ReadProgress = Progress & { readonly sessionId: string; readonly sessionAt: number; readonly sentAt: number };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
 import type { AttemptRecord } from '../domain/batch.ts';
-import { adviceForOwner, type ErrorClass } from '../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { isRunnable } from '../domain/webhook-states.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
@@ -20,6 +20,7 @@ import type {
 } from '../store/port/deliveries.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
+import { READ_AGAIN } from './endings.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 /** Attempts in a response for one delivery. */
@@ -37,7 +38,10 @@ export const attemptView = z
     requestHeaders: z.record(z.string(), z.string()).meta({ description: 'As sent, secrets masked.' }),
     responseStatus: z.int().nullable(),
     responseHeaders: z.record(z.string(), z.string()).nullable(),
-    responseBody: z.string().nullable().meta({ description: 'The first 4 KiB.' }),
+    responseBody: z
+      .string()
+      .nullable()
+      .meta({ description: `The first ${RESPONSE_KEPT_BYTES / 1024} KiB.` }),
     responseProblem: z.string().nullable().meta({
       description: 'How the response violates HTTP, or why its rest could not be read. The status counts all the same.',
     }),
@@ -298,11 +302,7 @@ export type AskedReplay = {
 /** Throws 409 in mode `pull`: nothing is sent, and readers can read acknowledged records again. */
 export function refusePulledReplay(mode: WebhookMode): void {
   if (mode === 'push') return;
-  throw new Refusal(
-    'invalid_state',
-    'the webhook is in mode pull, and nothing is sent again: read its records with GET /webhooks/{id}/records?after=',
-    { inPortal: 'the webhook is in mode pull, and nothing is sent again: its reader can read the records again' },
-  );
+  throw new Refusal('invalid_state', 'the webhook is in mode pull, and nothing is sent again', { ending: READ_AGAIN });
 }
 
 /** Erased records have no data to send, and those of mode `pull` are not sent. */

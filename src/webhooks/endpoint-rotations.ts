@@ -1,4 +1,5 @@
 /** Endpoints after a rotation of their secret, keys, API key or authentication (contract §5.7, §12.4, §12.7). Pure. */
+
 import {
   currentApiKey,
   currentAuthentication,
@@ -11,6 +12,7 @@ import {
 import type { Random } from '../kernel/ids.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Secret } from '../kernel/secret.ts';
+import { setAuthentication } from './endings.ts';
 import { authenticationOf } from './endpoint-authentication.ts';
 import { madeSigningKey } from './endpoint-credentials.ts';
 import type { RotateApiKeyInput, RotateAuthenticationInput, RotateSecretInput } from './endpoint-schema.ts';
@@ -87,13 +89,7 @@ export function withNewAuthentication(
 ): Endpoint {
   const current = currentAuthentication(before, at);
   if (current === null) {
-    throw new Refusal(
-      'invalid_state',
-      `the endpoint has no authentication: set it with PATCH /endpoints/${before.id}`,
-      {
-        inPortal: 'the endpoint has no authentication: set it with “Change”',
-      },
-    );
+    throw new Refusal('invalid_state', 'the endpoint has no authentication', { ending: setAuthentication(before.id) });
   }
   const authentication = authenticationOf(input, current, input);
   const later = activateAfterSeconds > 0;

@@ -1,12 +1,6 @@
 /** Endpoints (contract §4.2, §4.8, §4.11): the rules beyond their schema, verification, and rotation of secrets and API keys. */
 import type { Acting } from '../domain/acting.ts';
-import {
-  clientCertificateOf,
-  currentAuthentication,
-  type Endpoint,
-  howToVerify,
-  mustBeVerified,
-} from '../domain/endpoint.ts';
+import { clientCertificateOf, currentAuthentication, type Endpoint, mustBeVerified } from '../domain/endpoint.ts';
 import { serviceStartEntry, startedProgress, stateChange } from '../domain/webhook-states.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
@@ -17,6 +11,7 @@ import type { CustomerVerbs } from '../store/port/customers.ts';
 import type { Beside } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
+import { verifyFirst } from './endings.ts';
 import {
   authenticationColumns,
   requestHeadersColumn,
@@ -253,7 +248,9 @@ function verificationOf(
   const isNewRule = isNewHandshake || (input.tokenChallenge && before?.tokenChallenge !== true);
   const due = mustBeVerified(input) && !verified && (moved || isNewRule);
   if (before !== null && input.enabled === true && mustBeVerified(input) && !verified && !due)
-    throw refuseField('enabled', `must be false until the endpoint is verified; ${howToVerify(id)}`, 'not_verified');
+    throw refuseField('enabled', 'must be false until the endpoint is verified', 'not_verified', {
+      ending: verifyFirst({ id, name: input.name }),
+    });
   return { moved, verified, due };
 }
 

@@ -59,27 +59,35 @@ function* explaining(
 /** An event that would be published: of a type that exists, with its data. */
 type Draft = Judged & { readonly audience: Audience };
 
-/** Who would get an event: the webhooks that subscribe to its type, among the first ones, and how many of them it would not reach. */
+/** Who would get an event: the webhooks that subscribe to its type, among the first ones, and why it would not reach others. */
 export async function foretold(
   store: Pick<Store, 'uses' | 'eventTypes'>,
   draft: Draft,
-): Promise<{ readonly gets: readonly Subscriber[]; readonly stopped: number; readonly more: number }> {
+): Promise<{ readonly gets: readonly Subscriber[]; readonly misses: readonly Missed[]; readonly more: number }> {
   const { type, audience } = draft;
   const [{ first, total }, eventType] = await Promise.all([
     store.uses.subscribers(type, audience, SUBSCRIBERS_EXAMINED),
     store.eventTypes.getByName(type),
   ]);
-  const gets = await slices(null, passing(draft, eventType, first), 0);
-  return { gets, stopped: first.length - gets.length, more: total - first.length };
+  const { gets, misses } = await slices(null, judging(draft, eventType, first), 0);
+  return { gets, misses, more: total - first.length };
 }
 
-function* passing(draft: Draft, eventType: EventType | null, subscribers: readonly Subscriber[]): Work<Subscriber[]> {
+function* judging(
+  draft: Draft,
+  eventType: EventType | null,
+  subscribers: readonly Subscriber[],
+): Work<{ readonly gets: Subscriber[]; readonly misses: Missed[] }> {
   const gets: Subscriber[] = [];
+  const misses: Missed[] = [];
   for (const subscriber of subscribers) {
-    if (whyStopped(draft, eventType, subscriber, draft) === null) gets.push(subscriber);
+    const { id, name, customerId } = subscriber;
+    const reason = whyStopped(draft, eventType, subscriber, draft);
+    if (reason === null) gets.push(subscriber);
+    else misses.push({ id, name, customerId, reason });
     yield;
   }
-  return gets;
+  return { gets, misses };
 }
 
 /** Why a webhook did not get the event. */

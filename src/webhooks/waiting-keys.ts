@@ -57,9 +57,7 @@ export function createKeyOrder(
   const inOrder = async (id: string): Promise<Webhook> => {
     const webhook = await get(id);
     if (webhook.ordered === 'key') return webhook;
-    throw new Refusal('invalid_state', 'the webhook does not keep the order by key: no key waits', {
-      inPortal: 'The webhook does not keep the order by key, so no key waits.',
-    });
+    throw new Refusal('invalid_state', 'the webhook does not keep the order by key: no key waits');
   };
   return {
     waitingKeys: async (id, { cursor, limit }) => {

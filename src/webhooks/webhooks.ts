@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import type { AuditEntry } from '../domain/audit.ts';
-import { type Endpoint, howToVerify, isUnverified } from '../domain/endpoint.ts';
+import { type Endpoint, isUnverified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
@@ -28,6 +28,7 @@ import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type Acknowledge, createAcknowledge, type ObserveAcknowledged } from './acknowledge.ts';
 import { askedReplay, type ReplayRequest, refusePulledReplay } from './deliveries.ts';
+import { enableFirst, verifyFirst } from './endings.ts';
 import { previewFilter } from './filter-preview.ts';
 import { headerProblems } from './header-rule.ts';
 import { isExpired } from './keys.ts';
@@ -279,14 +280,10 @@ async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: 
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
   if (endpointId !== null && endpoint?.enabled !== true) {
     const mustVerify = endpoint != null && isUnverified(endpoint);
-    const reason = mustVerify
-      ? `not verified; ${howToVerify(endpointId)}`
-      : `not enabled; enable it first: PATCH /endpoints/${endpointId}`;
-    const name = endpoint?.name ?? '';
+    const named = { id: endpointId, name: endpoint?.name ?? '' };
+    const reason = mustVerify ? 'not verified' : 'not enabled';
     throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`, {
-      inPortal: mustVerify
-        ? `the webhook cannot start: open its endpoint ${name} and press “Verify now”`
-        : `the webhook cannot start: open its endpoint ${name} and press “Enable”`,
+      ending: mustVerify ? verifyFirst(named) : enableFirst(named),
     });
   }
   const key =

@@ -4,6 +4,9 @@ import { describe, it, type TestContext } from 'node:test';
 import type { ClientCredentials } from '../../src/access/tokens.ts';
 import type { Application } from '../../src/domain/application.ts';
 import { hashCredential, mintToken } from '../../src/domain/credential.ts';
+import type { Call } from '../../src/http/route.ts';
+import type { ClientAuthentication } from '../../src/http/routes/client-authentication.ts';
+import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/port/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';
@@ -32,6 +35,23 @@ function tokenAt(key: number, { id }: Application): { readonly token: string; re
   const hash = hashCredential(token).toString('hex');
   const sql = `INSERT INTO access_token VALUES (${key}, x'${hash}', '${id}', 'employees:view', 9007199254740991)`;
   return { token, sql };
+}
+
+/** Issues a token at its endpoint. `between` runs between the check of the credentials and the token. */
+async function issue(
+  { s, credentials }: Holder,
+  between: () => unknown,
+): Promise<{ access_token: string; scope: string }> {
+  const authentication: ClientAuthentication = {
+    client: async () => {
+      const client = await s.tokens.authenticate(credentials);
+      await between();
+      return client;
+    },
+  };
+  const [route] = tokenRoutes({ tokens: s.tokens, authentication });
+  const call = { body: { grantType: 'client_credentials' }, mediaType: 'application/json' } as unknown as Call;
+  return (await route?.respond(call))?.body as { access_token: string; scope: string };
 }
 
 const enter = ({ s }: Holder, token: string) => s.gate.authenticate([`Bearer ${token}`]);
@@ -135,31 +155,30 @@ describe('a change of an application that was decided on before its user was swi
 describe('credentials', () => {
   it('get a token although a revocation comes between their check and the token', async (t) => {
     const holder = await startHolding(t);
-    const { s, application, credentials } = holder;
-    const again = () => s.tokens.authenticate(credentials);
-    const client = await again();
-    await s.applications.revokeTokens(application.id, ACTOR);
-    const { accessToken, scope } = await s.tokens.issue(client, undefined, again);
-    assert.equal(scope, 'employees:view');
-    assert.equal((await enter(holder, accessToken)).applicationId, application.id);
+    const { s, application } = holder;
+    let revoked: Promise<unknown> | undefined;
+    const issued = await issue(holder, () => (revoked ??= s.applications.revokeTokens(application.id, ACTOR)));
+    assert.equal(issued.scope, 'employees:view');
+    assert.equal((await enter(holder, issued.access_token)).applicationId, application.id);
   });
 
   onSqlite(
     'get a token with the current scopes if another process revokes the tokens of the application',
     async (t) => {
       const holder = await startHolding(t);
-      const { s, application, credentials } = holder;
-      const again = () => s.tokens.authenticate(credentials);
+      const { s, application } = holder;
       const other = await holdLock(
         t,
         s.path,
         `UPDATE application SET tokens_revoked_through = ${s.ids.rowKey() + 10_000_000}, scopes = '["employees:edit"]'`,
       );
-      const issued = s.tokens.issue(await again(), undefined, again);
-      await other.release();
-      const { accessToken, scope } = await issued;
-      assert.equal(scope, 'employees:edit');
-      assert.equal((await enter(holder, accessToken)).applicationId, application.id);
+      let released: Promise<void> | undefined;
+      const issued = await issue(holder, () => {
+        released ??= other.release();
+      });
+      await released;
+      assert.equal(issued.scope, 'employees:edit');
+      assert.equal((await enter(holder, issued.access_token)).applicationId, application.id);
     },
   );
 
@@ -178,14 +197,11 @@ describe('credentials', () => {
   for (const [what, end] of ends) {
     it(`get none, and are not told why, when ${what} between their check and the token`, async (t) => {
       const holder = await startHolding(t);
-      const { s, credentials } = holder;
-      const again = () => s.tokens.authenticate(credentials);
-      const client = await again();
-      await end(holder);
+      const { s } = holder;
       const says = 'the client credentials are not valid';
-      await leavingNothing(s, () =>
-        refused(() => s.tokens.issue(client, undefined, again), { code: 'invalid_client', says }),
-      );
+      let ended: Promise<unknown> | undefined;
+      await refused(() => issue(holder, () => (ended ??= end(holder))), { code: 'invalid_client', says });
+      assert.deepEqual(await s.rows('SELECT key FROM access_token'), []);
     });
   }
 });

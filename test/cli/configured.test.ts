@@ -91,6 +91,10 @@ test('webhook test: sends one request, shows the result, and fails if the receiv
 
   await json(['endpoint', 'update', endpoint.id, '--fields', '{"enabled":false}']);
   assert.match(await failure(['webhook', 'test', webhook.id]), /no test can be sent: endpoint_disabled/);
+  assert.match(
+    await failure(['webhook', 'start', webhook.id]),
+    /is not enabled; enable it first: sallyport endpoint update [\w-]+ --fields '{"enabled":true}'\n$/,
+  );
   assert.equal(at.deliveries.length, 2);
 });
 

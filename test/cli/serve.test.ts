@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
@@ -69,7 +69,13 @@ test('credentials of a serve that was killed before showing them are shown by th
 
 test('a server of a folder, and another after it was killed', async (t) => {
   const dataDir = await initialised(t);
-  const first = await serve(t, dataDir);
+  const compiled = unusedFolder(t);
+  const first = await serve(t, dataDir, { env: { NODE_COMPILE_CACHE: compiled } });
+
+  await t.test('has stored its compiled code for the next start', () => {
+    // Deno has a folder of its own for it.
+    if (process.versions.deno === undefined) assert.ok(readdirSync(compiled, { recursive: true }).length > 500);
+  });
 
   await t.test('is the only one: another is refused', async () => {
     for (const command of ['serve', 'init']) {

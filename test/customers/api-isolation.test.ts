@@ -16,7 +16,13 @@ import {
   unknownLike,
 } from '../support/customers.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';
-import { type ApiDocument, type DescribedOperation, operationsOf, placeOf } from '../support/openapi-document.ts';
+import {
+  type ApiDocument,
+  bodiesOf,
+  type DescribedOperation,
+  operationsOf,
+  placeOf,
+} from '../support/openapi-document.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 
@@ -278,17 +284,6 @@ function valuesOf(reference: Reference, others: readonly Belongings[]): [foreign
     const id = ids[kind];
     return id === undefined ? [] : [[prefix + id, prefix + unknownLike(id)]];
   });
-}
-
-/** The examples of the body, as the document has them; one undefined without a body. */
-function bodiesOf(document: ApiDocument, { requestBody }: DescribedOperation['operation']): unknown[] {
-  const { examples = {} } = requestBody?.content['application/json'] ?? {};
-  const values = Object.values(examples).map((example) =>
-    example.$ref === undefined
-      ? example.value
-      : (placeOf(document, example.$ref.slice(2).split('/')).value as { value: unknown }).value,
-  );
-  return values.length > 0 ? values : [undefined];
 }
 
 /** The members of the body that refer to something, by their names. */

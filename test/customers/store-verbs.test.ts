@@ -239,6 +239,7 @@ const VERBS: Verbs = {
     backlog: own((store, { customer }) => store.overview.backlog(customer, 10)),
     ailing: own((store, { customer }) => store.overview.ailing(customer, 10)),
     dead: own((store, { customer }) => store.overview.dead(customer)),
+    setUp: own((store, { customer }) => store.overview.setUp(customer)),
   },
   directory: {
     webhooks: ask(async (store, { endpoint, keyName, text, webhook }) => [

@@ -269,6 +269,7 @@ async function everythingOf({ own: { services, store, figures } }: World): Promi
     await store.overview.backlog(null, 10),
     await store.overview.ailing(null, 10),
     await store.overview.dead(null),
+    await store.overview.setUp(null),
   ];
   seen.figures = [await figures.series('hour', 0), await store.directory.states(null)];
   seen.failures = [await store.deliveries.failures(null), await store.attempts.latest(20)];

@@ -21,21 +21,20 @@ function startLoop(
     ...clocks,
     pollMs,
     log: createLog('info', { write: (line) => void logged.push(line) }),
-    look: async () => {
-      under += 1;
-      assert.equal(under, 1, 'two looks at once');
-      const look = deferred<Looked>();
-      looks.put(look);
-      try {
-        const { again = false, nextAt = null } = await look.promise;
-        return { again, nextAt };
-      } finally {
-        under -= 1;
-      }
-    },
   });
   t.after(() => loop.stop());
-  loop.start();
+  loop.start(async () => {
+    under += 1;
+    assert.equal(under, 1, 'two looks at once');
+    const look = deferred<Looked>();
+    looks.put(look);
+    try {
+      const { again = false, nextAt = null } = await look.promise;
+      return { again, nextAt };
+    } finally {
+      under -= 1;
+    }
+  });
   return { loop, look: looks.take, logged };
 }
 

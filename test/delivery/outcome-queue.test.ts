@@ -8,7 +8,8 @@ describe('the queue of outcomes', () => {
   it('writes once more for a webhook that is urgent during a write of it, without a further outcome', async () => {
     const written = deferred();
     let writes = 0;
-    const outcomes = createOutcomeQueue(async () => {
+    const outcomes = createOutcomeQueue();
+    outcomes.open(async () => {
       writes += 1;
       if (writes > 1) return;
       outcomes.touch(7, true);

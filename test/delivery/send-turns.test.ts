@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   CALLED_LATELY_MS,
   CALLED_PAUSE_MS,
@@ -25,23 +26,21 @@ describe('the turns in which jobs are sent', () => {
   async function sendAll(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Sent[]> {
     const turn = countTurns(t);
     const first = turn();
-    let prepared = 0;
+    let groups = 0;
     const all: Sent[] = [];
-    await new Promise<void>((resolve) => {
-      const add = createSendTurns<Sized, Sized & { readonly prepared: number }>({
-        budget: { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
-        turns: createTurns(),
-        prepare: async (jobs) => {
-          prepared += 1;
-          return jobs.map((job) => ({ ...job, prepared }));
-        },
-        send: ({ job, prepared: n }) => {
-          all.push({ job, turn: turn() - first, prepared: n });
-          if (all.length === sizes.length) resolve();
-        },
-      });
-      for (const [job, bytes] of sizes.entries()) add({ job, bytes });
+    const send = createSendTurns<Sized, void>({
+      budget: { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
+      turns: createTurns(),
+      prepareTogether: () => {
+        groups += 1;
+        const prepared = groups;
+        return async ({ job, bytes }) => ({
+          bytes,
+          send: async () => void all.push({ job, turn: turn() - first, prepared }),
+        });
+      },
     });
+    await Promise.all([...sizes.entries()].map(([job, bytes]) => send({ job, bytes })));
     assert.deepEqual(
       all.map(({ job }) => job),
       [...sizes.keys()],
@@ -69,60 +68,57 @@ describe('the turns in which jobs are sent', () => {
     );
   });
 
-  it('go on if none of the jobs is to be sent', async () => {
-    const seen = await new Promise<number>((resolve) => {
-      const add = createSendTurns<Sized, Sized>({
-        budget: { bytesPerTurn: () => 1, pauseMs: () => 0, turnEnded: () => undefined },
-        turns: createTurns(),
-        prepare: async (jobs) => jobs.filter(({ job }) => job === 2),
-        send: ({ job }) => resolve(job),
-      });
-      for (const job of [1, 2]) add({ job, bytes: DELIVERY_BYTES_PER_TURN });
+  /** Turns of 100 bytes, in which a job is sent as `result`. */
+  const sendEach = (result: (job: number) => unknown, pauseMs = (): number => 0) =>
+    createSendTurns<Sized, unknown>({
+      budget: { bytesPerTurn: () => 100, pauseMs, turnEnded: () => undefined },
+      turns: createTurns(),
+      prepareTogether: () => async (one) => ({ bytes: one.bytes, send: async () => result(one.job) }),
     });
-    assert.equal(seen, 2);
+
+  it('return the result of each job', async () => {
+    const send = sendEach((job) => `result ${job}`);
+    const sent = [1, 2].map((job) => send({ job, bytes: DELIVERY_BYTES_PER_TURN }));
+    assert.deepEqual(await Promise.all(sent), ['result 1', 'result 2']);
+  });
+
+  it('count nothing for jobs that are not to be sent', async (t) => {
+    const turn = countTurns(t);
+    const send = createSendTurns<Sized, number>({
+      budget: { bytesPerTurn: () => 1, pauseMs: () => 0, turnEnded: () => undefined },
+      turns: createTurns(),
+      prepareTogether: () => async () => ({ bytes: 0, send: async () => turn() }),
+    });
+    const ended = await Promise.all([1, 2, 3].map((job) => send({ job, bytes: 1 })));
+    assert.equal(new Set(ended).size, 1);
   });
 
   it('wait for the pause of the budget, and then send all jobs that were added during it', async () => {
     const pauses = [30, 0, 0];
     const startedAt = performance.now();
-    const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
-      const jobs: [number, number][] = [];
-      const add = createSendTurns<Sized, Sized>({
-        budget: { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
-        turns: createTurns(),
-        prepare: async (ready) => ready,
-        send: ({ job }) => {
-          jobs.push([job, performance.now() - startedAt]);
-          if (jobs.length === 2) resolve(jobs);
-        },
-      });
-      add({ job: 1, bytes: 1 });
-      setTimeout(() => add({ job: 2, bytes: 1 }), 5);
-    });
+    const send = sendEach(
+      () => performance.now() - startedAt,
+      () => pauses.shift() ?? 0,
+    );
+    const first = send({ job: 1, bytes: 1 });
+    await pause(5);
+    const seen = await Promise.all([first, send({ job: 2, bytes: 1 })]);
     // A timer may be a millisecond early by this clock.
-    for (const [, waitedMs] of seen) assert.ok(waitedMs >= 29, `${waitedMs} ms`);
+    for (const waitedMs of seen) assert.ok(Number(waitedMs) >= 29, `${waitedMs} ms`);
     assert.equal(pauses.length, 2, 'both were sent in one turn');
   });
 
   it('begin at the end of the turn in which the first job was added', async (t) => {
     const turn = countTurns(t);
     const added = turn();
-    const seen = await new Promise<number[]>((resolve) => {
-      const jobs: number[] = [];
-      const add = createSendTurns<Sized, Sized>({
-        budget: { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
-        turns: createTurns(),
-        prepare: async (ready) => ready,
-        send: ({ job }) => {
-          jobs.push(job);
-          if (jobs.length === 2) resolve(jobs);
-        },
-      });
-      add({ job: 1, bytes: 1 });
-      queueMicrotask(() => add({ job: 2, bytes: 1 }));
-      assert.deepEqual(jobs, []);
-    });
-    assert.deepEqual(seen, [1, 2]);
+    const jobs: number[] = [];
+    const send = sendEach((job) => void jobs.push(job));
+    const first = send({ job: 1, bytes: 1 });
+    await Promise.resolve();
+    const second = send({ job: 2, bytes: 1 });
+    assert.deepEqual(jobs, []);
+    await Promise.all([first, second]);
+    assert.deepEqual(jobs, [1, 2]);
     assert.ok(turn() - added <= 1);
   });
 });

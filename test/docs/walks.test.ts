@@ -24,8 +24,8 @@ describe('docs/architecture.md', () => {
     { encoding: 'utf8', env: baseEnvironment() },
   );
   for (const { name, heading, story, most } of [
-    { name: 'token', heading: 'A token request', story: 12, most: 25 },
-    { name: 'event', heading: 'An event', story: 20, most: 59 },
+    { name: 'token', heading: 'A token request', story: 12, most: 28 },
+    { name: 'event', heading: 'An event', story: 20, most: 60 },
   ] as const) {
     it(`tells of ${heading.toLowerCase()} in at most ${story} files, and lists all ${most}`, () => {
       assert.notEqual(stdout, '', stderr);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { asRefusal } from '../../src/http/error-body.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { DatabaseUnavailable, UNAVAILABLE_REASONS } from '../../src/store/port/errors.ts';
+import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../src/store/port/errors.ts';
 import { unavailable as unavailableServer } from '../../src/store/postgres/driver/errors.ts';
 import { unavailable as unavailableFile } from '../../src/store/sqlite/driver/errors.ts';
 
@@ -12,7 +12,7 @@ describe('a database that is unavailable', () => {
     it(`is answered with Retry-After, which the store does not know: ${reason}`, () => {
       for (const error of [new DatabaseUnavailable(reason), unavailableFile(reason), unavailableServer(reason)]) {
         assert.deepEqual(error.headers, {});
-        const { status, headers, message, repeat } = asRefusal(error, 'id', createLog('silent'));
+        const { status, headers, message, repeat } = asRefusal(error, 'id', createLog('silent'), true);
         assert.deepEqual(
           { status, headers, message, repeat },
           {
@@ -22,6 +22,16 @@ describe('a database that is unavailable', () => {
             repeat: error.repeat,
           },
         );
+      }
+    });
+
+    it(`is told without the operator’s remedies to anybody else: ${reason}`, () => {
+      for (const error of [new DatabaseUnavailable(reason), unavailableFile(reason), unavailableServer(reason)]) {
+        const told = asRefusal(error, 'id', createLog('silent'));
+        assert.doesNotMatch(told.message, /database|Sallyport|disk|server|backup|restart/i);
+        assert.equal(told.message.includes('before you repeat it'), mayBeCommitted(error));
+        const { status, headers, repeat } = asRefusal(error, 'id', createLog('silent'), true);
+        assert.deepEqual([told.status, told.headers, told.repeat], [status, headers, repeat]);
       }
     });
 

@@ -26,7 +26,7 @@ const WORDS: Words = {
 const CUT = `[...document.querySelectorAll('td time:is([data-local=short], [data-local=exact])')].forEach((time) => {
   time.textContent = time.dataset.local === 'short' ? 'Nov 25, 11:30 AM' : 'Nov 22, 12:32:24 AM';
 });
-[...document.querySelectorAll('td :is(time, .badge), td[data-label=Finished] > .cell')]
+[...document.querySelectorAll('td :is(time, .badge), td[data-label=Outcome] > .cell')]
   .filter((one) => {
     const cell = one.closest('.cell');
     const isHiding = getComputedStyle(cell).overflowX === 'hidden';

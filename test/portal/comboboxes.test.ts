@@ -60,6 +60,31 @@ describe('a field with suggestions', () => {
   });
 });
 
+describe('a long list of choices', () => {
+  it('is searched by name, and the form has the value of the chosen one', async (t) => {
+    const portal = await startPortal(t);
+    const { admin } = portal.service;
+    const made = (name: string) => created(admin, 'endpoints', { name, url: 'https://hooks.example.com/in' });
+    const endpoints = new Map<string, string>();
+    for (let n = 1; n <= 12; n += 1) endpoints.set(`Shop ${n}`, (await made(`Shop ${n}`)).id);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/webhooks/new');
+    const field = page.getByRole('combobox', { name: 'Endpoint' });
+    await field.click();
+    await options(page).nth(11).waitFor();
+    await isAccessible();
+    await field.pressSequentially('shop 1');
+    assert.deepEqual(await options(page).locator('b').allInnerTexts(), ['Shop 1', 'Shop 10', 'Shop 11', 'Shop 12']);
+    await options(page).filter({ hasText: 'Shop 11' }).click();
+    const chosen = page.locator('select[name="endpointId"]');
+    assert.equal(await chosen.inputValue(), endpoints.get('Shop 11'));
+    // A text that is no choice changes nothing.
+    await field.fill('nonsense');
+    await field.press('Tab');
+    assert.deepEqual([await field.inputValue(), await chosen.inputValue()], ['Shop 11', endpoints.get('Shop 11')]);
+  });
+});
+
 describe('the search before anything is typed', () => {
   it('has the pages that the tab showed last, and forgets them with the person', async (t) => {
     const portal = await startPortal(t);

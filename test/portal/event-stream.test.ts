@@ -28,6 +28,16 @@ async function read({ stream }: Reply, most = 100): Promise<unknown[]> {
 }
 
 describe('an event stream', () => {
+  it('ends with the error of a source that failed before the browser read, and leaves no rejection that ends the process', async () => {
+    const away = new Error('the database is away');
+    const failing = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(away) }) };
+    const { stream } = eventStream(call(new AbortController().signal), SIGNED_IN, failing);
+    const pieces = stream?.[Symbol.asyncIterator]();
+    assert.equal((await pieces?.next())?.value, BEGIN);
+    await new Promise((resolve) => setImmediate(resolve));
+    await assert.rejects(async () => pieces?.next(), away);
+  });
+
   it('sends markup line by line, with a name if there is one', async () => {
     const { signal } = new AbortController();
     const reply = eventStream(

@@ -62,10 +62,10 @@ describe('the guide', () => {
       ).markup.replaceAll(/\s+/g, ' ');
     const basic = { method: 'basic', name: 'shop', secret: secret('p') };
     const cases: readonly (readonly [webhook: object, endpoint: object, expected: RegExp])[] = [
-      [{}, {}, /One record in each request\..*HMAC-SHA256/],
-      [{ maxBatchRecords: 30 }, { oauthTokenUrl: 'https://t.example' }, /Up to 30 records.*bearer token/],
-      [{}, { authentication: basic }, /Basic authentication in Authorization, with the user name shop/],
-      [{ standardWebhooks: true }, {}, /One record.*webhook-signature.*<code>whsec_<\/code> and the secret/],
+      [{}, {}, /One event in each request\..*HMAC-SHA256/],
+      [{ maxBatchRecords: 30 }, { oauthTokenUrl: 'https://t.example' }, /Up to 30 events.*bearer token/],
+      [{}, { authentication: basic }, /Authorization has Basic authentication, with the user name shop/],
+      [{ standardWebhooks: true }, {}, /One event.*webhook-signature.*<code>whsec_<\/code> and the secret/],
       [{ format: 'standard' }, { signatureType: 'ed25519' }, /<code>timestamp<\/code>.*the public key/],
       [{ format: 'cloudevents' }, {}, /One CloudEvent as JSON/],
       [{ format: 'cloudevents', batch: true, maxBatchRecords: 100 }, {}, /A list of up to 100 CloudEvents/],
@@ -114,7 +114,8 @@ describe('the guide', () => {
       const { status, text } = await open('/guide', token);
       assert.equal(status, 200);
       assert.ok(text.includes(url) && text.includes(apiKey.reveal()));
-      assert.ok(text.includes(`x-api-key: ${apiKey.reveal()}`), 'in the request too');
+      assert.ok(text.includes('x-api-key: (the API key above)'), 'shown only behind “Show”');
+      assert.ok(text.includes(`x-api-key: ${apiKey.reveal()}`), 'in the command');
       assert.doesNotMatch(text, /x-api-key: \[secret\]/);
     }
     const foreign = await open(`/guide?endpoint=${ids.operator.endpoints}`, sessions.customer);

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { succeeded } from '../support/client.ts';
 import { created } from '../support/customers.ts';
+import { OPERATORS_WORDS } from '../support/operators-words.ts';
 import { type History, startHistory } from '../support/portal-history.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
 
@@ -52,17 +53,6 @@ async function startPortals(t: Parameters<typeof startHistory>[0]): Promise<Hist
   return history;
 }
 
-/**
- * Of the operator: its commands, its settings, its documentation, the employees API, and what only its audit log has. The name of a npm
- * package is allowed.
- */
-const OPERATORS = new RegExp(
-  [
-    String.raw`\bsallyport [a-z]|SALLYPORT_|\bdocs\/|\b[Ee]mployees?\b|master key|\bdatabase\b|\bbackup\b`,
-    String.raw`what customers use|look of the customers|\bcustomer Acme\b|requires the role|with the owner|keys of receivers`,
-  ].join('|'),
-);
-
 function textOf({ reply }: Visit): string {
   return reply.text.replaceAll(/<(script|style)[\s\S]*?<\/\1>/g, '').replaceAll(/<[^>]*>/g, ' ');
 }
@@ -95,7 +85,7 @@ describe('the links of a portal', () => {
       const pages = visits.filter(({ reply }) => reply.headers.get('content-type')?.startsWith('text/html'));
       const spoken = pages.flatMap((visit) => {
         const text = textOf(visit);
-        const at = text.search(OPERATORS);
+        const at = text.search(OPERATORS_WORDS);
         return at < 0 ? [] : [`${visit.path}: ${text.slice(Math.max(0, at - 40), at + 40)}`];
       });
       assert.deepEqual(spoken, [], who);

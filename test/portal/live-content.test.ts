@@ -37,6 +37,16 @@ function start(t: TestContext, pace: LivePace) {
 }
 
 describe('a live part', () => {
+  it('ends with the error of a feed that failed during a turn, and leaves no rejection that ends the process', async () => {
+    const away = new Error('the database is away');
+    const feed = { subscribe: () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(away) }) }) };
+    const turns = liveTurns(feed, null, new AbortController().signal, { everyMs: 0, checkMs: NEVER_MS });
+    await turns.next();
+    // The turn lasts until the feed has failed, and the process has looked for rejections that nobody handles.
+    await new Promise((resolve) => setImmediate(resolve));
+    await assert.rejects(turns.next(), away);
+  });
+
   it('is sent immediately, and again after an attempt if it changed', async (t) => {
     const { events, settle, state } = start(t, { everyMs: 0, checkMs: NEVER_MS });
     assert.equal((await events.next()).value?.html.markup, '1');

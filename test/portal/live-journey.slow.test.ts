@@ -78,7 +78,7 @@ describe('the page of a delivery', () => {
     const attempts = page.locator('.attempt');
     await attempts.first().locator('summary').click();
     await page.getByRole('tab', { name: 'As it is received' }).click();
-    const link = page.getByRole('link', { name: 'This event at all webhooks' });
+    const link = page.getByRole('link', { name: 'This event’s other deliveries' });
     await link.focus();
     await page.evaluate('scrollTo(0, 200)');
     const unchanged = await notReloaded(page);
@@ -258,13 +258,13 @@ describe('the page of a webhook', () => {
     const unchanged = await notReloaded(page);
     await page.getByRole('button', { name: 'Send a test event through Dock' }).click();
     await page.getByText(/It arrived after/).waitFor();
-    await page.getByText('Deliveries per minute as a table').waitFor({ state: 'detached' });
+    await page.getByText('Tried deliveries per minute as a table').waitFor({ state: 'detached' });
     const button = page.getByRole('button', { name: 'Stop the webhook Dock' });
     await button.focus();
     await sendOne();
     await page.getByRole('row').filter({ hasText: '#0' }).getByText('204').waitFor();
     await page.locator('#state').getByText('running').waitFor();
-    await page.getByText('Deliveries per minute as a table').waitFor();
+    await page.getByText('Tried deliveries per minute as a table').waitFor();
     assert.equal(await button.evaluate((element) => element === element.ownerDocument.activeElement), true);
     at.answer(() => ({ status: 422 }));
     await sendOne();

@@ -69,9 +69,9 @@ describe('the overview', () => {
     const { page, open, isAccessible } = await portal.signIn('viewer');
     await open('/');
     assert.equal(await figure(page, 'Delivered'), '3 | in the last hour');
-    assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 failed$/);
-    assert.match(await figure(page, 'Response time'), /^\d.* \| p50; p95 \d/);
-    assert.match(await figure(page, 'Pending'), /^3 \| oldest /);
+    assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 attempts failed$/);
+    assert.match(await figure(page, 'Response time'), /^\d.* \| median; 95 % within \d/);
+    assert.match(await figure(page, 'Pending now'), /^3 \| oldest /);
     assert.match(await figure(page, 'Tokens issued'), /^1 \| none refused$/);
     const row = page.getByRole('row', { name: /Warehouse/ }).first();
     assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);
@@ -80,7 +80,7 @@ describe('the overview', () => {
       .getByText('in 3 days')
       .waitFor();
     // The same numbers as text.
-    await page.getByText('Deliveries per minute as a table').click();
+    await page.getByText('Tried deliveries per minute as a table').click();
     assert.equal(await page.locator('.chart').first().getByRole('row').count(), 61);
     await isAccessible();
     await row.getByRole('link', { name: 'Warehouse', exact: true }).click();
@@ -114,7 +114,7 @@ describe('the overview', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('1', { exact: true }).waitFor();
-    await page.getByText('Deliveries per minute as a table').click();
+    await page.getByText('Tried deliveries per minute as a table').click();
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('2', { exact: true }).waitFor();
@@ -200,12 +200,12 @@ describe('the overview', () => {
     await portal.service.log.nextAttempt(webhook.id);
     const { page, open } = await portal.signIn('viewer', { isScriptless: true, width: 390 });
     await open('/');
-    assert.equal(await figure(page, 'Success rate'), '0 % | 1 of 1 failed');
+    assert.equal(await figure(page, 'Success rate'), '0 % | 1 of 1 attempt failed');
     await page
       .getByRole('row', { name: /Warehouse/ })
       .first()
       .waitFor();
-    await page.getByText('Deliveries per minute as a table').click();
+    await page.getByText('Tried deliveries per minute as a table').click();
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
     await page.getByRole('link', { name: 'Last week' }).click();
     await page.getByText('in the last week').waitFor();

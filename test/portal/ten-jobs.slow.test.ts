@@ -31,7 +31,7 @@ const JOBS: Readonly<Record<string, Job>> = {
   'Send a group of failed deliveries again': async (hands) => {
     await hands.click(named(hands, 'link', 'Deliveries'));
     await hands.click(named(hands, 'link', 'Failures by cause'));
-    await hands.click(named(hands, 'link', /Send all again/));
+    await hands.click(named(hands, 'link', /^(Start, and send|Send) \d+ again/));
     await hands.click(hands.page.locator('main').getByRole('button', { name: /Send \d+/ }));
     await shown(hands, /again/);
   },

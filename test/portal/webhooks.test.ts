@@ -54,8 +54,6 @@ describe('the list of webhooks', () => {
       await page.locator('#encryption-rule').innerText(),
       'Employee events, event types marked “encrypted only” and * need a key.',
     );
-    await page.getByText('Advanced').click();
-    await page.locator('summary', { hasText: 'Encryption' }).click();
     await page.getByRole('link', { name: 'Import the receiver’s key' }).waitFor();
     const viewer = await openAs('viewer', '/webhooks', { isBrowserless: true });
     await viewer.page.getByText('An administrator can create one.').waitFor();
@@ -93,7 +91,7 @@ describe('the list of webhooks', () => {
     );
     assert.match(
       await textOf(MARKUP.slice(0, 8)),
-      /to Off stopped its endpoint is off no event sent employee\.created .* \+1 1 never$/,
+      /to Off stopped its endpoint is off no attempts in 24 h employee\.created .* \+1 1 never$/,
     );
     await page.getByLabel('State').selectOption('failing (1)');
     await page.getByRole('link', { name: 'Orders' }).waitFor({ state: 'detached' });
@@ -226,8 +224,8 @@ describe('creating a webhook', () => {
     const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
     const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isBrowserless: true });
     await page.locator('#field-name').fill('Orders');
-    await page.getByText('Every event, or event types that do not exist yet').click();
-    await page.getByLabel('Event types that do not exist yet').fill('stock.*');
+    await page.getByText('Every event, or a pattern').click();
+    await page.getByLabel('Patterns').fill('stock.*');
     await page.getByRole('button', { name: 'Create the webhook' }).click();
     await page.getByText('Orders was created but not started.').waitFor();
     await page.getByText('Its endpoint is not enabled.').waitFor();
@@ -241,7 +239,9 @@ describe('creating a webhook', () => {
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page
       .getByRole('alert')
-      .getByText('The webhook cannot start: open its endpoint Shop and press “Verify now”')
+      .getByText(
+        'The webhook cannot start: its endpoint is not verified; open the endpoint Shop and press “Verify now”',
+      )
       .waitFor();
   });
 });

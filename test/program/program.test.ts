@@ -210,6 +210,65 @@ describe('a program', () => {
     for (const [field, call] of calls) await refused(call, { code: 'validation_failed', fields: [field] });
   });
 
+  it('creates once for each key, and gets the first result again, secrets included', async (t) => {
+    const { sallyport } = await startService(t);
+    const made = await makeCustomer(sallyport, 'acme', ['events:publish']);
+    const input = { customerId: made.customer.id, name: 'Second', url: 'https://shop.example/second' };
+    const options = { idempotencyKey: 'order-4711' };
+    const [first, ...again] = await Promise.all([1, 2, 3].map(() => sallyport.endpoints.create(input, options)));
+    assert.ok(first?.secret);
+    for (const one of again) assert.deepEqual(one, first);
+    const { userId } = made.application;
+    const application = { customerId: made.customer.id, name: 'Second', userId, scopes: [] };
+    const issued = await sallyport.applications.create(application, { idempotencyKey: 'order-4712' });
+    assert.deepEqual(await sallyport.applications.create(application, { idempotencyKey: 'order-4712' }), issued);
+    assert.equal((await sallyport.endpoints.list({ customerId: made.customer.id })).items.length, 2);
+    const customer = await sallyport.customers.create({ name: 'Once' }, { idempotencyKey: 'once' });
+    assert.deepEqual(await sallyport.customers.create({ name: 'Once' }, { idempotencyKey: 'once' }), customer);
+    const code = 'idempotency_conflict';
+    await refused(() => sallyport.endpoints.create({ ...input, name: 'Third' }, options), { code });
+    await refused(() => sallyport.customers.create({ name: 'Once' }, options), { code });
+    // A refused call does not use its key.
+    const key = { idempotencyKey: 'wrong' };
+    await refused(() => sallyport.customers.create({ name: '' }, key), { code: 'validation_failed' });
+    await sallyport.customers.create({ name: 'Right' }, key);
+    const options400 = [
+      { idempotencyKey: '' },
+      { idempotencyKey: 'a b' },
+      { idempotencyKey: 1 },
+      { ifMatch: customer },
+    ];
+    for (const wrong of options400)
+      await refused(() => sallyport.customers.create({ name: 'A' }, wrong as never), { code: 'validation_failed' });
+  });
+
+  it('changes and deletes a record only as it was read, if asked so', async (t) => {
+    const { sallyport } = await startService(t);
+    const made = await makeCustomer(sallyport, 'acme', ['events:publish']);
+    const code = 'precondition_failed';
+    const { customers, users, applications, endpoints, keys, webhooks } = sallyport;
+    const renamed = { name: 'Renamed' };
+    const [customer, user, application, endpoint, key, webhook] = [
+      await customers.update(made.customer.id, renamed, { ifMatch: made.customer }),
+      await users.update(made.user.id, { displayName: 'Renamed' }, { ifMatch: made.user }),
+      await applications.update(made.application.id, renamed, { ifMatch: made.application }),
+      await endpoints.update(made.endpoint.id, renamed, { ifMatch: made.endpoint }),
+      await keys.update(made.key.id, renamed, { ifMatch: made.key }),
+      await webhooks.update(made.webhook.id, renamed, { ifMatch: await webhooks.get(made.webhook.id) }),
+    ];
+    await refused(() => customers.update(customer.id, { name: 'A' }, { ifMatch: made.customer }), { code });
+    await refused(() => users.update(user.id, { displayName: 'A' }, { ifMatch: made.user }), { code });
+    await refused(() => applications.delete(application.id, { ifMatch: made.application }), { code });
+    await refused(() => endpoints.update(endpoint.id, { name: 'A' }, { ifMatch: made.endpoint }), { code });
+    await refused(() => keys.delete(key.id, { ifMatch: made.key }), { code });
+    await refused(() => webhooks.delete(webhook.id, { ifMatch: made.webhook }), { code });
+    const [read] = (await webhooks.list({ customerId: customer.id })).items;
+    assert.deepEqual([read?.name, (await keys.get(key.id)).name], ['Renamed', 'Renamed']);
+    await webhooks.delete(webhook.id, { ifMatch: read });
+    await keys.delete(key.id, { ifMatch: key });
+    await refused(() => users.update(user.id, {}, { ifMatch: 'W/"1"' } as never), { code: 'validation_failed' });
+  });
+
   it('reads lists by page, filter and order', async (t) => {
     const { sallyport } = await startService(t);
     await makeCatalogue(sallyport);

@@ -5,12 +5,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Batch, BatchFate } from '../../src/domain/batch.ts';
+import type { Batch, BatchFate, Settlement } from '../../src/domain/batch.ts';
 import { EVERYONE, OPERATOR_ONLY } from '../../src/domain/event.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
+import { ERASURE_IN_PROGRESS_MS } from '../../src/store/port/limits.ts';
 import { publishStatements } from '../../src/store/shared/events.ts';
-import { claimNext, hold, OWNER, publishMany, run } from '../support/batches.ts';
+import { attemptOf, claimNext, hold, OWNER, publishMany, run } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { ACTOR, makeEventType, openTestServices } from '../support/services.ts';
+import { execute, NOW, type TestStore } from '../support/store.ts';
 
 const flag = fc.boolean();
 
@@ -107,7 +110,142 @@ describe('what a settlement writes', () => {
       { numRuns: 15 },
     );
   });
+
+  const time = fc.option(fc.integer({ min: NOW, max: NOW + 1000 }), { freq: 2 });
+  const step = fc.record({
+    isStored: flag,
+    isSlow: flag,
+    isAudited: flag,
+    health: fc.option(
+      fc.record({
+        state: fc.constantFrom('running', 'running', 'failing'),
+        stateReason: fc.option(fc.constant('timeout')),
+        stateDetail: fc.option(fc.constant('503')),
+        failingSinceAt: time,
+        failureStreak: fc.nat(20),
+        probeAt: time,
+        deadStreak: fc.nat(5),
+        sentAt: time,
+      }),
+    ),
+    position: fc.option(fc.record({ ahead: fc.integer({ min: -3, max: 3 }), sentAt: time })),
+    attempt: fc.option(
+      fc.record({
+        hasBody: flag,
+        erasedBeforeMs: fc.constantFrom(null, 0, ERASURE_IN_PROGRESS_MS, ERASURE_IN_PROGRESS_MS + 1),
+      }),
+    ),
+  });
+
+  it('of the webhook, of a slow attempt and of an ended one is the same too', async (t) => {
+    const s = await openTestServices(t);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
+        const webhookNumber = await subscribe(s, ['order.placed']);
+        await run(s, webhookNumber);
+        await publishMany(s, 'order.placed', 24);
+        const held = await hold(s, webhookNumber);
+        const read = async (columns: string, from: string): Promise<unknown[][]> =>
+          (await s.rows(`SELECT ${columns} FROM ${from}`)).map((row) => Object.values(row));
+        const writtenOf = async ({ id }: Batch): Promise<Record<'batch' | 'health' | 'position', unknown[][]>> => ({
+          batch: await read(BATCH, `batch WHERE id = '${id}'`),
+          health: await read(HEALTH, `webhook_progress WHERE webhook_number = ${webhookNumber}`),
+          position: await read(POSITION, `webhook_position WHERE webhook_number = ${webhookNumber}`),
+        });
+        for (const { isStored, isSlow, isAudited, health, position: moved, attempt: ended } of steps) {
+          const batch = await nextBatch(s, webhookNumber, isStored);
+          const { firstOffset, lastOffset, id } = batch;
+          s.advance(1);
+          const now = s.clock();
+          const before = await writtenOf(batch);
+          const [[covered, sentAt, pending] = []] = before.position;
+          const position = moved && { coveredOffset: Number(covered) + moved.ahead, sentAt: moved.sentAt };
+          const attempt = ended && attemptOf(s, batch, ended.hasBody ? {} : { responseBody: null });
+          if (ended?.erasedBeforeMs != null)
+            await execute(
+              s,
+              `UPDATE event SET data = NULL, erased_at = ${now - ended.erasedBeforeMs} WHERE key IN (SELECT event_key FROM outbox
+                WHERE webhook_number = ${webhookNumber} AND record_offset BETWEEN ${firstOffset} AND ${lastOffset})`,
+            );
+          const writing = s.store.settlements.settle({
+            webhookNumber,
+            hold: held,
+            owner: OWNER,
+            batches: [{ batch: null, fate: null, attempt }],
+            slow: isSlow ? [batch] : [],
+            position,
+            now,
+            changes: [],
+            audit: isAudited ? s.entry() : null,
+            health: health as Settlement['health'],
+          });
+          if (health?.state === 'failing') {
+            await assert.rejects(writing, StaleWrite);
+            assert.deepEqual(await writtenOf(batch), before);
+            continue;
+          }
+          await writing;
+          const row = [firstOffset, lastOffset, 'pending', before.batch[0]?.[3] ?? now, 1, 0, OWNER, now];
+          const since = before.health[0]?.[2];
+          assert.deepEqual(await writtenOf(batch), {
+            batch: isSlow ? [row] : before.batch,
+            health: health
+              ? [
+                  [
+                    health.stateReason,
+                    health.stateDetail,
+                    health.failingSinceAt && (since ?? health.failingSinceAt),
+                    health.failureStreak,
+                    health.probeAt,
+                    health.deadStreak,
+                  ],
+                ]
+              : before.health,
+            position: [
+              [
+                Math.max(Number(covered), position?.coveredOffset ?? 0),
+                position ? position.sentAt : sentAt,
+                Number(pending) + (isSlow && !isStored ? 2 : 0),
+              ],
+            ],
+          });
+          const isKept = ended?.erasedBeforeMs == null || ended.erasedBeforeMs > ERASURE_IN_PROGRESS_MS;
+          const { requestHeaders, responseHeaders, responseBody, timings, ...plain } = attempt ?? attemptOf(s, batch);
+          const texts = [requestHeaders, isKept ? responseHeaders : null, timings].map(
+            (value) => value && JSON.stringify(value),
+          );
+          assert.deepEqual(
+            await read(ATTEMPT, `attempt WHERE batch_id = '${id}'`),
+            attempt === null ? [] : [[...Object.values(plain), ...texts, isKept ? responseBody : null]],
+          );
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
 });
+
+/** The columns that a settlement writes. */
+const BATCH =
+  'first_offset, last_offset, state, next_attempt_at, attempt_count, content_refusals, lease_owner, updated_at';
+const HEALTH = 'state_reason, state_detail, failing_since_at, failure_streak, probe_at, dead_streak';
+const POSITION = 'covered_offset, sent_at, pending_records';
+const ATTEMPT = `id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at, response_status, error_class,
+  error_message, response_problem, request_headers, response_headers, timings, response_body`;
+
+/** The next two records as a batch without a row, or with one that does not count the attempt yet. */
+async function nextBatch(s: TestStore, webhookNumber: number, isStored: boolean): Promise<Batch> {
+  const batch = await claimNext(s, webhookNumber, 2);
+  if (isStored) await execute(s, `UPDATE batch SET attempt_count = 0, lease_owner = NULL WHERE id = '${batch.id}'`);
+  else {
+    await execute(s, `DELETE FROM batch WHERE id = '${batch.id}'`);
+    await execute(
+      s,
+      `UPDATE webhook_position SET pending_records = pending_records - 2 WHERE webhook_number = ${webhookNumber}`,
+    );
+  }
+  return { ...batch, isStored };
+}
 
 describe('which webhooks get an event', () => {
   const TYPES = { 'order.placed': true, 'order.hidden': false, 'stock.low': true } as const;

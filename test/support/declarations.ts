@@ -83,6 +83,7 @@ function readModule(file: string): Module {
     const text = statement.trim();
     const [, kind, names = '', path] =
       /^(import|export) (?:type )?\{([^}]*)\}(?: from ['"]([^'"]+)['"])?;$/.exec(text) ?? [];
+    const [, all] = /^export (?:type )?\* from ['"]([^'"]+)['"];$/.exec(text) ?? [];
     const name = DECLARATION.exec(text)?.[1];
     if (kind !== undefined) {
       // A package's own types are named by the import only.
@@ -91,6 +92,8 @@ function readModule(file: string): Module {
         const place = { file: path === undefined ? file : target(file, path), name: from };
         (kind === 'import' ? imported : exported).set(to, place);
       }
+    } else if (all !== undefined) {
+      for (const [to, place] of readModule(target(file, all)).exported) exported.set(to, place);
     } else if (name !== undefined) {
       // Overloads of a function share a name.
       const own = text.replace(/^export /, '').replace(/import\("\.[^"]*"\)\./g, '');

@@ -87,6 +87,17 @@ export function placeOf(document: object, steps: readonly string[]): Place {
   return typeof $ref === 'string' ? placeOf(document, stepsOf($ref)) : { value, steps };
 }
 
+/** The examples of the body, as the document has them; one undefined without a body. */
+export function bodiesOf(document: ApiDocument, { requestBody }: Pick<Operation, 'requestBody'>): unknown[] {
+  const { examples = {} } = requestBody?.content['application/json'] ?? {};
+  const values = Object.values(examples).map((example) =>
+    example.$ref === undefined
+      ? example.value
+      : (placeOf(document, example.$ref.slice(2).split('/')).value as { value: unknown }).value,
+  );
+  return values.length > 0 ? values : [undefined];
+}
+
 /** Every object and list in the document with its place. Does not follow references. */
 export function placesIn(value: unknown, steps: readonly string[] = []): Place[] {
   if (value === null || typeof value !== 'object') return [];

@@ -1,7 +1,7 @@
 /** Every registered page of the portal, so that tests include pages that are added later. */
 import { readConfig } from '../../src/config/config.ts';
-import { apiRoutes } from '../../src/http/api-routes.ts';
 import type { Route } from '../../src/http/route.ts';
+import { apiRoutes } from '../../src/http/routes/api-routes.ts';
 import type { PageRoute, PortalDependencies } from '../../src/portal/frame/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 import { onPostgres } from './store.ts';

@@ -1,19 +1,20 @@
 /** Assertions about refused requests. */
 import assert from 'node:assert/strict';
-import { Refusal, type RefusalCode } from '../../src/kernel/refusal.ts';
+import { Refusal, type RefusalCode, saidAt } from '../../src/kernel/refusal.ts';
 
 export type Expected = {
   readonly code: RefusalCode;
   /** The fields named in the details, in order. */
   readonly fields?: readonly string[];
-  /** Text that the description must contain. */
+  /** Text that the description in the API must contain. */
   readonly says?: string | RegExp;
 };
 
 /** Returns the refusal that `work` throws. Fails with the actual result if it is another or none. */
 export async function refused(work: () => unknown, expected: Expected): Promise<Refusal> {
   const refusal = await refusalOf(work);
-  const { code, message, details } = refusal;
+  const { code } = refusal;
+  const { message, details } = saidAt('api', refusal);
   const shown = JSON.stringify({ code, message, details });
   assert.equal(code, expected.code, shown);
   if (expected.fields !== undefined) {

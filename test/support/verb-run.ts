@@ -292,6 +292,7 @@ async function readDeliveries(
     await store.overview.backlog(owner, 10);
     await store.overview.ailing(owner, 10);
     await store.overview.dead(owner);
+    await store.overview.setUp(owner);
     await store.expiry.all(owner, 10);
   }
   const entry = { at: now, actor: 'service', action: 'webhook.replay', target: 'webhook:1', customerId, changes: {} };

@@ -49,7 +49,7 @@ export const startBench: Bench = {
           method:
             'Time from the start of the process to the first 200 of `/readyz`, with an empty data folder and ' +
             'with 10⁶ delivered records, 10⁶ tokens and 10⁵ stuck records: for the single binary, and for ' +
-            "`node src/main.ts serve`, which first removes the types from every file. The files are in the system's cache.",
+            "`node src/main.ts serve`, whose compiled code an earlier start has stored. The files are in the system's cache.",
           figures: [figure],
           rows,
           baseline: null,

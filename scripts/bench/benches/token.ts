@@ -3,51 +3,27 @@ import {
   BARE,
   type Compared,
   formTokenRequest,
-  type HttpServer,
   jsonTokenRequest,
-  makeClients,
-  measureServers,
-  NODE_OAUTH,
-  OIDC_PROVIDER,
   rateGoals,
   SALLYPORT,
-  startBare,
-  startPeer,
   tokensFor,
 } from '../harness/http-peers.ts';
 import { CONNECTIONS, type LoadRequest } from '../harness/load.ts';
-import { profileUnderLoad } from '../harness/profile.ts';
-import { EMPLOYEE, registerReaders, type Service, startService, TOKEN_PATH } from '../harness/service.ts';
+import { EMPLOYEE, registerReaders, type Service, TOKEN_PATH } from '../harness/service.ts';
 import { type BenchResult, type Goal, medianRatio, type ThreadProfile } from '../report/result.ts';
-import type { Bench, BenchContext } from './bench.ts';
+import type { Bench } from './bench.ts';
+import { CLIENTS, contestBench } from './contest.ts';
 
-/** Clients that ask in turn. */
-const CLIENTS = 100;
-
-export const tokenBench: Bench = {
+export const tokenBench: Bench = contestBench({
   name: 'token',
-  programs: ['wrk'],
-  peers: true,
-  run: async (context: BenchContext) => {
-    const { folder, seconds, say } = context;
-    const compared = await measureServers(context, async ({ started, add }) => {
-      const addTried = async (name: string, server: HttpServer, requests: readonly LoadRequest[]): Promise<void> => {
-        await tokensFor(server.url, requests.slice(0, 1));
-        add(name, server, requests);
-      };
-      const service = started(await startService({ dataDir: `${folder}/data` }));
-      const own = await ownRequests(service);
-      add(BARE, started(await startBare(EMPLOYEE)), own);
-      await addTried(SALLYPORT, service, own);
-      const clients = makeClients(CLIENTS);
-      for (const name of [OIDC_PROVIDER, NODE_OAUTH]) {
-        await addTried(name, started(await startPeer(name, folder, clients)), clients.map(formTokenRequest));
-      }
-    });
-    say('profiling');
-    return [describe(compared, await profileUnderLoad(folder, seconds, ownRequests))];
+  ownRequests,
+  peerRequests: async (_, clients) => clients.map(formTokenRequest),
+  tried: async (url, request) => {
+    await tokensFor(url, [request]);
+    return EMPLOYEE;
   },
-};
+  describe,
+});
 
 async function ownRequests(service: Service): Promise<LoadRequest[]> {
   return (await registerReaders(service, CLIENTS)).map((client) => jsonTokenRequest(TOKEN_PATH, client));

@@ -6,7 +6,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
 import { DATABASE_FILE } from '../../../src/data/data-folder.ts';
 import type { Certificates } from '../../../test/support/tls.ts';
-import type { Receiver } from '../receiver-process.ts';
+import type { Received, Receiver } from '../receiver-process.ts';
 import type { Span } from '../report/profile.ts';
 import type { ThreadProfile } from '../report/result.ts';
 import { cpuMillisByThread } from './cpu.ts';
@@ -22,6 +22,8 @@ export type Drained = {
   readonly records: number;
   readonly requests: number;
   readonly ms: number;
+  /** Of the receiver, if it reads them. */
+  readonly lags: Received['lags'];
   readonly cpuMs: number;
   /** The same by the names of the threads. */
   readonly cpuMsByThread: ReadonlyMap<string, number>;
@@ -95,11 +97,12 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
       const to = monotonicMicros();
       const cpuMsByThread = differences(cpuOfAll(), cpuBefore);
       const cpuMs = [...cpuMsByThread.values()].reduce((sum, ms) => sum + ms, 0);
-      const requests = (await options.receiver.received()).requests - requestsBefore;
+      const { requests: requestsAfter, lags } = await options.receiver.received();
+      const requests = requestsAfter - requestsBefore;
       await all('stop');
       const came = (await log.delivered()) - deliveredBefore;
       if (came !== wanted) throw new Error(`${came} of ${wanted} records were delivered`);
-      return { records: came, requests, ms: (to - from) / 1000, cpuMs, cpuMsByThread, span: { from, to } };
+      return { records: came, requests, ms: (to - from) / 1000, lags, cpuMs, cpuMsByThread, span: { from, to } };
     },
     stop: async () => {
       await log.close();

@@ -22,6 +22,7 @@ import {
   publish,
   startDelivering,
 } from './deliveries.ts';
+import { monotonicMicros } from './profile.ts';
 import { type Credentials, createEmployee, EDGE, registerReaders, TOKEN_PATH } from './service.ts';
 
 /** PostgreSQL as it comes. */
@@ -31,7 +32,7 @@ export const DURABLE = {
   full_page_writes: 'on',
 };
 /** Events a second in the measurement at a low rate. */
-const PACED = 300;
+export const PACED = 300;
 const READERS = 20;
 /** Ordering keys of `keyed`. */
 const KEYS = 10_000;
@@ -204,7 +205,8 @@ export async function prepareCalls({ service, instances }: Delivering, connectio
   const json = { 'content-type': 'application/json' };
   return {
     publishOne: (n) => {
-      const body = JSON.stringify({ type: eventType(n % ENDPOINTS), data: { text: 'x'.repeat(EVENT_BYTES - 11) } });
+      const data = { sentAt: Math.round(monotonicMicros()), text: 'x'.repeat(EVENT_BYTES - 33) };
+      const body = JSON.stringify({ type: eventType(n % ENDPOINTS), data });
       const headers = { ...json, authorization: `Bearer ${adminToken}` };
       return request(n, 202, { method: 'POST', path: `${EDGE}/events`, headers, body });
     },
@@ -253,7 +255,8 @@ async function atOnce(count: number, callers: number, one: (n: number) => Promis
   await Promise.all(Array.from({ length: callers }, caller));
 }
 
-async function paced(count: number, one: (n: number) => Promise<void>): Promise<void> {
+/** At `PACED` a second, whether or not those before are answered. */
+export async function paced(count: number, one: (n: number) => Promise<void>): Promise<void> {
   const from = performance.now();
   const all: Promise<void>[] = [];
   for (let at = 0; at < count; at += 1) {

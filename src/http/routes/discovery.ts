@@ -1,10 +1,10 @@
 /** Authorization server metadata (RFC 8414), so that a client needs to know only the issuer. */
 import { z } from 'zod';
 import type { Products } from '../../access/products.ts';
-import type { Route } from '../route.ts';
+import { type Route, TOKEN_PATH } from '../route.ts';
 import { INTROSPECTION_PATH } from './introspection.ts';
 import { REVOCATION_PATH } from './revocation.ts';
-import { GRANT_TYPE, TOKEN_PATH } from './token.ts';
+import { GRANT_TYPE } from './token.ts';
 
 const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';
 

@@ -4,15 +4,9 @@ import { type Caller, type Gate, requireOperator, requireScope } from '../../acc
 import type { Tokens } from '../../access/tokens.ts';
 import type { UserStore } from '../../store/port/access.ts';
 import type { Call, Route } from '../route.ts';
-import {
-  type ClientAuthentication,
-  credentialPlace,
-  formCredentials,
-  type OAuthParameters,
-  oauthBody,
-  oauthRoute,
-  parametersOf,
-} from './token.ts';
+import { type ClientAuthentication, credentialPlace } from './client-authentication.ts';
+import { type OAuthParameters, parametersOf } from './oauth-parameters.ts';
+import { formCredentials, oauthBody, oauthRoute } from './oauth-route.ts';
 
 export const INTROSPECTION_PATH = '/services/api/oauth2/introspect';
 const INTROSPECT = { scope: 'tokens:introspect', permission: 'tokens:introspect' };

@@ -2,14 +2,9 @@
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
 import type { Route } from '../route.ts';
-import {
-  type ClientAuthentication,
-  formCredentials,
-  oauthBody,
-  oauthErrorSchema,
-  oauthRoute,
-  parametersOf,
-} from './token.ts';
+import type { ClientAuthentication } from './client-authentication.ts';
+import { parametersOf } from './oauth-parameters.ts';
+import { formCredentials, oauthBody, oauthErrorSchema, oauthRoute } from './oauth-route.ts';
 
 export const REVOCATION_PATH = '/services/api/oauth2/revoke';
 

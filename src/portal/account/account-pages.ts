@@ -3,7 +3,7 @@
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../access/limits.ts';
 import type { Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../domain/throttle.ts';
-import type { Passkey, Session, User } from '../../domain/user.ts';
+import { type Passkey, SESSION_IDLE_MS, SESSION_MS, type Session, type User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { browserName, requestOrigin } from '../frame/browser.ts';
@@ -20,7 +20,7 @@ import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '
 import { table } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
-import { relativeTime, time } from '../parts/text.ts';
+import { lengthText, relativeTime, time } from '../parts/text.ts';
 import { tooOften } from '../sign-in/sign-in-pages.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
@@ -239,13 +239,17 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
     ${section({ title: 'Passkeys', lead: PASSKEY_LEAD, content: passkeySection(call, forms.passkey, state) })}
     ${section({
       title: 'Sessions',
-      lead: 'A session ends after half an hour without a request, and after twelve hours at the latest.',
+      lead: SESSION_LEAD,
       actions: [actionButton({ action: '/account/sign-out-everywhere', csrf, label: 'Sign out everywhere' })],
       content: sessionTable(call, state.sessions),
     })}
   `;
   return { title: 'Your account', content };
 }
+
+const SESSION_LEAD =
+  `A session ends after ${lengthText(SESSION_IDLE_MS)} without a request, ` +
+  `and after ${lengthText(SESSION_MS)} at the latest.`;
 
 const PASSKEY_LEAD =
   'Sign in with your fingerprint, face or the PIN of your device in place of the password. A passkey works ' +

@@ -12,7 +12,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
-import type { PageCall } from '../frame/call.ts';
+import { caught, type PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
@@ -138,11 +138,10 @@ function hasOtherLifetime(state: FormState): (name: string) => boolean {
 
 /** The API refuses a user id; the form has a user name. */
 export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
-  const details = refusal.details?.map(({ field, problem }) => ({
+  return refusedForm(typed, refusal, ({ field, problem }) => ({
     field,
     problem: field === 'userId' ? problem.replace('the id of', 'the name of') : problem,
   }));
-  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 
 /** Refuses a form without scopes: its tokens would allow nothing. An application that already has none may stay so. */
@@ -233,14 +232,14 @@ async function namingAccount<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    const refusal = caught(error);
     const taken = 'is already the name of a user: choose that user, or enter another name';
-    const all = error.details ?? [{ field: 'userName', problem: error.message }];
+    const all = refusal.details ?? [{ field: 'userName', problem: refusal.message }];
     const details = all.map(({ field, problem }) =>
       field === 'userName'
-        ? { field: 'accountName', problem: error.code === 'conflict' ? taken : problem }
+        ? { field: 'accountName', problem: refusal.code === 'conflict' ? taken : problem }
         : { field, problem },
     );
-    throw new Refusal(error.code, error.message, { details });
+    throw new Refusal(refusal.code, refusal.message, { details });
   }
 }

@@ -4,7 +4,7 @@ import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TOKEN_PATH } from '../../http/routes/token.ts';
+import { TOKEN_PATH } from '../../http/route.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
@@ -13,7 +13,7 @@ import { operatorName } from '../parts/brand.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
@@ -130,7 +130,7 @@ function firstApplication(call: PageCall): Html {
         ${api} with them.
       </p>
     `,
-    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
+    action: firstStep(call, 'register', newButton),
   });
 }
 

@@ -4,7 +4,7 @@ import { regenerateInput, type WithSecret } from '../../access/applications.ts';
 import { type Application, SECRET_OVERLAP_MAX_SECONDS } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TOKEN_PATH } from '../../http/routes/token.ts';
+import { TOKEN_PATH } from '../../http/route.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { OwnerName } from '../../store/port/customers.ts';

@@ -71,6 +71,7 @@
       ? 'due now'
       : lengthFromNow(seconds).replace(/ (?:(s)econd|(min)ute|(h)our|(d)ay)s?$/, ' $1$2$3$4');
   };
+  const lengthText = (at) => lengthFromNow(-Math.max((Date.now() - at) / 1000, 1)).replace(' ago', '');
   const lengthFromNow = (seconds) => {
     // Rounded to the nearest: three days minus a minute are three days.
     const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
@@ -81,7 +82,7 @@
       const at = Date.parse(element.dateTime);
       const { local } = element.dataset;
       const text =
-        { relative: relativeText, ahead: aheadText, brief: briefText }[local]?.(at) ??
+        { relative: relativeText, ahead: aheadText, brief: briefText, length: lengthText }[local]?.(at) ??
         ({ short, exact, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
@@ -102,6 +103,7 @@
   const pad = (number) => String(number).padStart(2, '0');
   const localText = (at) =>
     `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}T${pad(at.getHours())}:${pad(at.getMinutes())}`;
+  const zone = instant.formatToParts(new Date()).find(({ type }) => type === 'timeZoneName')?.value ?? '';
   htmx.onLoad((root) => {
     for (const input of root.querySelectorAll('input[type="datetime-local"]:not([data-zoned])')) {
       input.dataset.zoned = '';
@@ -109,7 +111,7 @@
       if (input.value !== '' && input.value === input.defaultValue)
         input.value = localText(new Date(`${input.value}Z`));
       const [label] = input.labels;
-      if (label !== undefined) label.firstChild.nodeValue = label.firstChild.nodeValue.replace(' (UTC)', '');
+      if (label !== undefined) label.firstChild.nodeValue = label.firstChild.nodeValue.replace('(UTC)', `(${zone})`);
     }
   });
   document.addEventListener('formdata', ({ target, formData }) => {

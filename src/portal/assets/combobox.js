@@ -12,7 +12,8 @@
 
   /** Suggestions with the typed text, first the ones that begin with it. A field whose suggestions the server finds offers them all. */
   const fitting = (field) => {
-    const typed = wordOf(field).toLowerCase();
+    // What a searched list has chosen is no search.
+    const typed = field.value === field.dataset.chosen ? '' : wordOf(field).toLowerCase();
     const all = [...offersOf(field)].map(({ value, label }) => ({ text: value, note: label === value ? '' : label }));
     if (field.dataset.hxGet !== undefined) return all.slice(0, SHOWN_MAX);
     const begins = ({ text }) => text.toLowerCase().startsWith(typed);
@@ -80,6 +81,43 @@
     }).observe(options, { childList: true });
   };
 
+  const SEARCHED_FROM = 10;
+
+  /** A long list of choices is searched: a field stands for the list, which stays in the form and has the value. */
+  const search = (select) => {
+    const choices = [...select.options].filter(({ value, disabled }) => value !== '' && !disabled);
+    if (choices.length < SEARCHED_FROM || select.hidden) return;
+    const times = Map.groupBy(choices, ({ label }) => label);
+    const textOf = (option) =>
+      times.get(option.label)?.length > 1 ? `${option.label} · ${option.value.slice(-6)}` : option.label;
+    const field = document.createElement('input');
+    const offers = document.createElement('datalist');
+    offers.id = `${select.id}-offers`;
+    offers.append(...choices.map((option) => new Option('', textOf(option))));
+    for (const name of ['id', 'aria-describedby', 'aria-invalid'])
+      if (select.hasAttribute(name)) field.setAttribute(name, select.getAttribute(name));
+    select.id = `${select.id}-choice`;
+    select.hidden = true;
+    field.setAttribute('list', offers.id);
+    const empty = [...select.options].find(({ value }) => value === '');
+    field.placeholder = empty?.label ?? '';
+    const tell = () => {
+      const [option] = select.selectedOptions;
+      field.value = option === undefined || option === empty ? '' : textOf(option);
+      field.dataset.chosen = field.value;
+    };
+    field.addEventListener('change', () => {
+      const typed = field.value.trim().toLowerCase();
+      const option = typed === '' ? empty : choices.find((one) => textOf(one).toLowerCase() === typed);
+      if (option !== undefined) select.value = option.value;
+      tell();
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    });
+    tell();
+    select.after(field, offers);
+    enhance(field);
+  };
+
   /** The first suggestions of the server are asked for as soon as someone wants to see them. */
   const ask = (field) => {
     field.dataset.asks = 'true';
@@ -92,6 +130,7 @@
 
   htmx.onLoad((root) => {
     for (const field of root.querySelectorAll('input[list]')) enhance(field);
+    for (const select of root.querySelectorAll('select[data-searched]')) search(select);
   });
   // A field that a script made.
   document.addEventListener('focusin', ({ target }) => {

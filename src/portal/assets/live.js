@@ -27,17 +27,17 @@
   const showChosen = (form) => {
     const boxes = boxesOf(form);
     const chosen = boxes.filter(({ checked }) => checked).length;
-    const all = form.querySelector('[data-select-all-boxes]');
-    all.checked = chosen > 0 && chosen === boxes.length;
-    all.indeterminate = chosen > 0 && chosen < boxes.length;
+    for (const all of form.querySelectorAll('[data-select-all-boxes]')) {
+      all.checked = chosen > 0 && chosen === boxes.length;
+      all.indeterminate = chosen > 0 && chosen < boxes.length;
+      all.disabled = boxes.length === 0;
+    }
     form.querySelector('[data-selected]').textContent = chosen === 0 ? '' : `${chosen} selected`;
-    const bar = form.querySelector('.selection-bar');
-    bar.classList.toggle('is-chosen', chosen > 0);
-    bar.querySelector('.button').disabled = chosen === 0;
+    form.querySelector('.selection-bar .button').disabled = chosen === 0;
   };
   const prepareSelections = (root) => {
     for (const form of root.querySelectorAll('[data-selection]')) {
-      form.querySelector('.selection-all').hidden = false;
+      for (const all of form.querySelectorAll('.selection-all, thead [data-select-all-boxes]')) all.hidden = false;
       showChosen(form);
     }
   };

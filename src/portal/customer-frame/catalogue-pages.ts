@@ -5,8 +5,8 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
-import { CATALOGUE_DOWNLOADS, CATALOGUE_PATH } from '../event-types/event-catalogue-pages.ts';
-import { eventTypeBadges, listBadges } from '../event-types/event-type-pages.ts';
+import { CATALOGUE_PATH, catalogueDownloads } from '../event-types/event-catalogue-pages.ts';
+import { eventTypeBadges, listBadges, SUBSCRIBING } from '../event-types/event-type-pages.ts';
 import { groupsOf } from '../event-types/type-groups.ts';
 import { eventTypeSections } from '../event-types/type-sections.ts';
 import { addressFor } from '../frame/browser.ts';
@@ -17,7 +17,6 @@ import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView, nothingFound, table, withQuery } from '../parts/list.ts';
-import { NO_OWNERS } from '../record/owner.ts';
 import { usesList } from '../record/record-pages.ts';
 import { sendSampleSection } from '../webhooks/sample-events.ts';
 
@@ -40,11 +39,11 @@ export function customerCataloguePages(dependencies: SharedPageDependencies<'cus
           return fold === null ? section({ title, isPlain: true, content }) : folded({ title, ...fold, content });
         })}
         ${shown.length > 0 ? null : all.length === 0 ? NOTHING_YET : nothingFound(PATH, 'event types')}
-        ${all.length === 0 ? null : CATALOGUE_DOWNLOADS}
+        ${all.length === 0 ? null : catalogueDownloads(`${GUIDE_PATH}#programs`)}
       `;
       return listView({
         title: TITLE,
-        lead: 'The events you can subscribe to. A webhook subscribes to one type, to a category, or to all.',
+        lead: html`The events you can subscribe to. ${SUBSCRIBING}`,
         path: PATH,
         query,
         filters: all.length === 0 ? [] : [textField(newForm({ q: text }), FILTER)],
@@ -83,7 +82,7 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
     caption,
     columns: [
       { label: 'Event', kind: 'main' },
-      { label: 'Your webhooks that receive it', phone: 'named' },
+      { label: 'Your webhooks that get it', phone: 'named' },
     ],
     rows: types.map((eventType) => [
       html`
@@ -91,7 +90,7 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
         <span class="badges">${listBadges(eventType)}</span>
         ${eventType.description === '' ? null : html`<span class="cell-hint">${eventType.description}</span>`}
       `,
-      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks'),
+      usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks', { isFiltered: true }),
     ]),
     empty: html``,
   });
@@ -123,9 +122,9 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
       actions: call.may('administrator') ? [subscribe] : [],
     })}
     ${section({
-      title: 'Your use',
+      title: 'Your webhooks that get it',
       content: definitionList([
-        ['Webhooks', usesList(uses, '/webhooks', NO_OWNERS, 'None of your webhooks receives it.')],
+        ['Webhooks', usesList(uses, '/webhooks', { none: 'None of your webhooks gets it.', isFiltered: true })],
       ]),
     })}
     ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}

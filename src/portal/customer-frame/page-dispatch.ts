@@ -8,7 +8,6 @@ import type { ServedTo } from '../../http/route.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { SessionReader } from '../frame/current-session.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { toldTo } from '../parts/customers-words.ts';
 
 /** A page over the part of the service of one customer. */
 export type CustomerPage = PageRoute<Exclude<ServedTo, 'operator'>>;
@@ -24,7 +23,7 @@ type Dependencies = {
 export function createPageDispatch({ sessionOf, registered, routesOf }: Dependencies): PageRoute[] {
   const ofCustomer = routesByName(routesOf);
   /** The pages that serve requests in progress, so that a refusal gets the same layout. */
-  const serving = new WeakMap<IncomingMessage, { readonly page: PageRoute; readonly customerId: string }>();
+  const serving = new WeakMap<IncomingMessage, PageRoute>();
 
   const routeFor = async (request: IncomingMessage, route: PageRoute): Promise<PageRoute> => {
     const current = await sessionOf.readFor(request, route.isBackground);
@@ -36,7 +35,7 @@ export function createPageDispatch({ sessionOf, registered, routesOf }: Dependen
     if (own === undefined && route.for === 'anyone') return route;
     const served = own ?? routes.get(nameOf(MISSING));
     if (served === undefined) throw new Refusal('not_found', 'there is no such page');
-    serving.set(request, { page: served, customerId });
+    serving.set(request, served);
     return served;
   };
 
@@ -49,10 +48,8 @@ export function createPageDispatch({ sessionOf, registered, routesOf }: Dependen
       }),
       respond: async (call) => (await routeFor(call.request, route)).respond(call),
       ...(refuse !== undefined && {
-        refuse: (refusal, request, errorId) => {
-          const { page, customerId } = serving.get(request) ?? { page: route, customerId: null };
-          return page.refuse?.(toldTo(customerId, refusal), request, errorId) ?? null;
-        },
+        refuse: (refusal, request, errorId) =>
+          (serving.get(request) ?? route).refuse?.(refusal, request, errorId) ?? null,
       }),
     } satisfies PageRoute;
   });

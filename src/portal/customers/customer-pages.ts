@@ -13,7 +13,7 @@ import { type FormState, newForm, selectField, textField } from '../parts/fields
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, dayText } from '../parts/text.ts';
@@ -256,9 +256,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
                   other customers. You give it access with a link from your own product, or in a frame there.
                 </p>
               `,
-              action: call.may('administrator')
-                ? addButton()
-                : html`<p class="quiet">An administrator can add one.</p>`,
+              action: firstStep(call, 'add', addButton),
             }),
       }),
     });

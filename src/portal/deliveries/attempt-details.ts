@@ -1,17 +1,19 @@
 /** One attempt of a delivery: request, response, timings, and advice after a failure. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { adviceFor, type ErrorClass, RESPONSE_KEPT_BYTES, type Timings } from '../../domain/outcome.ts';
+import { adviceForOwner, type ErrorClass, RESPONSE_KEPT_BYTES, type Timings } from '../../domain/outcome.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { NumberedAttempt } from '../../webhooks/sent-again.ts';
 import { codeBlock, copyButton, type Moment } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
 import { badge } from '../parts/mark.ts';
-import { countText, sentence, spanText } from '../parts/text.ts';
+import { countText, sentence, sizeText, spanText } from '../parts/text.ts';
 
 type Telling = {
   /** The present URL of the endpoint; null without one. */
   readonly url: string | null;
+  /** The customer who reads it; null: the operator. */
+  readonly reader: string | null;
   /** The request as a command; null: it is not offered. */
   readonly curl: string | null;
   /** The headline or another attempt says the same of the failure. */
@@ -21,7 +23,7 @@ type Telling = {
 };
 
 /** An attempt in the timeline. */
-export function attemptMoment(attempt: NumberedAttempt, { url, curl, isSaid, isUnfolded }: Telling): Moment {
+export function attemptMoment(attempt: NumberedAttempt, { url, reader, curl, isSaid, isUnfolded }: Telling): Moment {
   const { startedAt, number, errorClass } = attempt;
   return {
     id: `attempt-${attempt.id}`,
@@ -29,7 +31,7 @@ export function attemptMoment(attempt: NumberedAttempt, { url, curl, isSaid, isU
     tone: errorClass === null ? 'positive' : 'negative',
     title: html`Attempt ${number} ${outcomeBadge(attempt)}`,
     text: html`
-      ${errorClass === null || isSaid ? null : failure(attempt, errorClass as ErrorClass)}
+      ${errorClass === null || isSaid ? null : failure(attempt, errorClass as ErrorClass, reader)}
       <details class="attempt"${isUnfolded ? html` open` : null}>
         <summary>${summaryOf(attempt)}</summary>
         ${attemptDetails(attempt, url)}
@@ -49,7 +51,11 @@ export function outcomeBadge({
   return badge('negative', isStatus ? String(responseStatus) : errorWords(errorClass));
 }
 
-function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecord, errorClass: ErrorClass): Html {
+function failure(
+  { errorMessage, responseStatus, responseHeaders }: AttemptRecord,
+  errorClass: ErrorClass,
+  reader: string | null,
+): Html {
   const isRedirect = responseStatus !== null && responseStatus >= 300 && responseStatus < 400;
   const location = isRedirect ? responseHeaders?.location : undefined;
   const target = location === undefined ? null : html` The redirect leads to <code>${location}</code>.`;
@@ -57,7 +63,7 @@ function failure({ errorMessage, responseStatus, responseHeaders }: AttemptRecor
     <p>
       <strong>${sentence(errorMessage ?? errorClass)}</strong>
       ${' '}
-      ${adviceFor(errorClass, responseStatus, errorMessage)}
+      ${adviceForOwner(reader, errorClass, responseStatus, errorMessage)}
       ${target}
     </p>
   `;
@@ -88,10 +94,14 @@ export function attemptDetails(attempt: AttemptRecord, url: string | null): Html
           ? null
           : html`<p class="quiet">To find others like it: <code>response:${errorClass}</code></p>`
       }
-      <div class="columns">
-        ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
-        ${responseBlock(attempt)}
-      </div>
+      ${responseBlock(attempt)}
+      <details class="attempt-headers">
+        <summary>Headers</summary>
+        <div class="stack">
+          ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
+          ${responseHeadersBlock(attempt)}
+        </div>
+      </details>
     </div>
   `;
 }
@@ -110,9 +120,18 @@ function responseBlock({ responseStatus, responseHeaders, responseBody }: Attemp
   }
   const body = responseBody === null ? '' : Buffer.from(responseBody).toString('utf8');
   const isCut = responseBody !== null && responseBody.byteLength >= RESPONSE_KEPT_BYTES;
-  const head = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
-  const label = isCut ? 'Response (first 4 KiB of the body)' : 'Response';
-  return codeBlock({ code: body === '' ? `${head}\n\n(no body)` : `${head}\n\n${body}`, label, isWrapped: true });
+  if (body === '') return html`<p class="quiet">The response ${responseStatus} had no body.</p>`;
+  return codeBlock({
+    code: body,
+    label: isCut ? `Response body (first ${sizeText(RESPONSE_KEPT_BYTES)})` : 'Response body',
+    isWrapped: true,
+  });
+}
+
+function responseHeadersBlock({ responseStatus, responseHeaders }: AttemptRecord): Html | null {
+  if (responseStatus === null || responseHeaders === null) return null;
+  const code = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
+  return codeBlock({ code, label: 'Response headers', isWrapped: true });
 }
 
 function headerLines(headers: Readonly<Record<string, string>>): string[] {

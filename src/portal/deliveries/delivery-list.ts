@@ -1,5 +1,6 @@
 /** `/deliveries`: the list of deliveries with its search line. It is live, and shows the chosen delivery beside it. */
 
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
@@ -13,15 +14,16 @@ import { linkButton, pageHeader } from '../parts/header.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
+import { causeAdvice, causeText } from './causes.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
-import { lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
+import { type FoundDeliveries, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
 import { withTerms } from './search-text.ts';
-import { type SentAgain, toldSentAgain } from './sending-again.ts';
+import { notRunning, replayHref, replayLabel, type SentAgain, toldSentAgain } from './sending-again.ts';
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
@@ -155,7 +157,7 @@ function panel(call: PageCall, close: string, story: Story | null): Html {
   return html`
     <aside id="panel" class="panel" aria-label="The chosen delivery"${attributes({ hidden: story === null })}>
       <div class="panel-bar">
-        <a class="button button-quiet" href="${page}" data-panel-page><span>Open its page</span>${icon('next')}</a>
+        <a class="button button-quiet" href="${page}" data-panel-page><span>Open full page</span>${icon('next')}</a>
         <div class="panel-steps">
           ${panelStep(-1, 'up', 'Previous delivery', 'k')}
           ${panelStep(1, 'down', 'Next delivery', 'j')}
@@ -194,7 +196,7 @@ function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[
 function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
-  const results = html`${countLine(rows)}${hint(asked)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
+  const results = html`${countLine(rows)}${hint(asked)}${deadNotice(call, listed.dead)}${deliveryTable(call, rows, back, emptyOf(call, rows))}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 
@@ -203,7 +205,12 @@ function countLine({ listed: { items, next }, query }: DeliveryRows): Html | nul
   if (items.length === 0) return null;
   const isFirst = !query.has('cursor');
   const which = next === null ? (isFirst ? '' : 'The last ') : isFirst ? 'The newest ' : 'The next ';
-  return html`<p class="list-count">${which}${countOf(items.length, 'delivery', undefined, 'deliveries')}</p>`;
+  return html`
+    <p class="list-count">
+      ${which}${countOf(items.length, 'delivery', undefined, 'deliveries')}
+      <span class="list-live">Live</span>
+    </p>
+  `;
 }
 
 /** A notice about the search, if it needs one. */
@@ -211,6 +218,24 @@ function hint({ offsets, one }: Searched): Html | null {
   if (offsets === null || one !== null) return null;
   const text = `Each webhook has its own offsets. Choose the webhook of #${offsets.first}.`;
   return notice({ tone: 'info', text });
+}
+
+/** The action that helps all of the listed deliveries, if they died of one cause. */
+function deadNotice({ may, session }: PageCall, dead: FoundDeliveries['dead']): Html | null {
+  if (dead === null) return null;
+  const { group, name } = dead;
+  const all = group.dead === 1 ? '1 dead' : `${countText(group.dead)} dead, all`;
+  return notice({
+    tone: 'negative',
+    title: `${all} with ${causeText(group.cause)} at ${name}.`,
+    text: html`
+      <p>
+        ${causeAdvice(group.cause, session.customerId)}${isRunnable(group.webhookState) ? '' : ` ${name} ${notRunning(group.webhookState)}.`}
+        ${' '}
+        ${may('operator') ? html`<a href="${replayHref(group.webhookId, group.cause)}">${replayLabel(group)}</a>` : null}
+      </p>
+    `,
+  });
 }
 
 function emptyOf(

@@ -10,7 +10,8 @@ import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { ownerNames } from '../record/owner.ts';
-import { failsSince } from '../webhooks/webhook-history.ts';
+import { failsSince } from '../record/webhook-state.ts';
+import { type Cause, readCausesOf } from './causes.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */
@@ -20,6 +21,8 @@ export type Story = Pick<Standing, 'base' | 'ahead'> & {
   /** When its webhook began to fail and last succeeded, while it waits for its turn; null: it is not known. */
   readonly failsSince: number | null;
   readonly succeededAt: number | null;
+  /** Why its webhook fails, while it waits for its turn. */
+  readonly causes: readonly Cause[];
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
   readonly resends: readonly NamedResend[];
@@ -64,24 +67,28 @@ export function waitsForTurn({ state, nextAttemptAt, isLeased, webhookMode }: De
   return state === 'pending' && nextAttemptAt === null && !isLeased && webhookMode === 'push';
 }
 
-type Place = Pick<Story, 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
+type Place = Pick<Story, 'ahead' | 'before' | 'failsSince' | 'succeededAt' | 'causes'>;
+
+const NOT_FAILING = { failsSince: null, succeededAt: null, causes: [] };
 
 /** Reads the deliveries that are sent before one that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
-  if (!waitsForTurn(delivery)) return { ahead: null, before: null, failsSince: null, succeededAt: null };
+  if (!waitsForTurn(delivery)) return { ahead: null, before: null, ...NOT_FAILING };
   const { offset } = delivery;
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
   const ahead = await aheadOf(store, offset, webhook);
   const { state, webhookNumber } = webhook.progress;
-  if (state !== 'failing') return { ahead, before, failsSince: null, succeededAt: null };
-  const [history, outcomes] = await Promise.all([
+  if (state !== 'failing') return { ahead, before, ...NOT_FAILING };
+  const [history, outcomes, causesOf] = await Promise.all([
     store.stateHistory.ofWebhook(webhook.id, STATES_READ),
     store.attempts.lastOutcomes([webhookNumber]),
+    readCausesOf(store, [webhookNumber]),
   ]);
   const succeededAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
-  return { ahead, before, failsSince: failsSince(webhook.progress, history), succeededAt };
+  const since = failsSince(webhook.progress, history);
+  return { ahead, before, failsSince: since, succeededAt, causes: causesOf(webhook.id) };
 }
 
 async function aheadOf(
@@ -138,7 +145,7 @@ async function named(
 
 /** Differs whenever the page would show something else. */
 export function storyVersion(
-  { delivery, attempts, resends, ahead, before, failsSince, succeededAt, content, webhook, endpoint }: Story,
+  { delivery, attempts, resends, ahead, before, failsSince, succeededAt, causes, content, webhook, endpoint }: Story,
   now: number,
 ): string {
   const { maxAttempts, progress } = webhook;
@@ -150,6 +157,7 @@ export function storyVersion(
     before,
     failsSince,
     succeededAt,
+    causes,
     progress.stateReason,
     progress.failingSinceAt,
   ];

@@ -1,7 +1,7 @@
 /** The rows of the list of deliveries, a line each, and their selection. */
 import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { http } from '../../kernel/node-http.ts';
 import type { LastAttempt } from '../../store/port/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
@@ -29,13 +29,13 @@ export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, 
   const shown = table({
     caption: 'Deliveries',
     columns: [
-      ...(mayReplay ? [{ label: 'Select', kind: 'actions' as const }] : []),
+      ...(mayReplay ? [{ label: 'Select', kind: 'actions' as const, head: SELECT_ALL }] : []),
       { label: 'State' },
       { label: 'Event', kind: 'main' },
       { label: 'Subject' },
       { label: 'Webhook' },
       { label: 'Response' },
-      { label: 'Finished' },
+      { label: 'Outcome' },
       { label: 'Published' },
     ],
     rows: items.map((delivery, at) => [
@@ -53,7 +53,7 @@ export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, 
       ${call.csrf}
       <input type="hidden" name="back" value="${back}">
       ${shown}
-      <div class="selection-bar"${attributes({ hidden: !items.some(isReplayable) })}>
+      <div class="selection-bar">
         <label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>
         ${submitButton({ label: 'Send selected again', kind: 'plain', icon: 'replay' })}
         <span class="quiet" data-selected role="status"></span>
@@ -61,6 +61,9 @@ export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, 
     </form>
   `;
 }
+
+/** The script shows it. A narrow list, which has no heads, has it in the bar. */
+const SELECT_ALL = html`<input type="checkbox" data-select-all-boxes aria-label="Select all on this page" hidden>`;
 
 function selection(delivery: Delivery): Html | null {
   if (!isReplayable(delivery)) return null;
@@ -84,18 +87,29 @@ function row(
   );
   return [
     stateBadge(state),
-    html`<a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>`,
-    subject === null ? html`<span class="quiet">–</span>` : subjectLink(subject),
+    eventCell({ id, eventType, offset }),
+    subjectCell(subject),
     html`
       <a class="plain-link" href="${ofWebhook}" title="${webhookName}">${webhookName}</a>
-      ${' '}
-      <span class="cell-hint">#${offset}</span>
       ${listed.ownerIn(customerId)}
     `,
-    attempt === null ? NO_RESPONSE : responseCell(delivery, attempt),
+    responseCell(delivery, attempt),
     progressOf(delivery, now),
     shortTime(createdAt),
   ];
+}
+
+/** `order.created #954`: the name of a delivery among those of its webhook. */
+export function eventCell({ id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>): Html {
+  return html`
+    <a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>
+    ${' '}
+    <span class="cell-hint cell-offset">#${offset}</span>
+  `;
+}
+
+export function subjectCell(subject: string | null): Html {
+  return subject === null ? html`<span class="quiet">–</span>` : subjectLink(subject);
 }
 
 function subjectLink(subject: string): Html {
@@ -107,7 +121,8 @@ function subjectLink(subject: string): Html {
 const NO_RESPONSE = html`<span class="quiet">–</span>`;
 
 /** The status or the error, the attempts if there was more than one, and the reason of a failure in a few words. */
-function responseCell({ attemptCount }: Delivery, attempt: LastAttempt): Html {
+export function responseCell({ attemptCount }: Delivery, attempt: LastAttempt | null): Html {
+  if (attempt === null) return NO_RESPONSE;
   const { errorClass, errorMessage, responseStatus } = attempt;
   const isStatus = errorClass === 'http_status' && responseStatus !== null;
   const reason = errorClass === null ? null : isStatus ? http.STATUS_CODES[responseStatus] : errorMessage;
@@ -123,12 +138,12 @@ export function isDue({ nextAttemptAt }: Delivery, now: number): boolean {
 }
 
 /** `×10`, unless it is one. */
-export function attemptsHint(count: number): Html | null {
+function attemptsHint(count: number): Html | null {
   if (count <= 1) return null;
   return html`<span class="cell-hint cell-count" title="${countOf(count, 'attempt')}">×${count}</span>`;
 }
 
-/** How long after its publication it ended, or what it waits for: its next attempt. Not the duration of a request. */
+/** How long after its publication it ended, or what it waits for. Not the duration of a request. */
 export function progressOf(delivery: Delivery, now: number): Html {
   const { state, createdAt, settledAt, nextAttemptAt, isLeased, webhookState, webhookMode } = delivery;
   if (state !== 'pending') {
@@ -136,12 +151,8 @@ export function progressOf(delivery: Delivery, now: number): Html {
     return html`<span title="After it was published">after ${spanText(Math.max(0, settledAt - createdAt))}</span>`;
   }
   if (isLeased) return html`in progress`;
-  if (!isRunnable(webhookState)) return webhookWord(webhookState === 'failed' ? 'failed' : 'stopped');
+  if (!isRunnable(webhookState)) return html`waits: webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}`;
   if (webhookMode === 'pull') return html`not acknowledged`;
-  if (nextAttemptAt === null) return webhookState === 'failing' ? webhookWord('failing') : html`not tried yet`;
+  if (nextAttemptAt === null) return webhookState === 'failing' ? html`waits behind a retry` : html`not tried yet`;
   return html`retry ${briefTime(nextAttemptAt, now)}`;
-}
-
-function webhookWord(state: 'failed' | 'failing' | 'stopped'): Html {
-  return html`webhook ${state}`;
 }

@@ -9,7 +9,7 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { newForm } from '../parts/fields.ts';
 import { type OwnerFilter, ownerFilter } from '../record/owner.ts';
-import { shownWebhook, webhookField, webhookNamed } from '../webhooks/webhook-choice.ts';
+import { shownWebhook, webhookField, webhookNamed } from '../record/webhook-choice.ts';
 
 type DeliveryScope = {
   readonly owner: OwnerFilter;

@@ -4,10 +4,10 @@ import type { Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
-import type { DeliveryFilter, DeliveryPage, LastAttempt } from '../../store/port/deliveries.ts';
+import type { DeliveryFilter, DeliveryPage, FailureGroup, LastAttempt } from '../../store/port/deliveries.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
-import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { ownerFilter, ownerNames, readOwners } from '../record/owner.ts';
 import type { Asked } from './delivery-filters.ts';
 import { type SearchProblem, searchText, termText, withTerms } from './search-text.ts';
 
@@ -90,6 +90,8 @@ export type FoundDeliveries = DeliveryPage & {
   readonly ownerIn: (customerId: string | null) => Html | null;
   /** Nothing was found, but this event has the value or the id of the search. Null for customers: its page tells about others. */
   readonly unsent: { readonly id: string; readonly type: string } | null;
+  /** The cause of all dead deliveries of the search, if it is one; only for the state `dead`. `name`: of the webhook. */
+  readonly dead: { readonly group: FailureGroup; readonly name: string } | null;
   /** Read only if a customer's page is empty. */
   readonly hasWebhooks: boolean;
 };
@@ -100,6 +102,7 @@ const NONE: FoundDeliveries = {
   attempts: [],
   ownerIn: () => null,
   unsent: null,
+  dead: null,
   hasWebhooks: true,
 };
 
@@ -116,13 +119,27 @@ export async function readDeliveries(
       : { webhookId: one.id, ...(offsets !== null && { offsets }) };
   const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
   const isEmpty = page.items.length === 0 && page.next === null;
-  const [attempts, ownerIn, unsent, first] = await Promise.all([
+  const isOfDead = filter.state === 'dead' && Object.keys(filter).length === 1 && offsets === null;
+  const [attempts, ownerIn, unsent, dead, first] = await Promise.all([
     store.attempts.lastOf(page.items),
     ownerNames(store, page.items),
     !isEmpty || store.customerId !== null ? null : eventOf(store, filter),
+    isOfDead && !isEmpty ? onlyCause(store, numbers) : null,
     isEmpty && store.customerId !== null ? store.directory.webhooks({}, null, 1) : null,
   ]);
-  return { ...page, attempts, ownerIn, unsent, hasWebhooks: first === null || first.length > 0 };
+  return { ...page, attempts, ownerIn, unsent, dead, hasWebhooks: first === null || first.length > 0 };
+}
+
+/** The only group of dead deliveries of these webhooks, or of all with null. */
+async function onlyCause(
+  store: SharedPageDependencies['store'],
+  numbers: readonly number[] | null,
+): Promise<FoundDeliveries['dead']> {
+  const { groups, isWhole } = await store.deliveries.failures(numbers);
+  const [group, ...others] = groups.filter(({ dead }) => dead > 0);
+  if (group === undefined || others.length > 0 || !isWhole) return null;
+  const { webhookId: id, webhookName: name } = group;
+  return { group, name: (await readOwners(store, 'webhook', [id])).named({ id, name }) };
 }
 
 async function eventOf(store: SharedPageDependencies['store'], { text, eventId }: DeliverySearch) {

@@ -1,13 +1,14 @@
 /** The story of a delivery: its state with the reason and the next step, and its timeline. */
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
-import { copyable, type Moment } from '../parts/details.ts';
+import type { Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { countOf, relativeTime, sentence, shortTime, spanText, time } from '../parts/text.ts';
 import { attemptMoment } from './attempt-details.ts';
 import { notRunning } from './sending-again.ts';
 
@@ -22,12 +23,17 @@ export type Standing = {
   readonly base: number;
   /** The delivery that an ordered or failing webhook tries before an untried one; null: none is known. */
   readonly ahead: Delivery | null;
+  /** Null in mode `pull`. */
+  readonly endpoint: Pick<Endpoint, 'id' | 'name'> | null;
+  /** The customer who reads it; null: the operator, whose advice may name a setting. */
+  readonly reader: string | null;
 };
 
 /** The state of the delivery, the reason, and what happens next. */
-export function standing({ delivery, attempts, webhook, base, ahead }: Standing, now: number): Html {
+export function standing(given: Standing, now: number): Html {
+  const { delivery, attempts, webhook, base, ahead, reader, endpoint } = given;
   const { state, createdAt, settledAt, attemptCount, webhookMode } = delivery;
-  const problem = problemOf(attempts.at(-1));
+  const problem = problemText(attempts.at(-1), reader, endpoint);
   if (webhookMode === 'pull' && (state === 'pending' || state === 'delivered')) return readerStanding(delivery);
   switch (state) {
     case 'delivered': {
@@ -45,7 +51,7 @@ export function standing({ delivery, attempts, webhook, base, ahead }: Standing,
             : `Sent again, and given up after ${countOf(attemptCount, 'more attempt')}.`,
         text: html`
           ${problem === null ? null : html`<p>${problem}</p>`}
-          <p>It is kept. Fix the cause, then send it again.</p>
+          <p>${deadStep(delivery, webhook)}</p>
         `,
       });
     case 'discarded':
@@ -90,11 +96,38 @@ function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
   return notice({ tone: 'positive', text });
 }
 
+/** The step that helps a dead one: a webhook that does not run would not send it. */
+function deadStep({ webhookId, webhookName }: Delivery, { progress: { state, stateAt } }: Standing['webhook']): Html {
+  if (isRunnable(state)) return html`It is kept. Fix the cause, then send it again.`;
+  return html`
+    It is kept. ${webhookName} has sent nothing since ${shortTime(stateAt)}: fix the cause and
+    <a href="/webhooks/${webhookId}#start-button">start ${webhookName}</a>, then send it again.
+  `;
+}
+
 /** The error and the advice. Attempts with the same failed for the same reason. */
-function problemOf(attempt: AttemptRecord | undefined): string | null {
+function problemOf(attempt: AttemptRecord | undefined, reader: string | null): string | null {
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage, responseStatus } = attempt;
-  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass, responseStatus, errorMessage)}`;
+  const advice = adviceForOwner(reader, errorClass as ErrorClass, responseStatus, errorMessage);
+  return `${sentence(errorMessage ?? errorClass)} ${advice}`;
+}
+
+/** The same with a link to the credentials, if the receiver or its token server rejects them. */
+function problemText(
+  attempt: AttemptRecord | undefined,
+  reader: string | null,
+  endpoint: Standing['endpoint'],
+): Html | null {
+  const problem = problemOf(attempt, reader);
+  if (problem === null || attempt === undefined) return null;
+  const { errorClass, responseStatus } = attempt;
+  const isRejected =
+    errorClass === 'oauth_token' ||
+    (errorClass === 'http_status' && (responseStatus === 401 || responseStatus === 403));
+  if (!isRejected || endpoint === null) return html`${problem}`;
+  const { id, name } = endpoint;
+  return html`${problem} <a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
 }
 
 /** Tells what a pending delivery waits for. */
@@ -155,6 +188,8 @@ export type Timeline = {
   readonly url: string | null;
   /** The state of the webhook when the event was published; null: it is not known. */
   readonly stateThen: WebhookState | null;
+  /** As in `Standing`. */
+  readonly reader: string | null;
 };
 
 /** A wait for the first attempt that is told. */
@@ -169,26 +204,21 @@ function waitReason(state: WebhookState | null): string {
 }
 
 /** The advice is with the last attempt that failed in this way. */
-function saidLater(attempt: AttemptRecord, later: readonly AttemptRecord[]): boolean {
-  const problem = problemOf(attempt);
-  return problem !== null && later.some((other) => problemOf(other) === problem);
+function saidLater(attempt: AttemptRecord, later: readonly AttemptRecord[], reader: string | null): boolean {
+  const problem = problemOf(attempt, reader);
+  return problem !== null && later.some((other) => problemOf(other, reader) === problem);
 }
 
 /** Oldest first. */
 export function momentsOf(
-  { delivery, attempts, resends, erasedAt, curlOf, url, stateThen }: Timeline,
+  { delivery, attempts, resends, erasedAt, curlOf, url, stateThen, reader }: Timeline,
   now: number,
 ): Moment[] {
   const { state, createdAt, settledAt, nextAttemptAt } = delivery;
   // The headline has the problem of the last attempt, unless the delivery arrived.
-  const said = new Set(state === 'delivered' ? [] : [problemOf(attempts.at(-1)) ?? '']);
+  const said = new Set(state === 'delivered' ? [] : [problemOf(attempts.at(-1), reader) ?? '']);
   const moments: Moment[] = [
-    {
-      at: createdAt,
-      title: 'Published',
-      tone: 'neutral',
-      text: html`<p>Event ${copyable(delivery.eventId, 'event id')}</p>`,
-    },
+    { at: createdAt, title: 'Published', tone: 'neutral' },
     ...resends.map((resend, index): Moment => {
       const { at, by } = resend;
       return {
@@ -202,8 +232,9 @@ export function momentsOf(
     ...attempts.map((attempt, at) =>
       attemptMoment(attempt, {
         url,
+        reader,
         curl: curlOf(attempt),
-        isSaid: said.has(problemOf(attempt) ?? '') || saidLater(attempt, attempts.slice(at + 1)),
+        isSaid: said.has(problemOf(attempt, reader) ?? '') || saidLater(attempt, attempts.slice(at + 1), reader),
         isUnfolded: at === attempts.length - 1,
       }),
     ),

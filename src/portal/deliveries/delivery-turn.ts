@@ -5,10 +5,11 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { failingFacts } from '../parts/health.ts';
 import { countOf, relativeTime, shortTime } from '../parts/text.ts';
-import { errorOf } from '../webhooks/webhook-state.ts';
+import { errorOf } from '../record/webhook-state.ts';
+import { failingCauses } from './causes.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
-type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt'>;
+type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt' | 'causes'>;
 
 /** None unless it waits for its first attempt. */
 export function turnMoments(story: Waiting, now: number): Moment[] {
@@ -45,7 +46,7 @@ function placeText({ ahead, before }: Waiting, now: number): Html | null {
   return html`<p>${count}${next}</p>`;
 }
 
-function failingText({ delivery, webhook, failsSince, succeededAt }: Waiting, now: number): Html | null {
+function failingText({ delivery, webhook, failsSince, succeededAt, causes }: Waiting, now: number): Html | null {
   const { state, failingSinceAt } = webhook.progress;
   if (state !== 'failing' || failingSinceAt === null) return null;
   const { stateDescription } = viewWebhook(webhook);
@@ -53,7 +54,7 @@ function failingText({ delivery, webhook, failsSince, succeededAt }: Waiting, no
   const error = errorOf(webhook.progress);
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
-    <p>${failingFacts({ since: failsSince, succeededAt, error }, now)} ${stateDescription}</p>
+    <p>${failingFacts({ since: failsSince, succeededAt, error, causes: failingCauses(causes, error) }, now)} ${stateDescription}</p>
     <p>
       As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops
       ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.

@@ -33,7 +33,8 @@ export function liveStory(call: PageCall, story: Story, place: ViewPlace): Html 
 export function storyView(call: PageCall, story: Story, place: ViewPlace): Html {
   const { delivery, attempts, content, webhook, endpoint } = story;
   const url = endpoint?.url ?? null;
-  const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story) }, call.now);
+  const reader = call.session.customerId;
+  const moments = momentsOf({ ...story, erasedAt: content.erasedAt, url, curlOf: curls(story), reader }, call.now);
   const isCut = attempts.length === ATTEMPTS_SHOWN;
   const told = section({
     title: 'Timeline',
@@ -43,14 +44,16 @@ export function storyView(call: PageCall, story: Story, place: ViewPlace): Html 
       ${timeline([...moments, ...turnMoments(story, call.now)], call.now)}
     `,
   });
-  // Without attempts the story is short, and leaves room for the payload below it.
+  // Without attempts the story is short, and leaves room for the payload below it. In the panel the payload comes first.
   const payload = payloadSection(delivery, content, webhook);
   return html`
     ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
-    ${standing(story, call.now)}
+    ${standing({ ...story, reader }, call.now)}
     <div class="columns columns-wide-first story">
-      ${attempts.length === 0 ? html`<div class="stack">${told}${payload}</div>` : told}
-      <div class="stack story-side">${attempts.length === 0 ? null : payload}${facts(story)}</div>
+      ${place === 'panel' ? html`<div class="stack">${payload}${told}</div>` : null}
+      ${place === 'page' && attempts.length === 0 ? html`<div class="stack">${told}${payload}</div>` : null}
+      ${place === 'page' && attempts.length > 0 ? told : null}
+      <div class="stack story-side">${place === 'page' && attempts.length > 0 ? payload : null}${facts(story)}</div>
     </div>
   `;
 }
@@ -97,7 +100,10 @@ function sendButton(call: PageCall, story: Story): Html | null {
   if (!call.may('operator')) return null;
   const { ahead } = story;
   const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
-  if (isReplayable(delivery)) return actionButton({ ...form, label: 'Send again', icon: 'replay' });
+  if (isReplayable(delivery)) {
+    const kind = delivery.state === 'dead' ? 'primary' : 'plain';
+    return actionButton({ ...form, kind, label: 'Send again', icon: 'replay' });
+  }
   const { state } = webhook.progress;
   if (delivery.state === 'pending' && delivery.webhookMode === 'push' && !isRunnable(state))
     return startButton(call, story);
@@ -141,47 +147,66 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
   };
 }
 
-function facts({ delivery, content, attempts, base, endpoint, webhook }: Story): Html {
-  const { id, eventId, eventType, offset, subject, orderingKey, attemptCount, createdAt, settledAt } = delivery;
+function facts({ delivery, content, attempts, base, endpoint, webhook, owner }: Story): Html {
+  const { id, eventId, eventType, webhookName, offset, subject, orderingKey, attemptCount, createdAt, settledAt } =
+    delivery;
   const { correlationId, actorId } = content;
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
   const search = (field: 'id' | 'subject' | 'key', value: string): string =>
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search('id', eventId), label: 'This event at all webhooks', kind: 'quiet' })],
-    content: definitionList(
-      present([
-        ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
-        ['Event type', html`<code>${eventType}</code>`],
-        ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
-        [
-          'Ordering key',
-          orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`,
-        ],
-        ['Correlation id', copyable(correlationId, 'correlation id')],
-        ['Caused by', actorId === null ? null : copyable(actorId, 'actor id')],
-        ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
-        ['Offset', `#${offset}`],
-        [
-          'Attempts',
-          endpoint === null ? null : countText(base + attemptCount),
-          base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
-        ],
-        [
-          'Batch',
-          batches.length === 0
-            ? null
-            : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
-          batches.length > 0 && webhook.standardWebhooks && webhook.format !== 'standard'
-            ? 'webhook-id is msg_ followed by this id.'
-            : undefined,
-        ],
-        ['Published', time(createdAt)],
-        ['Finished', settledAt === null ? null : time(settledAt)],
-        ['Delivery id', copyable(id, 'delivery id')],
-      ]),
-    ),
+    actions: [linkButton({ href: search('id', eventId), label: 'This event’s other deliveries', kind: 'quiet' })],
+    content: html`
+      ${definitionList(
+        present([
+          ['Customer', owner],
+          ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
+          ['Event type', html`<code>${eventType}</code>`],
+          ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
+          [
+            'Ordering key',
+            orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`,
+          ],
+          ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
+          ['Number', `#${offset}`, `Its offset in the log of ${webhookName}.`],
+          [
+            'Attempts',
+            endpoint === null ? null : countText(base + attemptCount),
+            base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
+          ],
+          ['Published', time(createdAt)],
+          ['Finished', settledAt === null ? null : time(settledAt)],
+        ]),
+      )}
+      <details class="more-ids">
+        <summary>More ids</summary>
+        ${definitionList(
+          present([
+            ['Delivery id', copyable(id, 'delivery id'), 'Of this event at this webhook.'],
+            [
+              'Correlation id',
+              copyable(correlationId, 'correlation id'),
+              'It follows the event through several systems.',
+            ],
+            [
+              'Caused by',
+              actorId === null ? null : copyable(actorId, 'actor id'),
+              'The user or program that caused the event.',
+            ],
+            [
+              batches.length > 1 ? 'Batches' : 'Batch',
+              batches.length === 0
+                ? null
+                : html`<span class="stack-tight">${batches.map((batch) => copyable(batch, 'batch id'))}</span>`,
+              batches.length > 0 && webhook.standardWebhooks && webhook.format !== 'standard'
+                ? 'The request that carried it. webhook-id is msg_ followed by this id.'
+                : 'The request that carried it, alone or with others.',
+            ],
+          ]),
+        )}
+      </details>
+    `,
   });
 }
 

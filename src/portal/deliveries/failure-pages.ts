@@ -1,9 +1,7 @@
 /** `/deliveries/failures`: failing deliveries grouped by webhook and cause. It is live, and the dead ones of a group can be sent again. */
 
-import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { http } from '../../kernel/node-http.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
@@ -12,15 +10,16 @@ import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { errorWords } from '../parts/error-words.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
-import { badge } from '../parts/mark.ts';
-import { countText, relativeTime } from '../parts/text.ts';
+import { badge, stateBadge } from '../parts/mark.ts';
+import { countText, lengthTime, relativeTime } from '../parts/text.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
+import { causeAdvice, causeText } from './causes.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
+import { replayHref, replayLabel } from './sending-again.ts';
 
 /** Failures by cause take some ten milliseconds to count. */
 const FAILURES_EVERY_MS = 2000;
@@ -36,13 +35,14 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       const query = await withWebhookId(store, visit.query);
       const call = { ...visit, query };
       const scope = await readScope(dependencies, query);
+      const failures = await read(scope.numbers);
       return listView({
-        title: 'Failures',
+        title: 'Failures by cause',
         layout: 'under-tabs',
         above: html`${deliveryTabs('failures')}<p class="lead">${LEAD}</p>`,
-        filters: await scopeFields(store, scope),
+        filters: failures.groups.length === 0 && scope.numbers === null ? [] : await scopeFields(store, scope),
         stream: withQuery(STREAM, query, {}),
-        ...resultsOf(call, await read(scope.numbers)),
+        ...resultsOf(call, failures),
       });
     }),
     pages.stream(STREAM, 'both', async (call) => {
@@ -54,7 +54,7 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
         const failures = await read(numbers);
         const now = clock();
         const content = (): Html => listResults(resultsOf({ ...call, now }, failures));
-        return { version: JSON.stringify(failures), content };
+        return { version: JSON.stringify([failures, [...failures.pending]]), content };
       };
       return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
     }),
@@ -79,15 +79,29 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
   ];
 }
 
-const LEAD =
-  'Deliveries that failed, by webhook and by the outcome of their last attempt. Pending ones that were not tried yet are not among them.';
+const LEAD = 'Failed deliveries of any age, dead or waiting for a retry, grouped by webhook and cause.';
 
-type OwnedFailures = Failures & { readonly owners: RecordOwners };
+type OwnedFailures = Failures & {
+  readonly owners: RecordOwners;
+  /** How many deliveries of a webhook are pending, tried or not, by its id. */
+  readonly pending: ReadonlyMap<string, number>;
+};
+
+/** Webhooks whose pending deliveries are counted. */
+const PENDING_COUNTED = 20;
 
 async function readFailures(store: Store, numbers: readonly number[] | null): Promise<OwnedFailures> {
   const failures = await store.deliveries.failures(numbers);
   const ids = failures.groups.map(({ webhookId }) => webhookId);
-  return { ...failures, owners: await readOwners(store, 'webhook', ids) };
+  const waiting = [
+    ...new Set(failures.groups.filter(({ retrying }) => retrying > 0).map(({ webhookId }) => webhookId)),
+  ];
+  const [owners, listings] = await Promise.all([
+    readOwners(store, 'webhook', ids),
+    Promise.all(waiting.slice(0, PENDING_COUNTED).map((id) => store.directory.webhook(id))),
+  ]);
+  const counted = listings.flatMap((one) => (one === null ? [] : [[one.webhook.id, one.pendingRecords] as const]));
+  return { ...failures, owners, pending: new Map(counted) };
 }
 
 /** Groups of dead deliveries that a form without a webhook offers. */
@@ -117,11 +131,11 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
       rows: dead.slice(0, OFFERED).map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;
         return [
-          html`<a href="/webhooks/${id}">${name}</a>${owners.hintOf(id)}`,
+          html`<a href="/webhooks/${id}">${name}</a> ${stateBadge(group.webhookState)}${owners.hintOf(id)}`,
           badge('negative', causeText(cause)),
           countText(group.dead),
-          relativeTime(lastAt, now),
-          replayLink(id, owners.named({ id, name }), cause),
+          html`<span class="failure-last">${relativeTime(lastAt, now)}</span>`,
+          replayLink(group, owners.named({ id, name })),
         ];
       }),
       empty: html``,
@@ -129,7 +143,8 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
   });
 }
 
-function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
+function resultsOf(call: PageCall, failures: OwnedFailures) {
+  const { groups, isWhole } = failures;
   const list = table({
     caption: 'Failures by cause',
     columns: [
@@ -140,7 +155,7 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
       { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
-    rows: groups.map((group) => row(group, owners, call)),
+    rows: groups.map((group) => row(group, failures, call)),
     rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
     live: ['cause', 'causes'],
     empty: NO_FAILURES,
@@ -156,7 +171,8 @@ function resultsOf(call: PageCall, { groups, isWhole, owners }: OwnedFailures) {
   return { path: PATH, query: call.query, results: html`${list}${note}` };
 }
 
-function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html | 0)[] {
+function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Html | 0)[] {
+  const { owners } = failures;
   const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
   const listed = (state: 'dead' | 'pending', count: number): Html | 0 => {
@@ -166,24 +182,35 @@ function row(group: FailureGroup, owners: RecordOwners, call: PageCall): (Html |
   };
   return [
     html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
-    html`<a href="/webhooks/${webhookId}">${webhookName}</a>${owners.hintOf(webhookId)}`,
+    html`
+      <span class="failure-webhook"><a href="/webhooks/${webhookId}">${webhookName}</a> ${stateBadge(group.webhookState)}</span>
+      ${owners.hintOf(webhookId)}
+      ${triedText(group, failures)}
+    `,
     listed('dead', dead),
     listed('pending', retrying),
     html`
       <span class="failure-last">${relativeTime(lastAt, now)}</span>
-      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">first ${relativeTime(firstAt, now)}</span>`}
+      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">for ${lengthTime(firstAt, now)}</span>`}
     `,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
 }
 
+/** `7 of 100 pending were tried`, in the first row of a webhook: its rows have only those that were tried. */
+function triedText({ webhookId, cause }: FailureGroup, { groups, pending }: OwnedFailures): Html | null {
+  const all = pending.get(webhookId);
+  const own = groups.filter((group) => group.webhookId === webhookId && group.retrying > 0);
+  if (all === undefined || own[0]?.cause !== cause) return null;
+  const tried = own.reduce((sum, { retrying }) => sum + retrying, 0);
+  if (tried >= all) return null;
+  return html`<span class="cell-hint">${countText(tried)} of ${countText(all)} pending were tried.</span>`;
+}
+
 /** The action that helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
-function action(
-  { webhookId, webhookState, dead, cause, oldest }: FailureGroup,
-  name: string,
-  { csrf }: PageCall,
-): Html {
-  if (dead > 0) return replayLink(webhookId, name, cause);
+function action(group: FailureGroup, name: string, { csrf }: PageCall): Html {
+  const { webhookId, webhookState, dead, cause, oldest } = group;
+  if (dead > 0) return replayLink(group, name);
   if (!isRunnable(webhookState)) {
     return actionButton({
       action: `/webhooks/${webhookId}/start`,
@@ -204,26 +231,15 @@ function action(
 }
 
 /** Leads to the page that counts the deliveries and asks first. */
-function replayLink(webhookId: string, webhookName: string, cause: string): Html {
-  const query = new URLSearchParams({ webhook: webhookId, state: 'dead', cause });
+function replayLink(group: FailureGroup, webhookName: string): Html {
+  const { webhookId, cause } = group;
+  const label = replayLabel(group);
   return linkButton({
-    href: `${DELIVERIES_PATH}/replay?${query}`,
-    label: 'Send all again',
-    longLabel: `Send all again: ${webhookName}, ${causeText(cause)}`,
+    href: replayHref(webhookId, cause),
+    label,
+    longLabel: `${label}: ${webhookName}, ${causeText(cause)}`,
     icon: 'replay',
   });
-}
-
-/** `503 Service Unavailable`, or the error class in words. */
-export function causeText(cause: string): string {
-  const reason = http.STATUS_CODES[cause];
-  return reason === undefined ? errorWords(cause) : `${cause} ${reason}`;
-}
-
-function causeAdvice(cause: string, customerId: string | null): string {
-  return /^\d+$/.test(cause)
-    ? adviceForOwner(customerId, 'http_status', Number(cause))
-    : adviceForOwner(customerId, cause as ErrorClass);
 }
 
 const NO_FAILURES = emptyState({

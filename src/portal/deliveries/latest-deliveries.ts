@@ -7,9 +7,8 @@ import type { Store } from '../../store/port/store.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { emptyState, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
-import { relativeTime } from '../parts/text.ts';
-import { outcomeBadge } from './attempt-details.ts';
-import { attemptsHint, isDue, progressOf } from './delivery-rows.ts';
+import { shortTime } from '../parts/text.ts';
+import { eventCell, isDue, progressOf, responseCell, subjectCell } from './delivery-rows.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
 /** Rows, attempts that they are found by, and webhooks that they are read of. */
@@ -22,7 +21,7 @@ type Latest = {
   /** Null: not tried yet. */
   readonly attempt: LastAttempt | null;
 };
-/** Newest attempt first, then deliveries without an attempt. */
+/** Newest first, as the list of all has them. */
 export type LatestDeliveries = readonly Latest[];
 
 /**
@@ -47,12 +46,9 @@ export async function readLatestDeliveries(
   const all = [...found.values()];
   const last = await attempts.lastOf(all);
   const latest = all.map((delivery, at) => ({ delivery, attempt: last[at] ?? null }));
-  return latest.toSorted(newestFirst);
-}
-
-function newestFirst(one: Latest, other: Latest): number {
-  const difference = (other.attempt?.startedAt ?? 0) - (one.attempt?.startedAt ?? 0);
-  return difference === 0 ? other.delivery.createdAt - one.delivery.createdAt : difference;
+  return latest.toSorted(
+    ({ delivery: one }, { delivery: other }) => other.createdAt - one.createdAt || other.offset - one.offset,
+  );
 }
 
 /** The records of attempts, each once. */
@@ -107,10 +103,11 @@ export function latestSection(
           columns: [
             { label: 'State', phone: 'state' },
             { label: 'Event', kind: 'main' },
+            { label: 'Subject', phone: 'plain' },
             ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
             { label: 'Response', phone: 'plain' },
-            { label: 'Finished', phone: 'plain' },
-            { label: 'Last attempt', phone: 'named' },
+            { label: 'Outcome', phone: 'plain' },
+            { label: 'Published', phone: 'plain' },
           ],
           rows: latest.map((one) => row(one, { isOne, now })),
           rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),
@@ -128,19 +125,14 @@ const NOTHING_YET = emptyState({
 });
 
 function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: boolean; readonly now: number }): Html[] {
-  const { id, eventType, offset, subject, state, attemptCount, webhookId, webhookName } = delivery;
+  const { subject, state, createdAt, webhookId, webhookName } = delivery;
   return [
     stateBadge(state),
-    html`
-      <a href="${DELIVERIES_PATH}/${id}">${eventType}</a>
-      ${' '}
-      <span class="cell-hint">#${offset}${subject === null ? null : html` · ${subject}`}</span>
-    `,
+    eventCell(delivery),
+    subjectCell(subject),
     ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),
-    attempt === null
-      ? html`<span class="quiet">–</span>`
-      : html`${outcomeBadge(attempt)} ${attemptsHint(attemptCount)}`,
+    responseCell(delivery, attempt),
     progressOf(delivery, now),
-    attempt === null ? html`<span class="quiet">not tried</span>` : relativeTime(attempt.startedAt, now),
+    shortTime(createdAt),
   ];
 }

@@ -13,7 +13,6 @@ import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts'
 import { listView, liveList, withQuery } from '../parts/list.ts';
 import { countOf, shortTime, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
-import { shownWebhook } from '../webhooks/webhook-choice.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { type CarriedBy, readCarried } from './carried.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
@@ -26,14 +25,16 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
   const { pages, store } = dependencies;
   const webhookOf = async (id: string): Promise<TailWebhook | null> => {
     const webhook = await store.webhooks.get(id);
-    return webhook === null ? null : { id, name: await shownWebhook(store, webhook) };
+    if (webhook === null) return null;
+    const { hintOf } = await readOwners(store, 'webhook', [id]);
+    return { id, name: webhook.name, owner: hintOf(id) };
   };
   const webhooksOf = async (attempts: readonly AttemptRecord[]): Promise<ReadonlyMap<number, TailWebhook>> => {
     const numbers = [...new Set(attempts.map(({ webhookNumber }) => webhookNumber))];
     const webhooks = [...(await store.directory.webhookNames(numbers))];
     const ids = webhooks.map(([, { id }]) => id);
-    const { named } = await readOwners(store, 'webhook', ids);
-    return new Map(webhooks.map(([number, { id, name }]) => [number, { id, name: named({ id, name }) }]));
+    const { hintOf } = await readOwners(store, 'webhook', ids);
+    return new Map(webhooks.map(([number, { id, name }]) => [number, { id, name, owner: hintOf(id) }]));
   };
   return [
     pages.view(PATH, 'both', async (call) => {
@@ -91,8 +92,8 @@ function readOutcome(query: URLSearchParams): AttemptOutcome | null {
   return readChoice(query, 'outcome', ['failed', 'delivered'] as const);
 }
 
-/** In the operator's portal the name ends with that of the customer. */
-type TailWebhook = { readonly id: string; readonly name: string };
+/** `owner`: the customer, in the operator's portal. */
+type TailWebhook = { readonly id: string; readonly name: string; readonly owner: Html | null };
 
 /** The webhook of the attempt; null if it was deleted. */
 type WebhookOf = (attempt: AttemptRecord) => TailWebhook | null;
@@ -130,6 +131,7 @@ export function attemptList(attempts: readonly AttemptRecord[], telling: Telling
   return liveList(
     ['attempt', 'attempts'],
     html`
+      <div class="tail-heads" aria-hidden="true">${HEADS.map((head) => html`<span>${head}</span>`)}</div>
       <ol class="tail" tabindex="0" aria-label="Attempts, newest first"${live}>
         ${rows}
         <li class="tail-empty">No attempts yet. New ones appear here.</li>
@@ -137,6 +139,9 @@ export function attemptList(attempts: readonly AttemptRecord[], telling: Telling
     `,
   );
 }
+
+/** Above a wide list. A row says it in words for those who do not see them. */
+const HEADS = ['Response', 'Event', 'Webhook', 'Attempt', 'Request took', 'Started'];
 
 /** The attempts that a live list shows. */
 type TailFilter = { readonly webhookId: string | null; readonly outcome: AttemptOutcome | null };
@@ -207,7 +212,7 @@ function row(
     shown === null
       ? null
       : html`
-        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${shown.id}">${shown.name}</a></span>
+        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${shown.id}">${shown.name}</a>${shown.owner}</span>
       `;
   const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);
@@ -218,7 +223,7 @@ function row(
         <span class="tail-event">${what(attempt, webhook, carried)}</span>${name}${numberOf(attempt)}
         ${isTold(attempt) ? null : html` <span class="cell-hint"${hidden}>${errorMessage ?? errorClass}</span>`}
       </span>
-      <span class="tail-took">${took}</span>
+      <span class="tail-took">${took === null ? null : html`<span class="tail-label">took </span>${took}`}</span>
       <span class="tail-when">${shortTime(startedAt)}</span>
     </li>
   `;
@@ -252,7 +257,7 @@ function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: Carr
   const delivery = carried(attempt);
   if (delivery !== null) {
     const { id, eventType, subject } = delivery;
-    const about = subject === null ? null : html` · ${subject}`;
+    const about = subject === null ? null : html` <span class="tail-subject">${subject}</span>`;
     return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about}`;
   }
   const label = isOne
@@ -266,5 +271,5 @@ function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: Carr
 function numberOf({ firstOffset, attemptNumber }: AttemptRecord): Html | null {
   if (firstOffset === null) return null;
   const place = attemptNumber === 1 ? 'tail-attempt is-first' : 'tail-attempt';
-  return html`${DOT}<span class="${place}">attempt ${attemptNumber}</span>`;
+  return html`${DOT}<span class="${place}"><span class="tail-label">attempt </span>${attemptNumber}</span>`;
 }

@@ -11,8 +11,8 @@ import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { countOf, countText } from '../parts/text.ts';
+import { causeText } from './causes.ts';
 import { withWebhookId } from './delivery-scope.ts';
-import { causeText } from './failure-pages.ts';
 
 export const CAUSES_PATH = '/deliveries/replay/causes';
 

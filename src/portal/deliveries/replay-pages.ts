@@ -23,10 +23,11 @@ import { errorSummary } from '../parts/form.ts';
 import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf } from '../parts/text.ts';
-import { shownWebhook, webhookField } from '../webhooks/webhook-choice.ts';
+import { shownWebhook, webhookField } from '../record/webhook-choice.ts';
+import { causeText } from './causes.ts';
 import { withWebhookId } from './delivery-scope.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
-import { causeText, deadSection } from './failure-pages.ts';
+import { deadSection } from './failure-pages.ts';
 import { CAUSES_PATH, causeLinks, causeSuggestions, readCauses, replayCausePage } from './replay-causes.ts';
 import { responseOf } from './search-text.ts';
 import { notRunning, toldSentAgain } from './sending-again.ts';
@@ -67,7 +68,11 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
         lead: LEAD,
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
-      ${whichSection(state, count === null ? 'primary' : 'plain', causeSuggestions(causes, fields))}
+      ${whichSection(state, {
+        kind: count === null ? 'primary' : 'plain',
+        causes: causeSuggestions(causes, fields),
+        isOfOperator: store.customerId === null,
+      })}
       ${refusal === null && asked === null ? await deadSection(dependencies, call.now) : null}
       ${
         count === null
@@ -169,9 +174,15 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-function whichSection(state: FormState, kind: ButtonKind, causes: readonly Suggestion[]): Html {
+type Which = { readonly kind: ButtonKind; readonly causes: readonly Suggestion[]; readonly isOfOperator: boolean };
+
+function whichSection(state: FormState, { kind, causes, isOfOperator }: Which): Html {
+  const isOfDead = state.value('state') === '' || state.value('state') === 'dead';
   const fields = [
-    webhookField(state, { isRequired: true }),
+    webhookField(state, {
+      isRequired: true,
+      placeholder: isOfOperator ? 'Name of the webhook or its customer' : 'Name of the webhook',
+    }),
     selectField(state, {
       name: 'state',
       label: LABELS.state,
@@ -182,7 +193,8 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
       name: 'since',
       label: 'Published from (UTC)',
       type: 'datetime-local',
-      hint: 'Needed to send delivered ones again.',
+      isRequired: !isOfDead,
+      hint: 'Required to send delivered ones again.',
     }),
     textField(state, {
       name: 'until',
@@ -194,14 +206,14 @@ function whichSection(state: FormState, kind: ButtonKind, causes: readonly Sugge
       name: 'cause',
       label: LABELS.cause,
       placeholder: 'Any',
-      hint: 'One that occurred, or a status such as 503.',
+      hint: 'Choose the webhook to see those that occurred.',
       suggestions: causes,
     }),
     textField(state, {
       name: 'orderingKey',
       label: LABELS.orderingKey,
       placeholder: 'Any',
-      hint: 'Only events that were published with this key.',
+      hint: 'Only events with this key, which keeps them in order.',
     }),
   ];
   // The causes are those of the webhook and the span that are chosen.

@@ -100,7 +100,7 @@ function quickFilters(path: string, query: URLSearchParams, terms: readonly Sear
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }
 
-const PLACEHOLDER = 'state:dead 5xx since:1h, an id, a subject, #offset';
+const PLACEHOLDER = 'Search: order id, subject, 5xx, state:dead, since:1h';
 
 function problemNotice(path: string, query: URLSearchParams, problems: readonly SearchProblem[]): Html {
   const link = (q: string, shown = q): Html =>

@@ -1,10 +1,12 @@
 /** Messages after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
 import type { Delivery, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
+import type { FailureGroup } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { Flash } from '../frame/cookie-values.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, countText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
+import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
 /** The deliveries of one webhook that were sent again. */
 export type SentAgain = Pick<Delivery, 'webhookId' | 'webhookName' | 'webhookState'> & { readonly count: number };
@@ -35,6 +37,16 @@ export function sentAgainFlash(sent: readonly SentAgain[]): Flash {
       link: { href: `/webhooks/${first.webhookId}`, label: `Go to ${first.webhookName} to start it` },
     }),
   };
+}
+
+/** The page that counts the dead deliveries of a cause, and asks first. */
+export function replayHref(webhookId: string, cause: string): string {
+  return `${DELIVERIES_PATH}/replay?${new URLSearchParams({ webhook: webhookId, state: 'dead', cause })}`;
+}
+
+/** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */
+export function replayLabel({ webhookState, dead }: Pick<FailureGroup, 'webhookState' | 'dead'>): string {
+  return `${isRunnable(webhookState) ? 'Send' : 'Start, and send'} ${countText(dead)} again`;
 }
 
 /** `is stopped` or `has failed`, after the name of a webhook that does not run. */

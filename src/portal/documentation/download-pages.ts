@@ -17,6 +17,12 @@ type Program = {
 };
 
 const PROGRAMS: readonly Program[] = [
+  {
+    language: 'JavaScript, Node 20 or later, without packages',
+    file: 'receiver.mjs',
+    asset: 'receivers/node',
+    start: 'node receiver.mjs',
+  },
   { language: 'Python 3.9 or later', file: 'receiver.py', asset: 'receivers/python', start: 'python3 receiver.py' },
   { language: 'Go 1.18 or later', file: 'receiver.go', asset: 'receivers/go', start: 'go run receiver.go' },
   { language: 'Java 17 or later', file: 'Receiver.java', asset: 'receivers/java', start: 'java Receiver.java' },
@@ -49,7 +55,7 @@ function bytesOf(file: string): Buffer | null {
   return program === undefined ? null : Buffer.from(readAsset(program.asset));
 }
 
-/** The files, and how to start them. A checkout may be without the package. */
+/** The files, and how to start them, those for JavaScript first. A checkout may be without the package. */
 export function downloadList(): Html {
   const link = (file: string): Html => html`<a href="${PATH}/${file}" download>${icon('download')} ${file}</a>`;
   return html`

@@ -22,7 +22,11 @@ export function authenticationFields(before: Endpoint | null): FieldTable {
     ? 'Leave empty to keep the current one. Enter it again for an address at another server.'
     : 'Stored encrypted, never shown again.';
   return {
-    sendApiKey: tick({ label: 'Do not send the API key', hint: 'Requests then have no X-Api-Key.' }, false, true),
+    sendApiKey: tick(
+      { label: 'Do not send the API key', hint: 'Requests then have no header x-api-key.' },
+      false,
+      true,
+    ),
     'authentication.method': select({
       label: 'Method',
       choices: [
@@ -127,16 +131,17 @@ function isMethod(text: unknown): text is Authentication['method'] {
   return typeof text === 'string' && Object.hasOwn(AUTHENTICATION_MEMBERS, text);
 }
 
-/** How a receiver recognizes the sender, for people. */
-export function authenticationText(authentication: Authentication | null, isOauth: boolean): string {
-  if (isOauth) return 'A bearer token from the OAuth server of the receiver, in Authorization.';
-  if (authentication === null) return SIGNATURE;
+/** How a receiver recognizes the sender, for people. `isWhole`: with what is signed. */
+export function authenticationText(authentication: Authentication | null, isOauth: boolean, isWhole = false): string {
+  if (isOauth) return 'The header Authorization has a bearer token from the OAuth server of the receiver.';
+  const signature = isWhole ? `${SIGNATURE} ${SIGNED}` : SIGNATURE;
+  if (authentication === null) return signature;
   const { method, name } = authentication;
-  if (method === 'basic') return `Basic authentication in Authorization, with the user name ${name}.`;
-  if (method === 'bearer') return 'A fixed bearer token in Authorization.';
+  if (method === 'basic') return `The header Authorization has Basic authentication, with the user name ${name}.`;
+  if (method === 'bearer') return 'The header Authorization has a fixed bearer token.';
   const isAuthorization = name?.toLowerCase() === 'authorization';
-  return `A secret in the header ${name}. ${isAuthorization ? 'Requests are not signed.' : SIGNATURE}`;
+  return `The header ${name} has a secret. ${isAuthorization ? 'Requests are not signed.' : signature}`;
 }
 
-const SIGNATURE =
-  'An HMAC-SHA256 signature in Authorization, over the path, the date, the hash of the body and custom headers.';
+const SIGNATURE = 'The header Authorization has an HMAC-SHA256 signature.';
+const SIGNED = 'It covers the path, the date, the hash of the body and custom headers.';

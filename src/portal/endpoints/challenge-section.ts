@@ -22,8 +22,8 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
     lead:
       endpoint.verification === 'cloudevents'
         ? HANDSHAKE_LEAD
-        : 'Verification sends a challenge. The receiver signs it with the secret. That proves that the owner of the ' +
-          'address has the secret.',
+        : 'Verification sends a challenge. The receiver signs it with the secret. That proves that whoever has ' +
+          'the secret controls this address.',
     actions: [button],
     content:
       lastVerification === null

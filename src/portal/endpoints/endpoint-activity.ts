@@ -9,11 +9,11 @@ import type { EndpointWebhook } from '../../store/port/directory.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { attemptsText, figureTone } from '../parts/health.ts';
+import { attemptsText, figureTone, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
-import { lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { failsBriefly, failsSince } from '../webhooks/webhook-history.ts';
+import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
+import { type DeadRecords, failsBriefly, failsSince } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
@@ -76,17 +76,18 @@ export async function withOutages(
   return { ...activity, webhooks };
 }
 
-/** `answered 503, 3 minutes ago`, or nothing. The page of the endpoint has the whole sentence. */
-export function lastError({ failure }: EndpointActivity, now: number): Html | null {
-  if (failure === null) return null;
-  const { errorClass, errorMessage } = failure;
-  const status = statusInMessage(errorMessage);
+/** `answered 503, 3 minutes ago`, of the recent attempts. The page of the endpoint has the whole sentence. */
+export function lastError({ failure }: EndpointActivity, now: number): Html {
+  if (failure === null) return html`<span class="quiet">none recently</span>`;
   return html`
-    <span class="one-line" title="${sentence(errorMessage ?? errorClass)}">
-      ${status === null ? errorWords(errorClass) : `answered ${status}`}
-    </span>
+    <span class="one-line" title="${sentence(failure.errorMessage ?? failure.errorClass)}">${briefError(failure)}</span>
     <span class="cell-hint">${relativeTime(failure.at, now)}</span>
   `;
+}
+
+function briefError({ errorClass, errorMessage }: NonNullable<LastOutcomes['failure']>): string {
+  const status = statusInMessage(errorMessage);
+  return status === null ? errorWords(errorClass) : `answered ${status}`;
 }
 
 /** The recent attempts may all have failed although some of the day succeeded: then the hour is known. */
@@ -96,11 +97,11 @@ export function lastDelivery(
 ): Html {
   if (deliveredAt !== null) return relativeTime(deliveredAt, now);
   const ago = day.hours.toReversed().findIndex(({ attempts, failedAttempts }) => attempts > failedAttempts);
-  if (ago < 0) return html`<span class="quiet">none</span>`;
+  if (ago < 0) return html`<span class="quiet">none in 24 h</span>`;
   // At the end of that hour at the latest, and before the failures that the page tells of.
   const end = Math.min(now, (Math.floor(now / HOUR_MS) + 1 - ago) * HOUR_MS);
   const before = Math.min(end, allFailSince(webhooks) ?? now);
-  return html`<span>about ${lengthText(Math.max(now - before, HOUR_MS))} ago</span>`;
+  return html`<span>${lengthText(Math.max(now - before, HOUR_MS))} ago</span>`;
 }
 
 const HOUR_MS = 3_600_000;
@@ -112,17 +113,29 @@ export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 
   return Math.max(...running.map(({ failingSinceAt }) => failingSinceAt ?? 0));
 }
 
-/** The figures on the page of an endpoint; null if no webhook sends there. */
-export function activityFigures(activity: EndpointActivity, now: number): Html | null {
+/** The figures on the page of an endpoint; null if no webhook sends there. `dead`: its dead deliveries. */
+export function activityFigures(activity: EndpointActivity, dead: DeadRecords, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
   if (webhooks.length === 0) return null;
   const rate = successRate(day);
+  const pending = webhooks.reduce((sum, { pendingRecords }) => sum + pendingRecords, 0);
   const made = figures([
     {
       label: 'Succeeded, 24 h',
       value: rate === null ? '–' : shareText(rate),
       tone: figureTone(rate),
       hint: rate === null ? 'No event was sent' : attemptsText(day),
+    },
+    {
+      label: 'Pending',
+      value: countText(pending),
+      hint: pending === 0 ? 'No delivery is pending' : 'of all its webhooks',
+    },
+    {
+      label: 'Dead',
+      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
+      tone: dead.records > 0 ? 'negative' : 'neutral',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
     },
     {
       label: 'Last success',
@@ -133,7 +146,7 @@ export function activityFigures(activity: EndpointActivity, now: number): Html |
       label: 'Last error',
       value: failure === null ? html`<span class="quiet">none</span>` : relativeTime(failure.at, now),
       tone: isFailedLast(activity) ? 'negative' : 'neutral',
-      hint: failure === null ? 'in the recent attempts' : sentence(failure.errorMessage ?? failure.errorClass),
+      hint: failure === null ? 'in the recent attempts' : briefError(failure),
     },
   ]);
   return html`<div id="figures">${made}</div>`;
@@ -144,14 +157,13 @@ function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
   return failure !== null && failure.at >= (deliveredAt ?? 0);
 }
 
-/** The advice for the last error, if nothing succeeded since. */
+/** The last error and its advice, if nothing succeeded since. The header leads to the failures of several webhooks. */
 export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActivity): Html | null {
   const { failure, webhooks } = activity;
   const [first] = webhooks;
   if (failure === null || first === undefined || !isFailedLast(activity)) return null;
   const { errorClass, errorMessage } = failure;
-  // The line below the name has the cause if everything fails.
-  const cause = allFailSince(webhooks) === null ? html`${sentence(errorMessage ?? errorClass)} ` : null;
+  const cause = `${latestError(errorClass, errorMessage)} `;
   const failures =
     webhooks.length === 1 ? html` <a href="/deliveries/failures?webhook=${first.id}">Failures by cause</a>` : null;
   return notice({

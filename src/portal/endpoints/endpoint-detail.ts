@@ -1,21 +1,26 @@
 /** The page of an endpoint: its header with the tabs, its state, warnings, and the webhooks that send here. */
 import { type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
-import { type EndpointWebhook, NO_USES, type Use, type Uses } from '../../store/port/directory.ts';
+import type { EndpointWebhook, Uses } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
 import { copyable } from '../parts/details.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
-import { failingFacts } from '../parts/health.ts';
+import { failingFacts, healthCell } from '../parts/health.ts';
 import { emptyState, table, withQuery } from '../parts/list.ts';
-import { notice, stateBadge, type Tone } from '../parts/mark.ts';
-import { countOf, lengthText, relativeTime, time } from '../parts/text.ts';
+import { filterChip, notice, stateBadge, type Tone, tags } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
+import { failsBriefly } from '../record/webhook-state.ts';
 import { challengeSection, isUnprepared, verifyButton } from './challenge-section.ts';
 import { activityFigures, allFailSince, type EndpointActivity, lastErrorNotice } from './endpoint-activity.ts';
 import { type EndpointHub, hubSections } from './endpoint-hub.ts';
+
+/** Event types that a row names. */
+const TYPES_SHOWN = 3;
 
 export type EndpointPage = {
   readonly endpoint: Endpoint;
@@ -42,12 +47,11 @@ function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
 export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab }: EndpointPage): Html {
   const { id, name, url, enabled } = endpoint;
   const isAdministrator = call.may('administrator');
-  const isFailing = allFailSince(activity.webhooks) !== null;
   return html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
-      badges: [...endpointBadges(endpoint), ...(enabled && isFailing ? [stateBadge('failing')] : [])],
+      badges: endpointBadges(endpoint, activity.webhooks),
       lead: html`
         ${recordFacts(owner, [copyable(url, 'address')])}
         <p>${endpointSentence(endpoint, activity, call.now)}</p>
@@ -76,8 +80,8 @@ export function endpointActivity(
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
     ${lastErrorNotice(endpoint, activity)}
-    ${activityFigures(activity, call.now)}
-    ${webhooks(call, endpoint, uses, activity)}
+    ${hub === null ? null : activityFigures(activity, hub.dead, call.now)}
+    ${webhooks(call, endpoint, uses, hub)}
     ${isUnused ? null : hubSections(call, endpoint.id, activity.webhooks, hub)}
   `;
 }
@@ -117,9 +121,9 @@ export function newWebhookOf({ id, customerId }: Endpoint): string {
   return withQuery('/webhooks/new', new URLSearchParams(), { endpoint: id, customer: customerId });
 }
 
-function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activity: EndpointActivity): Html {
+function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, hub: EndpointHub | null): Html {
   const { id } = endpoint;
-  const known = new Map(activity.webhooks.map((webhook) => [webhook.id, webhook]));
+  const listings = hub?.listings ?? [];
   const create = call.may('administrator')
     ? linkButton({
         href: newWebhookOf(endpoint),
@@ -129,7 +133,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activit
       })
     : null;
   const all =
-    uses !== null && uses.count > uses.first.length
+    uses !== null && uses.count > listings.length
       ? linkButton({ href: `/webhooks?endpoint=${id}`, label: `All ${uses.count}` })
       : null;
   return section({
@@ -142,15 +146,23 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activit
       columns: [
         { label: 'Webhook', kind: 'main' },
         { label: 'State', phone: 'state' },
+        { label: 'Events', phone: 'plain' },
+        { label: 'Succeeded, 24 h', phone: 'plain' },
+        { label: 'Pending', kind: 'number', phone: 'named' },
         { label: 'Actions', kind: 'actions' },
       ],
-      rows: (uses ?? NO_USES).first.map((use) => {
-        const { state, failingSinceAt } = known.get(use.id) ?? { ...use, failingSinceAt: null };
-        const since = state === 'failing' && failingSinceAt !== null ? lengthText(call.now - failingSinceAt) : null;
+      rows: listings.map(({ webhook, pendingRecords }) => {
+        const { progress, eventTypes, filter } = webhook;
+        const day = hub?.days.get(progress.webhookNumber);
         return [
-          html`<a href="/webhooks/${use.id}">${use.name}</a>`,
-          html`${stateBadge(state)}${since === null ? null : html` <span class="quiet">for ${since}</span>`}`,
-          call.may('operator') && endpoint.enabled && !isRunnable(use.state) ? startButton(call, use) : null,
+          html`<a href="/webhooks/${webhook.id}">${webhook.name}</a>`,
+          stateBadge(failsBriefly(progress, day, call.now) ? 'running' : progress.state),
+          tags(eventTypes.slice(0, TYPES_SHOWN), eventTypes.length - TYPES_SHOWN, filterChip(filter)),
+          healthCell(day),
+          pendingRecords === 0
+            ? html`<span class="quiet">0</span>`
+            : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(pendingRecords)}</a>`,
+          call.may('operator') && endpoint.enabled ? webhookAction(call, webhook) : null,
         ];
       }),
       empty: emptyState({
@@ -162,7 +174,12 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, activit
   });
 }
 
-function startButton({ csrf }: PageCall, { id, name }: Use): Html {
+/** Starts it, or leads to its test event. */
+function webhookAction({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
+  if (isRunnable(progress.state)) {
+    const href = `/webhooks/${id}#samples`;
+    return linkButton({ href, label: 'Test event', longLabel: `Test event through ${name}`, kind: 'quiet' });
+  }
   return actionButton({
     action: `/webhooks/${id}/start`,
     csrf,
@@ -172,20 +189,22 @@ function startButton({ csrf }: PageCall, { id, name }: Use): Html {
   });
 }
 
-export function endpointBadges(endpoint: Endpoint): Html[] {
+/** The worst of its own state and of its webhooks, and whether its ownership is verified. */
+export function endpointBadges(endpoint: Endpoint, webhooks: readonly Pick<EndpointWebhook, 'state'>[]): Html[] {
   const { enabled, verified } = endpoint;
   const challenge = verified ? [stateBadge('verified')] : mustBeVerified(endpoint) ? [stateBadge('unverified')] : [];
-  return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
+  const troubled = TROUBLED.find((state) => webhooks.some((webhook) => webhook.state === state));
+  return [stateBadge(enabled ? (troubled ?? 'enabled') : 'disabled'), ...challenge];
 }
 
-type Activity = Pick<EndpointActivity, 'deliveredAt' | 'failure'> & {
+type Activity = Pick<EndpointActivity, 'deliveredAt'> & {
   readonly webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[];
 };
 
 /** `webhooks`: the webhooks that send to the endpoint. */
 export function endpointSentence(endpoint: Endpoint, activity: Activity, now: number): Html | string {
   const { enabled, enableWhenVerified } = endpoint;
-  if (enabled) return activeSentence(activity, now);
+  if (enabled) return activeSentence(endpoint, activity, now);
   if (isUnverified(endpoint)) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
@@ -194,17 +213,15 @@ export function endpointSentence(endpoint: Endpoint, activity: Activity, now: nu
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
-function activeSentence({ webhooks, deliveredAt, failure }: Activity, now: number): Html | string {
+function activeSentence({ verified }: Endpoint, { webhooks, deliveredAt }: Activity, now: number): Html | string {
   const since = allFailSince(webhooks);
   if (since !== null) {
-    const error = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
-    return failingFacts({ since, succeededAt: deliveredAt, error }, now);
+    return failingFacts({ since, succeededAt: deliveredAt, error: null }, now);
   }
   if (webhooks.some(({ state }) => isRunnable(state))) {
     const failing = webhooks.filter(({ state }) => state === 'failing').length;
-    return failing === 0
-      ? 'Deliveries are sent here.'
-      : `Deliveries are sent here. Those of ${countOf(failing, 'webhook')} fail.`;
+    const ownership = `Enabled; ownership is ${verified ? '' : 'not '}verified.`;
+    return failing === 0 ? ownership : `${ownership} The deliveries of ${countOf(failing, 'webhook')} fail.`;
   }
   if (webhooks.length === 0) return 'It is enabled. No webhook sends here yet.';
   return webhooks.length === 1
@@ -244,19 +261,21 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
   return warnings;
 }
 
-const TROUBLED = [
-  ['failed', 'negative', 'failed and stopped'],
-  ['failing', 'caution', 'failing'],
-] as const;
+/** The worst first. */
+const TROUBLED = ['failed', 'failing'] as const;
 
-/** The problems of its webhooks in a few words, for a cell. */
-export function troubleHints(webhooks: readonly EndpointWebhook[]): Html[] {
-  return TROUBLED.flatMap(([state, tone, told]) => {
-    const troubled = webhooks.filter((webhook) => webhook.state === state).length;
-    if (troubled === 0) return [];
-    const who = webhooks.length === 1 ? '' : `${troubled} of ${webhooks.length} `;
-    return [html`<span class="cell-warning tone-${tone}">${who}${told}</span>`];
+/** The problems of its webhooks in a few words, below the worst of them, and what waits for a start. */
+export function troubleHints(webhooks: readonly Pick<EndpointWebhook, 'state' | 'pendingRecords'>[]): Html[] {
+  const ofState = (state: EndpointWebhook['state']) => webhooks.filter((webhook) => webhook.state === state);
+  const troubled = TROUBLED.flatMap((state) => {
+    const count = ofState(state).length;
+    // The badge says it of the only webhook.
+    if (count === 0 || webhooks.length === 1) return [];
+    return [html`<span class="cell-hint">${count} of ${webhooks.length} webhooks ${state}</span>`];
   });
+  const waiting = ofState('stopped').reduce((sum, { pendingRecords }) => sum + pendingRecords, 0);
+  if (waiting === 0) return troubled;
+  return [...troubled, html`<span class="cell-hint">stopped, ${countText(waiting)} pending</span>`];
 }
 
 /** The instant if it is in the future, or null. */

@@ -21,11 +21,17 @@ import {
 import type { FormLayout } from '../record/record-pages.ts';
 import { eventsField } from '../webhooks/webhook-events.ts';
 import { authenticationFields, authenticationGroups, chosenAuthentication } from './authentication-fields.ts';
+import { endpointSummaryRegion } from './endpoint-summary.ts';
 
 /** `eventTypes`: the types that a new endpoint can get without a key. */
 export function endpointFields(before: Endpoint | null, eventTypes: readonly EventType[]): FieldTable {
   return {
-    name: text({ label: 'Name', isRequired: true, hint: 'Shown in lists and in messages about failures.' }),
+    name: text({
+      label: 'Name',
+      isRequired: true,
+      placeholder: 'Shop backend',
+      hint: 'Shown in lists and in messages about failures.',
+    }),
     url: text({
       label: 'Address',
       type: 'url',
@@ -47,7 +53,7 @@ export function endpointFields(before: Endpoint | null, eventTypes: readonly Eve
           },
           {
             value: 'cloudevents',
-            label: 'Ask the receiver with the handshake of CloudEvents',
+            label: 'CloudEvents handshake (OPTIONS)',
             hint:
               'For receivers of CloudEvents that answer OPTIONS. The receiver must allow requests from here, and may ' +
               'limit them to a number a minute.',
@@ -85,7 +91,9 @@ const HANDSHAKE: FormField = {
 function eventsOf(eventTypes: readonly EventType[]): FormField {
   const question = {
     title: 'Which events?',
-    lead: 'A webhook of the same name sends them here. You can choose them later, and then filter or encrypt them.',
+    lead:
+      'A webhook of the same name sends them here. Leave this empty to choose later. Filters and encryption are in the ' +
+      'settings of the webhook.',
     hasOthers: false,
   };
   return { ...eventsField(eventTypes, question), read: () => undefined };
@@ -102,7 +110,7 @@ function credentials(): FieldTable {
       label: 'API key',
       isCode: true,
       autocomplete: 'off',
-      hint: '32 hexadecimal digits, sent as X-Api-Key. If empty, one is generated.',
+      hint: '32 hexadecimal digits, sent in the header x-api-key. If empty, one is generated.',
     }),
   };
 }
@@ -190,7 +198,7 @@ export function endpointLayout({
   `;
   const open = isSet('contentEncoding', ...HEADERS) || OPTIONAL.some(isUsed);
   return html`
-    ${group('Receiver', null, 'name', 'url')}
+    ${group('Endpoint', null, 'name', 'url')}
     ${field('eventTypes')}
     ${group('Verification', null, 'tokenChallenge')}
     ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
@@ -205,6 +213,7 @@ export function endpointLayout({
       ${optional('oauth', 'OAuth: a bearer token instead of the signature')}
       ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
     </details>
+    ${before === null ? endpointSummaryRegion(state.fields) : null}
   `;
 }
 

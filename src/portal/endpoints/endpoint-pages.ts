@@ -6,14 +6,14 @@ import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
-import type { PageCall } from '../frame/call.ts';
+import { type PageCall, reasonIn } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { breakable, sentence } from '../parts/text.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { breakable } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 import { shownTypes } from '../webhooks/filter-editor.ts';
@@ -23,6 +23,7 @@ import { type EndpointActivity, lastDelivery, lastError, readEndpointActivity } 
 import { endpointBadges, endpointWarnings, troubleHints, type Warning } from './endpoint-detail.ts';
 import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSettings } from './endpoint-form.ts';
 import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
+import { endpointSummaryPage } from './endpoint-summary.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
 import { rotationPages } from './rotation-pages.ts';
 
@@ -30,6 +31,7 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
   return [
     endpointListPage(dependencies),
     ...endpointForms(dependencies),
+    endpointSummaryPage(dependencies),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
     ...authenticationPages(dependencies),
@@ -100,10 +102,11 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
 /** Creates the webhook with the events of the form, and starts it if the endpoint is enabled. The endpoint stays if that is refused. */
 async function webhookOf(
   { services: { webhooks } }: SharedPageDependencies,
-  { acting }: PageCall,
+  call: PageCall,
   { id, name, customerId, enabled }: Endpoint,
   eventTypes: readonly string[],
 ): Promise<MadeWebhook> {
+  const { acting } = call;
   let made: MadeWebhook = { problem: '' };
   try {
     const owner = customerId === null ? {} : { customerId };
@@ -114,7 +117,7 @@ async function webhookOf(
     return { ...made, isStarted: true };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return 'id' in made ? made : { problem: sentence(error.inPortal ?? error.message) };
+    return 'id' in made ? made : { problem: reasonIn(call, error) };
   }
 }
 
@@ -210,10 +213,10 @@ function endpointTable(
           <span class="cell-hint cell-address" title="${url}">${breakable(url.replace('https://', ''))}</span>
           ${warningLines(warnings)}
         `,
-        html`<span class="badges">${endpointBadges(endpoint)}</span>${troubleHints(activity.webhooks)}`,
+        html`<span class="badges">${endpointBadges(endpoint, activity.webhooks)}</span>${troubleHints(activity.webhooks)}`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
-        lastError(activity, call.now) ?? html`<span class="quiet">none</span>`,
+        lastError(activity, call.now),
         usesList(uses.get(id) ?? NO_USES, `/webhooks?endpoint=${id}`),
       ];
     }),
@@ -239,7 +242,7 @@ function firstEndpoint(call: PageCall): Html {
         <li><strong>Create a webhook</strong>: choose the events to send.</li>
       </ol>
     `,
-    action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can create one.</p>`,
+    action: firstStep(call, 'create', newButton),
   });
 }
 

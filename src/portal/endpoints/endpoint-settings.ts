@@ -16,13 +16,14 @@ import type { Uses } from '../../store/port/directory.ts';
 import { PUBLIC_KEY_PREFIX } from '../../wire/ed25519.ts';
 import type { PageCall } from '../frame/call.ts';
 import { operatorName } from '../parts/brand.ts';
-import { copyable, type Definition, definitionList } from '../parts/details.ts';
+import { copyable, type Definition, definitionList, maskedValue } from '../parts/details.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, time } from '../parts/text.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { challengeSection, verifyButton } from './challenge-section.ts';
 import { waitsUntil } from './endpoint-detail.ts';
+import { GUIDE_PATH } from './guide-text.ts';
 import { oauthSection } from './oauth-section.ts';
 
 /** `uses`: null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
@@ -67,7 +68,13 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
             'Verifies v1a signatures of Standard Webhooks.',
           ] as const,
       ),
-      ['Authentication', authenticationText(authentication, endpoint.oauthTokenUrl !== null)],
+      [
+        'Authentication',
+        html`
+          ${authenticationText(authentication, endpoint.oauthTokenUrl !== null)}${' '}
+          <a href="${call.brand === null ? `/endpoints/${id}/receiver` : `${GUIDE_PATH}?endpoint=${id}`}">How to check it</a>
+        `,
+      ],
       ...(authenticationWaits === null
         ? []
         : [['Next authentication', html`sent from ${time(authenticationWaits)} on`] as const]),
@@ -94,13 +101,13 @@ function apiKeyRows(endpoint: Endpoint, now: number): readonly Definition[] {
   const nextAt = waitsUntil(endpoint.nextApiKeyAt, now);
   const current: Definition = [
     'API key',
-    copyable(currentApiKey(endpoint, now).reveal(), 'API key'),
-    endpoint.sendApiKey ? 'Sent in X-Api-Key with every request.' : 'Not sent.',
+    maskedValue(currentApiKey(endpoint, now).reveal(), 'API key'),
+    endpoint.sendApiKey ? 'In the header x-api-key of every request.' : 'Not sent.',
   ];
   if (nextAt === null || nextApiKey === null) return [current];
   const next = html`
-    ${copyable(nextApiKey.reveal(), 'next API key')} from ${time(nextAt)} on
-    (${relativeTime(nextAt, now)})
+    ${maskedValue(nextApiKey.reveal(), 'next API key')}
+    from ${time(nextAt)} on (${relativeTime(nextAt, now)})
   `;
   return [current, ['Next API key', next, ACCEPT_BOTH]];
 }
@@ -121,12 +128,11 @@ function headerList(headers: readonly RequestHeader[]): Html {
   return html`<ul class="uses">${lines}</ul>`;
 }
 
-function requests({ url, requestHeaders, contentEncoding, clientCertificateExpiresAt }: Endpoint, now: number): Html {
+function requests({ requestHeaders, contentEncoding, clientCertificateExpiresAt }: Endpoint, now: number): Html {
   return section({
     title: 'Requests',
     id: 'requests',
     content: definitionList([
-      ['Address', copyable(url, 'address')],
       ['Headers', requestHeaders === null ? 'none' : headerList(requestHeaders)],
       [
         'Client certificate',

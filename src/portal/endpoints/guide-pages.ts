@@ -10,7 +10,7 @@ import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { copyable, definitionList } from '../parts/details.ts';
+import { copyable, definitionList, maskedValue } from '../parts/details.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
@@ -109,8 +109,7 @@ const NONE_CHOSEN = section({
   id: 'endpoint',
   content: html`
     <p>
-      This guide fills in the values of an endpoint. Open the endpoint, then <em>Receiver set-up</em> and
-      <em>The whole guide</em>.
+      The guide fills in the values of an endpoint. Open the endpoint, then <em>Receiver set-up</em> and <em>Guide</em>.
     </p>
     <p>${linkButton({ href: '/endpoints', label: 'Choose an endpoint', icon: 'endpoint' })}</p>
   `,
@@ -133,6 +132,7 @@ function endpointChoice(
           name: 'endpoint',
           label: 'Endpoint',
           isRequired: true,
+          isSearched: true,
           choices: names.map(({ id, name }) => ({ value: id, label: name })),
         })}
       </div>
@@ -157,8 +157,8 @@ function values(
         ? [
             [
               'API key',
-              copyable(currentApiKey(endpoint, call.now).reveal(), 'API key'),
-              'In x-api-key of every request.',
+              maskedValue(currentApiKey(endpoint, call.now).reveal(), 'API key'),
+              'In the header x-api-key of every request.',
             ] as const,
           ]
         : []),

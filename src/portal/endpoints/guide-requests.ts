@@ -1,9 +1,10 @@
 /** The section of the guide about the requests to an endpoint: their form for each webhook, and one of them as the receiver gets it. */
 import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
+import { filterText } from '../../domain/filter-text.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import { caught } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
@@ -41,13 +42,17 @@ export async function arrivalSection(
 }
 
 function arrivalOf(webhook: Webhook, endpoint: Endpoint, request: Html | null): Html {
-  const { id, name, eventTypes } = webhook;
+  const { id, name, eventTypes, filter } = webhook;
+  const condition = filter === null ? '' : `, only if ${filterText(filter)}`;
   return html`
     <div class="arrival">
       <h3><a href="/webhooks/${id}">${name}</a></h3>
-      <p>Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}</p>
+      <p>
+        Events: ${eventTypes.map((type, at) => html`${at === 0 ? '' : ', '}<code>${type}</code>`)}${condition}
+      </p>
       ${whatArrives(webhook, endpoint)}
       <p class="hint">Time-out: ${webhook.timeoutSeconds} s. Retries: ${retriesText(webhook)}.</p>
+      ${request !== null && filter !== null ? html`<p class="hint">The request is an example: the filter does not apply to it.</p>` : null}
       ${request ?? html`<p><a href="${`${GUIDE_PATH}?endpoint=${endpoint.id}&webhook=${id}#arrives`}">Show a request of ${name}</a></p>`}
     </div>
   `;
@@ -61,7 +66,7 @@ export function whatArrives(webhook: Form, endpoint: Receiver): Html {
     ...(thin
       ? [html`It has no data: <code>url</code> leads to the event, which your program fetches with an access token.`]
       : []),
-    authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null),
+    authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null, true),
     ...(signsStandard(webhook)
       ? [
           html`
@@ -83,7 +88,7 @@ function bodyOf({ format, batch, maxBatchRecords }: Form): Html {
   const isOne = !carriesSeveral({ format, batch }) || maxBatchRecords === 1;
   switch (format) {
     case 'records':
-      return isOne ? html`One record in each request.` : html`Up to ${maxBatchRecords} records in each request.`;
+      return isOne ? html`One event in each request.` : html`Up to ${maxBatchRecords} events in each request.`;
     case 'standard':
       return html`
         One event in each request: <code>type</code>, <code>timestamp</code> and <code>data</code>, as Standard Webhooks
@@ -122,11 +127,11 @@ async function requestOf(
     const types = await store.eventTypes.all();
     const sample = sampleOf(webhook.eventTypes, arrivingTypes([webhook], types));
     const request = await services.previewRequest({ webhook, endpoint, key }, sample);
-    // The page has the API key above.
-    const apiKey = endpoint.sendApiKey ? { 'x-api-key': currentApiKey(endpoint, clock()).reveal() } : {};
-    return requestView({ ...request, headers: { ...request.headers, ...apiKey } });
+    if (!endpoint.sendApiKey) return requestView(request);
+    const headers = { ...request.headers, 'x-api-key': currentApiKey(endpoint, clock()).reveal() };
+    return requestView({ ...request, headers }, { 'x-api-key': '(the API key above)' });
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    caught(error);
     return notice({ tone: 'caution', text: 'No request can be shown: its key is missing or cannot be used.' });
   }
 }

@@ -1,16 +1,18 @@
 /** The set-up of a receiver: address, API key, secret, and code that verifies deliveries. */
 import { currentApiKey, type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import type { EventType } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
-import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { codePanels, copyable, definitionList, maskedValue, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice, tags } from '../parts/mark.ts';
 import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
+import { formatText } from '../webhooks/format-fields.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
@@ -41,15 +43,14 @@ export function receiverPage({
         ${pageHeader({
           title,
           crumbs,
-          actions: [
-            linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'The whole guide', icon: 'book' }),
-          ],
+          actions: [linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'Guide', icon: 'book' })],
         })}
         ${handOver(call, endpoint, {
           title: 'For the receiver',
           apiKey: apiKeyOf(call, endpoint),
           secret: null,
           egressAddresses,
+          webhooks,
         })}
         ${codeSection(endpoint, arrivingTypes(webhooks, all))}
       `,
@@ -102,6 +103,7 @@ export function createdResult(
           : html`<a href="/endpoints/${id}/settings#credentials">on the page of the endpoint</a>`,
       secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
       egressAddresses,
+      webhooks: [],
     });
     return html`${header}${values}${verify}${webhook}${codeSection(endpoint, types)}`;
   });
@@ -148,7 +150,7 @@ function madeSection({ id, name, eventTypes, isStarted }: Extract<MadeWebhook, {
 }
 
 function apiKeyOf({ now }: PageCall, endpoint: Endpoint): Html {
-  return copyable(currentApiKey(endpoint, now).reveal(), 'API key');
+  return maskedValue(currentApiKey(endpoint, now).reveal(), 'API key');
 }
 
 function secretOf({ id, secret }: Endpoint) {
@@ -196,6 +198,8 @@ type HandedOver = {
   /** Null if it was given by the user, or was shown before on another page. */
   readonly secret: Html | null;
   readonly egressAddresses: readonly string[];
+  /** That send to it: what arrives depends on them. */
+  readonly webhooks: readonly Webhook[];
 };
 
 /** The text of the pages for receivers about a secret that they cannot show. */
@@ -207,7 +211,8 @@ export function lostSecretText({ may }: PageCall, { id }: Endpoint): Html {
   `;
 }
 
-function handOver(call: PageCall, endpoint: Endpoint, { title, apiKey, secret, egressAddresses }: HandedOver): Html {
+function handOver(call: PageCall, endpoint: Endpoint, shown: HandedOver): Html {
+  const { title, apiKey, secret, egressAddresses, webhooks } = shown;
   return section({
     title,
     lead:
@@ -220,16 +225,29 @@ function handOver(call: PageCall, endpoint: Endpoint, { title, apiKey, secret, e
         ${definitionList([
           ['Address', copyable(endpoint.url, 'address'), 'POST requests are sent here, over HTTPS.'],
           ...(endpoint.sendApiKey
-            ? [['API key', apiKey, 'Sent in X-Api-Key with every request: it tells who calls.'] as const]
+            ? [['API key', apiKey, 'In the header x-api-key of every request: it tells who calls.'] as const]
             : []),
           ...(secret === null ? [['Secret', lostSecretText(call, endpoint)] as const] : []),
           ['Authentication', authenticationText(endpoint.authentication, endpoint.oauthTokenUrl !== null)],
+          ...formatRows(webhooks),
           ...addressRows(egressAddresses),
-          ['Response', 'Any 2xx status, as soon as the records are stored. Any other response is retried.'],
+          [
+            'Response',
+            'Any 2xx status, as soon as the events are stored. After any other response, the request is sent again.',
+          ],
         ])}
       </div>
     `,
   });
+}
+
+/** The format of each webhook, or of all if they have the same. */
+function formatRows(webhooks: readonly Webhook[]) {
+  const formats = Map.groupBy(webhooks, formatText);
+  if (formats.size === 0) return [];
+  const [only = null] = formats.keys();
+  const lines = [...formats].map(([format, of]) => html`<li>${format}: ${of.map(({ name }) => name).join(', ')}</li>`);
+  return [['Format', formats.size === 1 ? only : html`<ul>${lines}</ul>`] as const];
 }
 
 /** For the receiver's firewall; none if the operator does not say it. */
@@ -255,18 +273,18 @@ export function codeForReceivers(
   { title, id, guide }: { readonly title: string; readonly id?: string; readonly guide?: string },
 ): Html {
   const programs =
-    guide === undefined ? 'The files below' : html`The files in <a href="${guide}#programs">the guide</a>`;
+    guide === undefined ? 'the downloads below' : html`the downloads of the <a href="${guide}#programs">Guide</a>`;
   return section({
     title,
     id,
     lead: hasReceiverPackage()
       ? html`
-        For TypeScript and JavaScript, the package <code>sallyport-receiver</code> does everything. <em>Node only</em>
-        needs no package. For other languages this is the verification. ${programs} are whole programs.
+        The code below verifies a delivery. In TypeScript and JavaScript, the package
+        <code>sallyport-receiver</code> does the rest, too. For everything else, take a whole program from ${programs}.
       `
       : html`
-        This verifies a delivery. In TypeScript and JavaScript it needs nothing but Node. ${programs} are whole
-        programs in the other languages.
+        The code below verifies a delivery. It needs no packages. For everything else, take a whole program from
+        ${programs}.
       `,
     content: html`
       <div class="stack">

@@ -15,7 +15,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { SESSION_ENDED_PATH } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
-import { codePanels } from '../parts/details.ts';
+import { codePanels, copyable } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView } from '../parts/list.ts';
@@ -39,8 +39,9 @@ export function cataloguePages({
       respond: async (call) => {
         if (call.isFramed) return redirectTo(SESSION_ENDED_PATH);
         const all = await shown();
-        const view = catalogueView(all, call.query);
-        const content = html`${view.content}${CATALOGUE_DOWNLOADS}${receiving(all)}`;
+        const address = isOperators(call) ? addressFor(call.request, publicUrl()) : null;
+        const view = catalogueView(all, call.query, address);
+        const content = html`${view.content}${catalogueDownloads(null)}${receiving(all)}`;
         return { ...view, content: html`<div class="catalogue">${publicHeader(call)}${content}</div>` };
       },
     }),
@@ -53,11 +54,18 @@ export function cataloguePages({
         const { name = '' } = call.params;
         const eventType = (await shown()).find((one) => one.name === name);
         if (eventType === undefined) throw new Refusal('not_found', 'there is no such event type');
-        const content = entry(eventType, addressFor(call.request, publicUrl()));
+        const content = entry(eventType, addressFor(call.request, publicUrl()), isOperators(call));
         return { title: name, content: html`<div class="catalogue">${publicHeader(call)}${content}</div>` };
       },
     }),
   ];
+}
+
+const EVENT_TYPES = { href: '/event-types', label: 'Event types' };
+
+/** Whether the operator looks at it, whose pages of event types lead here. */
+function isOperators({ session }: OpenCall): boolean {
+  return session !== null && session.customerId === null;
 }
 
 /** Whose catalogue it is, and the way into the portal. The portal of a session has a header of its own. */
@@ -71,8 +79,8 @@ function publicHeader({ session, brand }: OpenCall): Html | null {
   `;
 }
 
-/** By group, as the catalogue of the API has them. */
-function catalogueView(all: readonly EventType[], query: URLSearchParams) {
+/** By group, as the catalogue of the API has them. `address`: for the operator, who gives it to others. */
+function catalogueView(all: readonly EventType[], query: URLSearchParams, address: string | null) {
   const text = readText(query, 'q');
   const fitting = all.filter(({ name, description }) => fits(text, name, description));
   const results = groupsOf(fitting, all, text !== null).map(({ title, types, fold }) => {
@@ -91,7 +99,11 @@ function catalogueView(all: readonly EventType[], query: URLSearchParams) {
   });
   return listView({
     title: 'Event catalogue',
-    lead: 'What webhooks can deliver: a sample, the schema, a TypeScript type and code for each event type.',
+    ...(address !== null && { crumbs: [EVENT_TYPES] }),
+    lead: html`
+      What webhooks can deliver: a sample, the schema, a TypeScript type and code for each event type.
+      ${address === null ? null : html`<p>Everybody can read it: ${copyable(address + CATALOGUE_PATH, 'address')}</p>`}
+    `,
     path: CATALOGUE_PATH,
     query,
     filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
@@ -126,10 +138,16 @@ function badges({ deprecated, encryptionRequired }: EventType): Html[] {
   ];
 }
 
-/** As files: the portal around a link has no page for them. */
-export const CATALOGUE_DOWNLOADS: Html = section({
-  title: 'For tools',
-  content: html`
+/** As files: the portal around a link has no page for them. `guide`: where the package is. */
+export function catalogueDownloads(guide: string | null): Html {
+  const receiver = html`<code>createReceiver&lt;Events&gt;</code>`;
+  const used =
+    guide === null
+      ? html`${receiver} of <code>sallyport-receiver</code>`
+      : html`${receiver} of the package in the <a href="${guide}">Guide</a>`;
+  return section({
+    title: 'For tools',
+    content: html`
     <ul class="catalogue-list">
       <li>
         <a href="/services/api/asyncapi.json" download>AsyncAPI 3</a>
@@ -138,8 +156,7 @@ export const CATALOGUE_DOWNLOADS: Html = section({
       <li>
         <a href="/services/api/event-catalogue.d.ts" download>TypeScript types</a>
         <span class="cell-hint">
-          A type for the data of each event type, and <code>Events</code> for
-          <code>createReceiver&lt;Events&gt;</code>.
+          A type for the data of each event type${hasReceiverPackage() ? html`, and <code>Events</code> for ${used}` : null}.
         </span>
       </li>
       <li>
@@ -148,7 +165,8 @@ export const CATALOGUE_DOWNLOADS: Html = section({
       </li>
     </ul>
   `,
-});
+  });
+}
 
 function receiving(eventTypes: readonly EventType[]): Html {
   return section({
@@ -164,7 +182,7 @@ function receiving(eventTypes: readonly EventType[]): Html {
 }
 
 /** The page of one event type. */
-function entry(eventType: EventType, address: string | null): Html {
+function entry(eventType: EventType, address: string | null, isOperators: boolean): Html {
   const { name, description, deprecated, encryptionRequired } = eventType;
   const facts = [
     ...(deprecated ? ['It is deprecated: do not subscribe to it any more. Events of it are still delivered.'] : []),
@@ -173,7 +191,8 @@ function entry(eventType: EventType, address: string | null): Html {
   return html`
     ${pageHeader({
       title: name,
-      crumbs: [{ href: CATALOGUE_PATH, label: 'Event catalogue' }],
+      crumbs: [...(isOperators ? [EVENT_TYPES] : []), { href: CATALOGUE_PATH, label: 'Event catalogue' }],
+      actions: isOperators ? [linkButton({ href: `${EVENT_TYPES.href}/${eventType.id}`, label: 'Its page' })] : [],
       badges: badges(eventType),
       lead: html`
         ${description === '' ? null : html`<p>${description}</p>`}

@@ -15,7 +15,9 @@ export function eventTypeFields(before: EventType | null): FieldTable {
         isRequired: true,
         isCode: true,
         placeholder: 'order.created',
-        hint: 'category.name, in lower case. You cannot change it later.',
+        hint:
+          'Two words in lower case with a dot between them. A webhook can get all that have the same first word. You ' +
+          'cannot change it later.',
       }),
     }),
     description: text({ label: 'Description', hint: 'One sentence that describes the event.' }),
@@ -35,7 +37,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
       {
         label: 'Internal',
         title: 'Visibility',
-        hint: 'The event catalogue shows it only to callers with a token, and no webhook of a customer gets it. Everybody sees the others.',
+        hint: 'The event catalogue shows it only to callers with a token, and no webhook of a customer gets it. Other types are public.',
       },
       false,
       true,
@@ -82,18 +84,18 @@ function rowsFor(value: unknown, min: number): number {
   return Math.min(Math.max(lines, min), ROWS_MAX);
 }
 
-const SELDOM = ['searchPaths', 'source', 'deprecated'] as const;
+const SELDOM = ['source', 'deprecated'] as const;
 
 export function eventTypeLayout({ group, more, isSet }: FormLayout<EventType, null>): Html {
   return html`
     ${group('Event type', null, 'name', 'description', 'group')}
     ${group('Its data', 'Receivers see both in the event catalogue.', 'sample', 'dataSchema')}
     ${group('Who gets it', null, 'encryptionRequired', 'public')}
+    ${group('Find its events', 'By an order number or a name in their data: in Deliveries, and by Ctrl K.', 'searchPaths')}
     <details class="advanced"${attributes({ open: isSet(...SELDOM) })}>
       <summary>Advanced <span class="hint">The defaults suit most event types.</span></summary>
-      ${more('Find its events by an order number or a name', 'searchPaths')}
       ${more('CloudEvents source', 'source')}
-      ${more('Advise against it', 'deprecated')}
+      ${more('Deprecate', 'deprecated')}
     </details>
   `;
 }

@@ -17,7 +17,7 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
-import { removalSection } from '../parts/removal.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
@@ -26,13 +26,20 @@ import { sendSampleSection } from '../webhooks/sample-events.ts';
 import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { eventTypeFields, eventTypeLayout } from './event-type-fields.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
-import { fieldsSection, sampleSection, typesSection } from './type-sections.ts';
+import { groupedTables } from './type-groups.ts';
+import { fieldsSection, sampleSection, sectionLinks, typesSection } from './type-sections.ts';
 import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
 export function eventTypePages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, services, store } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
+  const namingOf = async (name: string): Promise<Uses | null> => {
+    const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
+    const { named } = await readOwners(store, 'webhook', idsOf(naming));
+    const first = naming.map((webhook) => ({ ...webhook, name: named(webhook) }));
+    return naming.length === 0 ? null : { count: naming.length, first };
+  };
   const entity = {
     for: 'operator' as const,
     list: { href: '/event-types', label: 'Event types' },
@@ -78,17 +85,21 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       ]);
       const owners = await readOwners(store, 'webhook', idsOf(uses.first));
       const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
-      return eventTypeView(call, { eventType, isOffered, uses, owners, sample, volume: volumes.get(name) ?? 0 });
+      const naming = await namingOf(name);
+      return eventTypeView(call, {
+        eventType,
+        isOffered,
+        uses,
+        naming,
+        owners,
+        sample,
+        volume: volumes.get(name) ?? 0,
+      });
     }),
     ...removalPages(pages, entity, {
       text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
       // Only webhooks that name the type prevent its deletion. A category works without it.
-      uses: async ({ name }) => {
-        const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
-        const { named } = await readOwners(store, 'webhook', idsOf(naming));
-        const first = naming.map((webhook) => ({ ...webhook, name: named(webhook) }));
-        return naming.length === 0 ? null : { count: naming.length, first };
-      },
+      uses: ({ name }) => namingOf(name),
       used: { all: ({ name }) => webhooksOf(name), remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
@@ -106,6 +117,8 @@ function idsOf(records: readonly { readonly id: string }[]): string[] {
 type Shown = {
   readonly eventType: EventType;
   readonly uses: Uses;
+  /** Those that name it, which keep it from being deleted; null for none. */
+  readonly naming: Uses | null;
   /** Whether the event catalogue has it. */
   readonly isOffered: boolean;
   /** Of the webhooks that `uses` names. */
@@ -115,7 +128,7 @@ type Shown = {
   readonly volume: number;
 };
 
-function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sample, volume }: Shown): View {
+function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, owners, sample, volume }: Shown): View {
   const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
   const manages = call.may('administrator') && !builtIn;
   const content = html`
@@ -131,14 +144,19 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
           : null,
       ],
     })}
+    ${sectionLinks(eventType)}
     ${section({
       title: 'Use',
       content: definitionList([
         ['Last 24 hours', volumeText(volume)],
         [
           'Webhooks',
-          usesList(uses, webhooksOf(name), owners, 'None yet: published events are not sent.'),
-          'Including webhooks with its category or with all events.',
+          usesList(uses, webhooksOf(name), {
+            owners,
+            none: 'None yet: published events are not sent.',
+            isFiltered: true,
+          }),
+          'Including webhooks that get every event, or all that begin the same.',
         ],
         ['Event catalogue', visibilityOf(call, eventType, isOffered)],
         ...(eventType.searchPaths.length === 0
@@ -163,12 +181,24 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, owners, sam
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
-    ${manages ? removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE }) : null}
+    ${manages ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
 }
 
-const REMOVABLE = 'You can delete this event type only when no webhook names it.';
+const REMOVABLE = 'No webhook names it: it can be deleted. Published events stay.';
+
+function removal({ id, name }: EventType, naming: Uses | null): Html {
+  const held = naming === null ? null : heldByName(name, naming);
+  return removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE, held });
+}
+
+function heldByName(name: string, uses: Uses): HeldRecord {
+  return {
+    title: `${uses.count === 1 ? 'A webhook names' : `${uses.count} webhooks name`} it, so it stays.`,
+    text: html`First remove it from the events of these webhooks: ${usesList(uses, webhooksOf(name))}`,
+  };
+}
 
 function volumeText(volume: number): Html {
   if (volume === 0) return html`<span class="quiet">none</span>`;
@@ -186,7 +216,7 @@ function latestSection({ now }: PageCall, { encryptionRequired }: EventType, lat
       ? html`<p class="quiet">No event with data yet.</p>`
       : codeBlock({ code: indentedJson(latest.dataJson), label: 'Data of the latest event' });
   const lead = latest === null ? undefined : html`Published ${relativeTime(latest.createdAt, now)}.`;
-  return section({ title: 'Latest event', lead, content });
+  return section({ title: 'Latest event', id: 'latest', lead, content });
 }
 
 function publishing({ name, sample }: EventType): Html {
@@ -203,6 +233,7 @@ function publishing({ name, sample }: EventType): Html {
   ]);
   return section({
     title: 'Publish it',
+    id: 'publish',
     content: html`<div class="stack">${ways}${sample === null ? arrives(name) : null}</div>`,
   });
 }
@@ -235,7 +266,7 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
     const tableOf = (caption: string, types: readonly EventType[]): Html =>
       listTable(caption, types, uses, volumes, owners);
     const results = html`
-      ${own.length === 0 ? null : tableOf('Your event types', own)}
+      ${groupedTables(own, tableOf)}
       ${
         builtIn.length === 0
           ? null
@@ -250,9 +281,9 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
     `;
     return listView({
       title: 'Event types',
-      lead: 'The kinds of events that you publish. Webhooks subscribe to one, to a category, or to all.',
+      lead: html`The kinds of events that you publish. ${SUBSCRIBING}`,
       actions: [
-        linkButton({ href: CATALOGUE_PATH, label: 'Public catalogue', icon: 'book' }),
+        linkButton({ href: CATALOGUE_PATH, label: 'Event catalogue', icon: 'book' }),
         call.may('operator') && hasOwn
           ? linkButton({ href: PUBLISH_PATH, label: 'Publish an event', icon: 'send' })
           : null,
@@ -290,7 +321,7 @@ function listTable(
     columns: [
       { label: 'Name', kind: 'main' },
       { label: 'Events, 24 h', kind: 'number', phone: 'named' },
-      { label: 'Webhooks that receive it', phone: 'none' },
+      { label: 'Webhooks that get it', phone: 'plain' },
     ],
     rows: eventTypes.map((eventType) => {
       const { id, name, description } = eventType;
@@ -314,8 +345,13 @@ function listTable(
 /** Webhooks that a row names; more are a number. */
 const RECEIVERS_NAMED = 2;
 
+/** The event types that a webhook subscribes to. */
+export const SUBSCRIBING: Html = html`
+  A webhook gets the types you choose, all that begin the same (<code>order.*</code>), or every event.
+`;
+
 function receivers(uses: Uses, all: string, owners: RecordOwners): Html {
-  if (uses.count <= RECEIVERS_NAMED) return usesList(uses, all, owners);
+  if (uses.count <= RECEIVERS_NAMED) return usesList(uses, all, { owners, isFiltered: true });
   return html`<a href="${all}">${countOf(uses.count, 'webhook')}</a>`;
 }
 
@@ -331,7 +367,7 @@ export function eventTypeBadges(eventType: EventType): Html[] {
     ...(deprecated ? [badge('caution', 'deprecated')] : []),
     ...(isPublic ? [] : [badge('neutral', 'internal')]),
     ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
-    ...(dataSchema === null ? [] : [badge('info', 'checked against a schema', 'check')]),
+    ...(dataSchema === null ? [] : [badge('info', 'data is checked', 'check')]),
   ];
 }
 
@@ -340,7 +376,7 @@ function firstEventType(call: PageCall): Html {
     title: 'Create your first event type',
     text: html`
       <p>
-        Name it <code>category.name</code>, for example <code>order.created</code>. A webhook can subscribe to it, or
+        Name it in two words with a dot, for example <code>order.created</code>. A webhook can subscribe to it, or
         to all of <code>order.*</code>. Its page has the commands that publish it.
       </p>
     `,

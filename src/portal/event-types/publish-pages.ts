@@ -20,7 +20,7 @@ import { sentence } from '../parts/text.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, OPERATOR, ownerNamed } from '../record/owner.ts';
-import { previewPage, previewRegion, previewText } from './publish-preview.ts';
+import { preview, previewPage, previewRegion } from './publish-preview.ts';
 import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
@@ -31,7 +31,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
     const hasCustomers = (await store.customers.search({}, null, 1)).length > 0;
-    const preview = await previewText(
+    const foreseen = await preview(
       store,
       new URLSearchParams({
         type,
@@ -41,7 +41,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
         data: state.value('data'),
       }),
     );
-    return publishView(call, { all: publishable, chosen, hasCustomers, preview }, state);
+    return publishView(call, { all: publishable, chosen, hasCustomers, foreseen }, state);
   };
   return [
     pages.page({
@@ -166,12 +166,12 @@ type Choice = {
   readonly chosen: EventType | null;
   readonly hasCustomers: boolean;
   /** Who would get it, as the form is. */
-  readonly preview: string;
+  readonly foreseen: Html;
 };
 
 function publishView(
   { csrf, query }: PageCall,
-  { all, chosen, hasCustomers, preview }: Choice,
+  { all, chosen, hasCustomers, foreseen }: Choice,
   state: FormState,
 ): View {
   const title = 'Publish an event';
@@ -194,7 +194,7 @@ function publishView(
   const content = html`
     ${hidden}
     ${encryption}
-    ${hasCustomers ? audienceFields(state, chosen, preview) : previewRegion(preview)}
+    ${hasCustomers ? audienceFields(state, chosen, foreseen) : previewRegion(foreseen)}
     ${fieldGroup(chosen.name, chosen.description === '' ? null : chosen.description, [data])}
     ${moreFields('Subject, ordering key and correlation id', state, SELDOM, SELDOM.map(field), (name) => state.value(name) !== '')}
   `;
@@ -247,7 +247,7 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
 }
 
 /** Ends with the webhooks that the choice reaches. */
-function audienceFields(state: FormState, { public: isPublic }: EventType, preview: string): Html {
+function audienceFields(state: FormState, { public: isPublic }: EventType, foreseen: Html): Html {
   const internal = isPublic ? null : 'The type is internal: customers do not get its events.';
   const chosen = state.value('for') === '' ? newForm({ for: 'own' }) : state;
   return html`
@@ -260,7 +260,7 @@ function audienceFields(state: FormState, { public: isPublic }: EventType, previ
           suggestFrom: CUSTOMER_SUGGESTIONS,
           takesFocus: state.problem(CUSTOMER) !== null && state.problems.length === 0,
         }),
-        previewRegion(preview),
+        previewRegion(foreseen),
       ])}
     </div>
   `;

@@ -2,10 +2,11 @@
 import { EVERYONE, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import type { Html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { Subscriber } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import { foretold } from '../../webhooks/missed.ts';
+import { caught } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
@@ -17,7 +18,7 @@ const TITLE = 'Who gets it';
 const NAMED = 5;
 
 /** The script asks for it again after each change. */
-export function previewRegion(text: string): Html {
+export function previewRegion(text: Html): Html {
   return formSummary(TITLE, text, PREVIEW_PATH);
 }
 
@@ -27,24 +28,42 @@ export function previewPage({ pages, store }: PageDependencies): PageRoute<'oper
     method: 'POST',
     path: PREVIEW_PATH,
     role: 'operator',
-    respond: async ({ form }) => summaryView(TITLE, await previewText(store, form)),
+    respond: async ({ form }) => summaryView(TITLE, await preview(store, form)),
   });
 }
 
 /** For the values in the form of *Publish an event*. Changes nothing. */
-export async function previewText(store: Store, sent: URLSearchParams): Promise<string> {
+export async function preview(store: Store, sent: URLSearchParams): Promise<Html> {
   const audience = await audienceOf(store, sent);
-  if (audience === null) return 'Choose a customer, and this line says which webhooks get the event.';
+  if (audience === null) return html`Choose a customer, and this line says which webhooks get the event.`;
   const data = parsed(sent.get('data') ?? '');
-  if (data === undefined) return 'The data is not JSON yet.';
+  if (data === undefined) return html`The data is not JSON yet.`;
   const draft = { type: sent.get('type') ?? '', subject: readText(sent, 'subject'), data, audience };
-  const { gets, stopped, more } = await foretold(store, draft);
-  const names = await store.customers.names(gets.flatMap(({ customerId }) => customerId ?? []));
-  const named = gets.map(({ name, customerId, state }) => {
+  const { gets, misses, more } = await foretold(store, draft);
+  const names = await store.customers.names([...gets, ...misses].flatMap(({ customerId }) => customerId ?? []));
+  const nameOf = ({ name, customerId }: Pick<Subscriber, 'name' | 'customerId'>): string => {
     const owner = customerId === null ? undefined : names.get(customerId);
-    return { name: owner === undefined ? name : `${name} · ${owner}`, state };
-  });
-  return foretoldText(named, stopped, more);
+    return owner === undefined ? name : `${name} · ${owner}`;
+  };
+  const named = gets.map((one) => ({ name: nameOf(one), state: one.state }));
+  return html`
+    <p>${foretoldText(named, misses.length, more)}</p>
+    ${misses.length === 0 ? null : missedList(misses.map((one) => ({ ...one, name: nameOf(one) })))}
+  `;
+}
+
+/** The subscribed webhooks that would not get it, each with the reason. */
+function missedList(misses: readonly { readonly id: string; readonly name: string; readonly reason: string }[]): Html {
+  const lines = misses.map(
+    ({ id, name, reason }) =>
+      html`<li><a href="/webhooks/${id}">${name}</a>: <span class="quiet">${reason}</span></li>`,
+  );
+  return html`
+    <details class="summary-more"${attributes({ open: misses.length <= NAMED * 2 })}>
+      <summary>Why ${misses.length === 1 ? 'it does' : 'they do'} not</summary>
+      <ul>${lines}</ul>
+    </details>
+  `;
 }
 
 async function audienceOf(store: Store, sent: URLSearchParams): Promise<string | null> {
@@ -56,8 +75,8 @@ async function audienceOf(store: Store, sent: URLSearchParams): Promise<string |
   try {
     return (await customerNamed(store, text)).id;
   } catch (error) {
-    if (error instanceof Refusal) return null;
-    throw error;
+    caught(error);
+    return null;
   }
 }
 
@@ -83,8 +102,7 @@ export function foretoldText(gets: readonly Named[], stopped: number, more: numb
   const text = parts.length === 0 ? 'Nobody would get it.' : `${parts.join('; ')}.`;
   if (more > 0) return `${text} ${countOf(more, 'more webhook')} were not examined.`;
   if (stopped === 0) return text;
-  const others = `${countOf(stopped, 'other subscribed webhook')} ${stopped === 1 ? 'does' : 'do'} not`;
-  return `${text} ${others}: see why after publishing.`;
+  return `${text} ${countOf(stopped, 'other subscribed webhook')} ${stopped === 1 ? 'does' : 'do'} not.`;
 }
 
 function listed(names: readonly string[]): string {

@@ -1,5 +1,7 @@
 /** The groups of event types in a catalogue: those about webhooks themselves come last, folded. */
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import type { Html } from '../../http/html.ts';
+import { section } from '../parts/header.ts';
 import { countOf } from '../parts/text.ts';
 
 type TypeGroup = {
@@ -31,3 +33,22 @@ export function groupsOf(shown: readonly EventType[], all: readonly EventType[],
 }
 
 const OTHERS = 'Other events';
+
+/** By the group that the catalogue has them in, if one of them has any. */
+export function groupedTables(
+  own: readonly EventType[],
+  tableOf: (caption: string, types: readonly EventType[]) => Html,
+): Html[] {
+  if (own.length === 0) return [];
+  const groups = [...Map.groupBy(own, ({ group }) => group)];
+  if (groups.length === 1) return [tableOf('Your event types', own)];
+  return groups
+    .toSorted(([a], [b]) => Number(a === null) - Number(b === null) || (a ?? '').localeCompare(b ?? '', 'en'))
+    .map(([group, types]) =>
+      section({
+        title: group ?? 'Without a group',
+        isPlain: true,
+        content: tableOf(group ?? 'Without a group', types),
+      }),
+    );
+}

@@ -34,23 +34,46 @@ export function eventTypeSections(
     ${typesSection(eventType)}
     ${section({
       title: 'Receive it',
+      id: 'receive',
       lead: hasReceiverPackage()
         ? html`
-          With the package <code>sallyport-receiver</code>. ${verification} has the verification for other languages.
+          For webhooks with the format Records, with the package <code>sallyport-receiver</code>. ${verification} has code for
+          other languages.
         `
-        : html`${verification} has the verification of the request, in every language.`,
+        : html`For webhooks with the format Records. ${verification} has the code that verifies a request, in eight languages.`,
       content: codePanels(`Receive ${eventType.name}`, handlers(eventType, address)),
     })}
+  `;
+}
+
+/** Leads to the parts of the operator’s page of a type, which is long. */
+export function sectionLinks({ builtIn, dataSchema, sample }: EventType): Html {
+  const parts: readonly (readonly [id: string, label: string])[] = [
+    ['sample', 'Sample'],
+    ['latest', 'Latest event'],
+    ...(dataSchema === null && sample === null ? [] : [['fields', 'Fields'] as const]),
+    ...(builtIn ? [] : [['publish', 'Publish it'] as const]),
+    ['types', 'Types'],
+  ];
+  return html`
+    <nav class="section-links" aria-label="On this page">
+      <ul>${parts.map(([id, label]) => html`<li><a href="#${id}">${label}</a></li>`)}</ul>
+    </nav>
   `;
 }
 
 /** The sample as data, and as the request of a webhook in each format has it. `remedy` is for a type without one. */
 export function sampleSection({ name, sample, encryptionRequired }: EventType, remedy: Html | null = null): Html {
   if (sample === null) {
-    return section({ title: 'Sample', content: html`<p class="quiet">There is no sample. ${remedy}</p>` });
+    return section({
+      title: 'Sample',
+      id: 'sample',
+      content: html`<p class="quiet">There is no sample. ${remedy}</p>`,
+    });
   }
   return section({
     title: 'Sample',
+    id: 'sample',
     lead: encryptionRequired
       ? 'The data, and the body that arrives once it is decrypted.'
       : 'The data, and what arrives in each format of a webhook.',
@@ -79,6 +102,7 @@ export function typesSection(eventType: EventType): Html {
   const { name, dataSchema } = eventType;
   return section({
     title: 'Types for programs',
+    id: 'types',
     content: codePanels(`Type of ${name}`, [
       { label: 'TypeScript', code: typeDeclarations(eventType).trim() },
       ...(dataSchema === null ? [] : [{ label: 'JSON Schema', code: json(dataSchema) }]),
@@ -88,10 +112,15 @@ export function typesSection(eventType: EventType): Html {
 
 /** Of the schema and the sample; null if neither has any. */
 export function fieldsSection({ name, dataSchema, sample }: EventType): Html | null {
-  const fields = filterPaths([{ name, dataSchema, sample }]).filter(({ path }) => path.startsWith('data.'));
+  const found = filterPaths([{ name, dataSchema, sample }]).filter(({ path }) => path.startsWith('data.'));
+  const order = pathsOf(sample, 'data');
+  const place = (path: string): number => (order.includes(path) ? order.indexOf(path) : order.length);
+  const fields = found.toSorted((a, b) => place(a.path) - place(b.path));
+  const isDescribed = fields.some(({ description }) => description !== null);
   if (fields.length === 0) return null;
   return section({
     title: 'Fields of its data',
+    id: 'fields',
     lead:
       dataSchema === null
         ? 'As the sample has them. There is no schema, so other events of this type may have other fields.'
@@ -105,23 +134,30 @@ export function fieldsSection({ name, dataSchema, sample }: EventType): Html | n
             { label: 'Field', kind: 'main' },
             { label: 'Type', phone: 'named' },
             { label: 'Example', phone: 'plain' },
+            ...(isDescribed ? [{ label: 'Meaning', phone: 'plain' } as const] : []),
           ],
           rows: fields.map(({ path, types, description, values }) => [
             html`
               <code>${shownPath(path)}</code>${' '}
-              ${isRequired(dataSchema, path.split('.').slice(1)) ? html`<span class="optional">always there</span>` : null}
-              ${description === null ? null : html`<span class="cell-hint">${description}</span>`}
+              ${isRequired(dataSchema, path.split('.').slice(1)) ? html`<span class="optional">required</span>` : null}
             `,
             types.length === 0 ? html`<span class="quiet">any</span>` : types.join(' or '),
             values.length === 0
               ? 0
               : html`${values.slice(0, EXAMPLES_SHOWN).map((value) => html`<code>${JSON.stringify(value)}</code> `)}`,
+            ...(isDescribed ? [description ?? html`<span class="quiet">–</span>`] : []),
           ]),
           empty: html``,
         })}
       </div>
     `,
   });
+}
+
+/** The paths of a sample in its order; of a list, those of the first item. */
+function pathsOf(value: unknown, path: string): string[] {
+  const entries = Array.isArray(value) ? [['0', value[0]] as const] : isObject(value) ? Object.entries(value) : [];
+  return [path, ...entries.flatMap(([name, one]) => pathsOf(one, `${path}.${name}`))];
 }
 
 const EXAMPLES_SHOWN = 3;

@@ -3,10 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Acting } from '../../domain/acting.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import { withoutRemedies } from '../../http/error-body.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Reply } from '../../http/route.ts';
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
-import { sentence } from '../parts/text.ts';
+import { reasonOf, sentence } from '../parts/text.ts';
 import type { Flash, ReadCookie } from './cookie-values.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
@@ -118,13 +119,42 @@ export async function attempted(
   work: () => Promise<unknown>,
   otherwise: string = path,
 ): Promise<Redirect> {
-  try {
+  return orBack(otherwise, async () => {
     await work();
+    return redirectTo(path, done);
+  });
+}
+
+/** The result of `work`, or a redirect to `path` with the reason of a refusal. 404, 412 and 503 stay. */
+export async function orBack(path: string, work: () => Promise<Redirect>): Promise<Redirect> {
+  try {
+    return await work();
   } catch (error) {
-    if (!(error instanceof Refusal) || OWN_PAGES.has(error.code)) throw error;
-    return refusedTo(otherwise, error.inPortal ?? error.message);
+    const back = error instanceof Refusal ? refusedBack(path, error) : null;
+    if (back === null) throw error;
+    return back;
   }
-  return redirectTo(path, done);
+}
+
+/** A redirect to `path` with the reason of a refusal; null for 404, 412 and 503, which are pages of their own. */
+export function refusedBack(path: string, refusal: Refusal): Redirect | null {
+  return OWN_PAGES.has(refusal.code) ? null : refusedTo(path, reasonOf(refusal));
+}
+
+/** The refusal that was caught. Throws any other error, and 503, which is a page of its own. */
+export function caught(error: unknown): Refusal {
+  if (error instanceof Refusal && error.code !== 'unavailable') return error;
+  throw error;
+}
+
+/** The reason of a refusal, for the message about the work before it. */
+export function reasonIn(call: Pick<OpenCall, 'brand'>, refusal: Refusal): string {
+  return sentence(reasonOf(toldIn(call, refusal)));
+}
+
+/** The refusal as the people of this portal read it: those of a customer know nothing of the database. */
+export function toldIn({ brand }: Pick<OpenCall, 'brand'>, refusal: Refusal): Refusal {
+  return brand === null ? refusal : withoutRemedies(refusal);
 }
 
 const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed', 'unavailable']);

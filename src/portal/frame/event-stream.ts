@@ -138,7 +138,7 @@ async function* events(
   silenceMs: number,
 ): AsyncGenerator<string> {
   const iterator = source[Symbol.asyncIterator]();
-  let next = iterator.next();
+  let next = awaitedLater(iterator.next());
   const over = AbortSignal.any([signal, ended]);
   try {
     // Firefox takes a stream for connected with its first bytes.
@@ -152,15 +152,20 @@ async function* events(
       if (came === null) yield ': still here\n\n';
       else {
         yield eventText(came.value);
-        next = iterator.next();
+        next = awaitedLater(iterator.next());
       }
     }
     if (!signal.aborted) yield SIGNED_OUT;
   } finally {
     // Not awaited: a source that waits for something else must not delay the end.
     void iterator.return?.(undefined)?.catch(() => undefined);
-    next.catch(() => undefined);
   }
+}
+
+/** The same promise. If it rejects before someone awaits it, the process does not end as with a rejection that nobody handles. */
+export function awaitedLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** Every line of markup becomes a line of data. The browser joins them again. */

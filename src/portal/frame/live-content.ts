@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { Html } from '../../http/html.ts';
 import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
-import { pause, type StreamEvent } from './event-stream.ts';
+import { awaitedLater, pause, type StreamEvent } from './event-stream.ts';
 
 // Live pages.
 /** Shortest and longest time between two readings of a live page. The longest is for changes without an attempt, for example a replay. */
@@ -74,13 +74,13 @@ export async function* liveContent(
  * stopped webhook, a replay, another process. A turn that takes long is followed by a longer pause.
  */
 export async function* liveTurns(
-  feed: AttemptFeed,
+  feed: Pick<AttemptFeed, 'subscribe'>,
   webhookId: string | null,
   signal: AbortSignal,
   { everyMs = LIVE_EVERY_MS, checkMs = LIVE_CHECK_MS }: LivePace = {},
 ): AsyncGenerator<FeedPiece | null> {
   const pieces = feed.subscribe(webhookId, signal)[Symbol.asyncIterator]();
-  let next = pieces.next();
+  let next = awaitedLater(pieces.next());
   let came: FeedPiece | null = null;
   try {
     while (!signal.aborted) {
@@ -92,7 +92,7 @@ export async function* liveTurns(
       const check = pause(checkMs, signal, beat.signal).then(() => null);
       const won = await Promise.race([next, check]).finally(() => beat.abort());
       came = won?.value ?? null;
-      if (won !== null) next = pieces.next();
+      if (won !== null) next = awaitedLater(pieces.next());
     }
   } finally {
     // Not awaited: while no attempt comes, it waits for the signal.

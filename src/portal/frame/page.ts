@@ -2,8 +2,6 @@
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
-
-import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../../access/session-watch.ts';
 import type { Config } from '../../config/config.ts';
@@ -12,58 +10,37 @@ import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { TestOauth } from '../../delivery/oauth.ts';
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
 import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
-import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
-import { answerable } from '../../http/error-body.ts';
 import type { Method, RefuseElsewhere, Reply, Route, ServedTo } from '../../http/route.ts';
 import type { Clock, Ids, Random } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
-import { originOf } from '../../kernel/origin.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { AttemptFeed } from '../../observe/attempt-feed.ts';
 import type { FigureKeeper } from '../../observe/figures.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { CustomerServices } from '../../services/customer-services.ts';
 import type { Services } from '../../services/services.ts';
+import { DatabaseUnavailable } from '../../store/port/errors.ts';
 import type { Throttle } from '../../store/port/failures.ts';
 import type { Store } from '../../store/port/store.ts';
-import { mayAct, type OpenCall, type PageCall, type PageResult } from './call.ts';
-import type { ReadCookie } from './cookie-values.ts';
-import { type Cookies, readCustomerVisit, readRenewal, SESSION_COOKIE, VISITOR_COOKIE } from './cookies.ts';
-import type { SessionReader } from './current-session.ts';
+import { mayAct, type OpenCall, type PageCall, type PageResult, toldIn } from './call.ts';
+import { type Cookies, readCustomerVisit, SESSION_COOKIE } from './cookies.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
+import { createRecognition, type PagePlace, type RecognitionParts } from './recognition.ts';
 import { PageRefusal, refusalView, roleRefusal } from './refusal-page.ts';
 import { createReplies } from './replies.ts';
-import {
-  type Circumstances,
-  openCallOf,
-  type PageContext,
-  pageCallOf,
-  requestContextOf,
-  signInFirst,
-  VISITOR_COOKIE_VALUE,
-  wantsPage,
-} from './request-context.ts';
+import { openCallOf, type PageContext, pageCallOf, signInFirst, wantsPage } from './request-context.ts';
 import type { Results } from './results.ts';
 
-export type PageDefinition<C> = {
+export type PageDefinition<C> = PagePlace & {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   /** Of a form; default 1 MiB. */
   readonly maxBytes?: number;
-  /** The page's script requests it periodically, so it does not extend the session. */
-  readonly isBackground?: boolean;
   /** Only the page's script reads it: it gets a refusal as a line of text, which costs less than a page. */
   readonly isStream?: boolean;
-  /** A page without a session that belongs to the customers' portal: in its look, and shown in the same frames. */
-  readonly isForCustomers?: boolean;
-  /**
-   * Whether it may be shown in frames; default: not, unless it is a page of a customer's session. It is shown as to a visitor without a
-   * session, so that no page around it can show data of the operator.
-   */
-  readonly isFramable?: boolean;
   /** The reply to the page's script without a session, instead of a redirect to sign in. */
   readonly signedOut?: () => Reply;
   respond(call: C): Promise<PageResult>;
@@ -114,81 +91,15 @@ export type PageRoute<For extends ServedTo = ServedTo> = Route<For> & {
   readonly isBackground: boolean;
 };
 
-type Dependencies = {
-  /** The customer whose portal it is; null: the operator's. Sessions of others count as none. */
-  readonly customerId: string | null;
+type Dependencies = RecognitionParts & {
   /** The scopes that administrators of customers hold. */
   readonly offered: () => readonly string[];
-  readonly sessionOf: SessionReader;
   readonly sessionWatch: SessionWatch;
   readonly clock: Clock;
-  readonly random: Random;
   readonly layout: Layout;
-  readonly cookies: Cookies;
   /** The host that clients use; null if unknown. */
   readonly publicHost: () => string | null;
-  /** The origins that may show a customer's portal in a frame. */
-  readonly frameAncestors: readonly string[];
-  /** The look of the customers' portal. */
-  readonly theme: () => Promise<PortalTheme>;
 };
-
-type Place = Pick<PageDefinition<never>, 'isBackground' | 'isForCustomers' | 'isFramable'>;
-
-type Recognition = {
-  /** The context of a request. Reads the session. */
-  recognise(request: IncomingMessage, place: Place): Promise<PageContext>;
-  /** The context of a request that was recognised before, so that a later refusal gets the same layout. */
-  recognised(request: IncomingMessage): PageContext | undefined;
-};
-
-function createRecognition({
-  customerId,
-  sessionOf,
-  random,
-  cookies,
-  frameAncestors,
-  theme,
-}: Dependencies): Recognition {
-  const contexts = new WeakMap<IncomingMessage, PageContext>();
-
-  const recognise = async (request: IncomingMessage, place: Place): Promise<PageContext> => {
-    const cookieOf = cookies.of(request);
-    const signedIn = await sessionOf.read(request, place.isBackground === true);
-    const current = place.isFramable !== true && signedIn?.session.customerId === customerId ? signedIn : null;
-    const session = current?.session ?? null;
-    const cookie = current === null ? cookieOf(VISITOR_COOKIE) : current.token;
-    const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
-    const isCustomers = customerId !== null || place.isForCustomers === true;
-    const isFramable = place.isFramable === true || (customerId !== null && session !== null);
-    const made = requestContextOf(
-      request,
-      session,
-      isNew ? Buffer.from(random(32)).toString('base64url') : cookie,
-      isNew,
-      {
-        brand: isCustomers ? await theme() : null,
-        opener: current?.opener ?? null,
-        cookieOf,
-        frameAncestors,
-        openings: {
-          ancestors: isFramable ? frameAncestors : [],
-          formTargets: session === null ? [] : formTargetsOf(session, cookieOf),
-        },
-      },
-    );
-    contexts.set(request, made);
-    return made;
-  };
-
-  return { recognise, recognised: (request) => contexts.get(request) };
-}
-
-/** Where signing out of a session leads, and where its end does. */
-function formTargetsOf({ returnUrl }: SignedIn, cookieOf: ReadCookie): string[] {
-  const urls = [returnUrl === null ? null : new URL(returnUrl), readRenewal(cookieOf)?.url ?? null];
-  return urls.flatMap((url) => (url === null ? [] : (originOf(url) ?? [])));
-}
 
 type Enter<C> = (session: SignedIn | null) => ((call: OpenCall) => C) | null;
 
@@ -204,16 +115,17 @@ type Routes = {
 
 function createRoutes(dependencies: Dependencies): Routes {
   const { clock, cookies, publicHost } = dependencies;
-  const { recognise, recognised } = createRecognition(dependencies);
+  const { recognise, recognised, unrecognised } = createRecognition(dependencies);
   const { answer, redirect, show } = createReplies(dependencies);
 
-  const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
-    const context =
-      recognised(request) ?? requestContextOf(request, null, '', false, { ...UNKNOWN, cookieOf: cookies.of(request) });
-    const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
-    const visit = { errorId, isSignedIn, path: context.path, isCustomers: context.brand !== null };
-    const reply = show(refusalView(refusal, visit), request, context, refusal.status);
-    return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
+  const refuse = (place: PagePlace): NonNullable<Route['refuse']> => {
+    return (refusal, request, errorId) => {
+      const context = recognised(request) ?? unrecognised(request, place);
+      const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
+      const visit = { errorId, isSignedIn, path: context.path, isCustomers: context.brand !== null };
+      const reply = show(refusalView(toldIn(context, refusal), visit), request, context, refusal.status);
+      return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
+    };
   };
 
   /** The reply of the page, or its form again with the problems. */
@@ -225,11 +137,12 @@ function createRoutes(dependencies: Dependencies): Routes {
     try {
       return await answer(await respond(call), call.request, context, 200);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const again = (await invalid?.(call, error)) ?? null;
+      // An outage is a page of its own: the form needs the database too, and the server logs it under the number that the page shows.
+      if (!(error instanceof Refusal) || error instanceof DatabaseUnavailable) throw error;
+      const again = (await invalid?.(call, toldIn(context, error))) ?? null;
       if (again === null) throw error;
       const reply = await answer(again, call.request, context, error.status);
-      return { ...reply, headers: { ...answerable(error).headers, ...reply.headers } };
+      return { ...reply, headers: { ...error.headers, ...reply.headers } };
     }
   };
 
@@ -249,7 +162,8 @@ function createRoutes(dependencies: Dependencies): Routes {
       freeQuery: true,
       replies: {},
       ...(isForm && { body: { ...FORM, maxBytes } }),
-      refuse: isStream ? refuseStream : refuse,
+      knowsReader: true,
+      refuse: isStream ? refuseStream : refuse(definition),
       ...(isForm && {
         admit: async (request) => {
           const context = await recognise(request, definition);
@@ -279,9 +193,9 @@ function createRoutes(dependencies: Dependencies): Routes {
       refuse: async (refusal, request, errorId) => {
         if (!wantsPage(request)) return refusal;
         // Without the session, for example while the database is away, it is shown as to a visitor.
-        const isForCustomers = readCustomerVisit(cookies.of(request)) !== null;
-        await recognise(request, { isBackground: true, isForCustomers }).catch(() => undefined);
-        return refuse(refusal, request, errorId) ?? refusal;
+        const place = { isBackground: true, isForCustomers: readCustomerVisit(cookies.of(request)) !== null };
+        await recognise(request, place).catch(() => undefined);
+        return refuse(place)(refusal, request, errorId) ?? refusal;
       },
     },
   };
@@ -338,14 +252,6 @@ export function createPages(dependencies: Dependencies): Pages {
     elsewhere,
   };
 }
-
-/** The surroundings of a request for a path without a page. */
-const UNKNOWN: Omit<Circumstances, 'cookieOf'> = {
-  brand: null,
-  opener: null,
-  frameAncestors: [],
-  openings: { ancestors: [], formTargets: [] },
-};
 
 const FORM = {
   types: ['application/x-www-form-urlencoded'],

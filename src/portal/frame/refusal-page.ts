@@ -1,10 +1,11 @@
 /** The page for a refusal: the problem, and what to do. */
+import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
 import { buttonRow, linkButton } from '../parts/header.ts';
 import { roleText } from '../parts/role-texts.ts';
-import { sentence } from '../parts/text.ts';
+import { sentence, sizeText } from '../parts/text.ts';
 import type { View } from './call.ts';
 import { pageAbove } from './navigation.ts';
 
@@ -111,5 +112,5 @@ const FIXED: Readonly<{ [code in Refusal['code']]?: Wording }> = {
     title: 'Something went wrong',
     text: 'This is our fault, not yours. Try again.',
   },
-  content_too_large: { title: 'That is too large', text: 'Forms accept up to 1 MiB.' },
+  content_too_large: { title: 'That is too large', text: `Forms accept up to ${sizeText(ADMIN_REQUEST_BYTES)}.` },
 };

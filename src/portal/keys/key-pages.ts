@@ -3,21 +3,23 @@
 import { EXPIRY_WARNING_DAYS } from '../../domain/limits.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import { keyReader, viewKey } from '../../webhooks/keys.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
 import { codeBlock, copyable, definitionList } from '../parts/details.ts';
-import { refusedForm } from '../parts/fields.ts';
+import { newForm, refusedForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EXPIRIES_SHOWN } from '../parts/limits.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
-import { removalSection } from '../parts/removal.ts';
+import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { type FieldTable, lines, text } from '../record/field-table.ts';
-import { ownerFilter, ownerNames, withOwner } from '../record/owner.ts';
+import { ownerFilter, ownerNames, readOwner, withOwner, YOUR_OWN } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
 
 const LIST = { href: '/keys', label: 'PGP keys' };
@@ -59,7 +61,8 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
     }),
     pages.view('/keys/{id}', 'both', async (call) => {
       const key = await found(call);
-      return withOwner(store, key, keyView(call, key, await usesOf(key.id)));
+      const owner = await readOwner(store, key);
+      return withOwner(store, key, keyView(call, key, owner, await usesOf(key.id)));
     }),
     ...removalPages(pages, entity, {
       text: () => 'Nothing can be encrypted with it any more. It can be imported again.',
@@ -108,7 +111,7 @@ function listOf({ name, customerId }: Pick<PgpKey, 'name' | 'customerId'>): stri
   return `/webhooks?${new URLSearchParams({ key: name, customer: customerId ?? 'own' })}`;
 }
 
-function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
+function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Uses | null): View {
   const { id, name, fingerprint, algorithm, expiresAt, publicKey, createdAt } = key;
   const manages = call.may('administrator');
   const content = html`
@@ -125,6 +128,9 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
     ${section({
       title: 'The key',
       content: definitionList([
+        ...(call.session.customerId === null
+          ? [['Owner', owner === null ? YOUR_OWN : html`<a href="/customers/${owner.id}">${owner.name}</a>`] as const]
+          : []),
         ['Fingerprint', copyable(fingerprint, 'fingerprint', grouped(fingerprint))],
         ['Algorithm', html`<code>${algorithm}</code>`],
         ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
@@ -133,9 +139,17 @@ function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
       ]),
     })}
     ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
-    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE }) : null}
+    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE, held: uses === null ? null : heldByKey(uses) }) : null}
   `;
   return { title: name, content };
+}
+
+/** The page names these webhooks above. */
+function heldByKey({ count }: Uses): HeldRecord {
+  return {
+    title: `${count === 1 ? 'A webhook encrypts' : `${count} webhooks encrypt`} with it, so it stays.`,
+    text: `First choose another key for ${count === 1 ? 'this webhook, or delete it' : 'these webhooks, or delete them'}.`,
+  };
 }
 
 function expiryNotice({ expiresAt }: PgpKey, { now, session }: PageCall, uses: Uses | null): Html | null {
@@ -163,27 +177,35 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
   return pages.view(PATH, 'both', async (call) => {
     const { query, now } = call;
     const owner = await ownerFilter(store, query);
+    const text = readText(query, 'q');
+    const filter = { ...owner.filter, ...(text !== null && { text }) };
     const { items, cursor, nextCursor } = await readListed(
       query,
-      (after, limit) => keys.list(after ?? '', limit, owner.filter),
+      (after, limit) => keys.list(after ?? '', limit, filter),
       ({ id }) => id,
     );
     const [uses, ownerIn] = await Promise.all([store.uses.ofKeys(items.map(({ id }) => id)), ownerNames(store, items)]);
     const expiries = await store.expiry.all(store.customerId, EXPIRIES_SHOWN);
-    const isEmpty = items.length === 0 && cursor === null && !owner.isFiltered;
+    const isEmpty = items.length === 0 && cursor === null && text === null && !owner.isFiltered;
     return listView({
       title: LIST.label,
       lead:
         store.customerId === null
           ? 'Public keys of receivers. Only the owner of the private key can read what a webhook encrypts with one.'
-          : 'Your public keys. Only your private key can read what a webhook encrypts with one.',
+          : 'Events encrypted with one can only be read with your private key.',
       actions: [call.may('administrator') && !isEmpty ? importButton(owner.newQuery) : null],
       path: PATH,
       query,
       nextCursor,
       above: expiries.length === 0 ? null : timelineSection(expiries, now),
-      filters: isEmpty ? [] : owner.fields,
-      results: keyTable(call, items, { uses, ownerIn, isFiltered: !isEmpty }),
+      filters: isEmpty
+        ? []
+        : [textField(newForm({ q: text }), { name: 'q', label: 'Name', type: 'search' }), ...owner.fields],
+      results: keyTable(call, items, {
+        uses,
+        ownerIn: store.customerId === null ? ownerOrOwn(ownerIn) : ownerIn,
+        isFiltered: !isEmpty,
+      }),
     });
   });
 }
@@ -198,6 +220,11 @@ function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: nu
   });
 }
 
+/** A key with the name of a customer’s stands beside the operator’s own, so the owner is never left out. */
+function ownerOrOwn(ownerIn: Beside['ownerIn']): Beside['ownerIn'] {
+  return (customerId) => ownerIn(customerId) ?? html`<span class="cell-hint cell-owner">${YOUR_OWN}</span>`;
+}
+
 type Beside = {
   readonly uses: ReadonlyMap<string, Uses>;
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
@@ -209,10 +236,10 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFi
     caption: LIST.label,
     columns: [
       { label: 'Name', kind: 'main' },
-      { label: 'Fingerprint', phone: 'plain' },
-      { label: 'Algorithm', phone: 'plain' },
+      { label: 'Fingerprint', phone: 'named' },
+      { label: 'Algorithm', phone: 'named' },
       { label: 'Expires', phone: 'state' },
-      { label: 'Webhooks', phone: 'plain' },
+      { label: 'Webhooks', phone: 'named' },
     ],
     rows: keys.map(({ id, customerId, name, fingerprint, algorithm, expiresAt }) => [
       html`<a href="${PATH}/${id}">${name}</a>${ownerIn(customerId)}`,
@@ -225,7 +252,7 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], { uses, ownerIn, isFi
   });
 }
 
-const REMOVABLE = 'You can delete this key only when no webhook encrypts with it.';
+const REMOVABLE = 'No webhook uses it: it can be deleted.';
 
 /** In groups of four digits, which are easier to compare. */
 function grouped(fingerprint: string): string {
@@ -267,7 +294,7 @@ function firstKey(call: PageCall): Html {
         ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
       </div>
     `,
-    action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
+    action: firstStep(call, 'import', importButton),
   });
 }
 

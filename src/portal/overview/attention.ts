@@ -1,18 +1,19 @@
 /** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and what helps. */
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
-import { adviceForMessage } from '../../domain/outcome.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable, NO_DEAD_LEFT, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { linkButton, section } from '../parts/header.ts';
-import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
+import { type Cause, failingAdvice, failingCauses, readCausesOf } from '../deliveries/causes.ts';
+import { section } from '../parts/header.ts';
+import { AILING_SHOWN, EXPIRIES_SHOWN, STATES_READ } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
-import { countText, relativeTime, sentence } from '../parts/text.ts';
+import { countText, lengthTime, relativeTime, sentence } from '../parts/text.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
+import { failsSince } from '../record/webhook-state.ts';
 
 export type Attention = {
   /** Whether a webhook is started, and whether there is one. */
@@ -24,8 +25,8 @@ export type Attention = {
   readonly owners?: ProblemOwners;
   /** The button that starts a webhook; null if the visitor may not start webhooks and send again. */
   readonly startButton: ((webhook: Ailing) => Html) | null;
-  /** False: nothing is left to be sent again. Absent where nobody counted. */
-  readonly hasDead?: boolean;
+  /** Why the deliveries of a webhook failed. */
+  readonly causesOf: (webhookId: string) => readonly Cause[];
   readonly now: number;
 };
 
@@ -48,7 +49,7 @@ export function attentionSection({
   expiring,
   owners = OF_ONE_CUSTOMER,
   startButton,
-  hasDead = true,
+  causesOf,
   now,
 }: Attention): Html {
   const count = ailing.length + expiring.length;
@@ -61,7 +62,7 @@ export function attentionSection({
           })
         : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton, hasDead })}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton, causesOf })}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
@@ -75,17 +76,19 @@ const NO_WEBHOOKS = {
 function ailingTable(
   ailing: readonly Ailing[],
   owners: ProblemOwners,
-  { now, startButton, hasDead }: Pick<Attention, 'now' | 'startButton'> & { readonly hasDead: boolean },
+  { now, startButton, causesOf }: Pick<Attention, 'now' | 'startButton' | 'causesOf'>,
 ): Html {
+  // Only a webhook that does not run has a button.
+  const button = ailing.every(({ state }) => isRunnable(state)) ? null : startButton;
   return table({
     caption: 'Webhooks with problems',
     columns: [
       { label: 'Webhook', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Problem', phone: 'plain' },
-      { label: 'Since', phone: 'named' },
+      { label: 'For', phone: 'named' },
       { label: 'Pending', kind: 'number', phone: 'named' },
-      ...(startButton === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
+      ...(button === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -94,46 +97,41 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners, { hasButton: startButton !== null && isRunnable(webhook.state), hasDead }),
-      relativeTime(webhook.since, now),
+      problemOf(webhook, owners, causesOf(webhook.id)),
+      lengthTime(webhook.since, now),
       webhook.waiting === 0
         ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
-      ...(startButton === null ? [] : [isRunnable(webhook.state) ? failuresButton(webhook) : startButton(webhook)]),
+      ...(button === null ? [] : [isRunnable(webhook.state) ? null : button(webhook)]),
     ]),
+    rowIds: ailing.map(({ id }) => `problem-${id}`),
+    live: ['problem', 'problems'],
     empty: html``,
   });
 }
 
-function failuresButton({ id, name }: Ailing): Html {
-  return linkButton({
-    href: `/deliveries/failures?webhook=${id}`,
-    label: 'See failures',
-    longLabel: `See the failures of ${name}`,
-  });
-}
-
-/** The problem, the advice below it, and where its failures are, unless a button leads there. */
-function problemOf(
-  { id, name, state, reason, detail }: Ailing,
-  owners: ProblemOwners,
-  { hasButton, hasDead }: { readonly hasButton: boolean; readonly hasDead: boolean },
-): Html {
-  const failures =
-    state === 'stopped' || hasButton
+/** The problem, the advice below it, and where its failures and its dead deliveries are. */
+function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners, causes: readonly Cause[]): Html {
+  const dead = causes.reduce((sum, cause) => sum + cause.dead, 0);
+  const links = [
+    dead === 0
       ? null
-      : html`
-        <span class="cell-hint is-sentence">
-          <a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>
-        </span>
-      `;
+      : html`<a href="/deliveries?webhook=${id}&state=dead" aria-label="${countText(dead)} dead: ${name}">${countText(dead)} dead</a> · `,
+    state === 'stopped'
+      ? null
+      : html`<a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>`,
+  ];
+  const failures = links.every((link) => link === null)
+    ? null
+    : html`<span class="cell-hint is-sentence">${links}</span>`;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${reason === 'too_many_dead' && !hasDead ? NO_DEAD_LEFT : known} ${failures}`;
+  if (known !== undefined) return html`${reason === 'too_many_dead' && dead === 0 ? NO_DEAD_LEFT : known} ${failures}`;
+  const latest = [reason, detail] as const;
   return html`
-    ${sentence(detail ?? reason)}
+    ${failingCauses(causes, latest) ?? sentence(detail ?? reason)}
     ${' '}
-    <span class="cell-hint is-sentence">${adviceForMessage(owners.customerId, reason, detail)}</span>
+    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, owners.customerId)}</span>
     ${failures}
   `;
 }
@@ -161,6 +159,8 @@ function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: 
         CONSEQUENCES[kind],
       ];
     }),
+    rowIds: expiring.map(({ kind, id }) => `expiring-${kind}-${id}`),
+    live: ['expiry', 'expiries'],
     empty: html``,
   });
 }
@@ -171,9 +171,11 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
   certificate: 'Receivers that require it reject the requests.',
 };
 
+type AttentionStore = Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry' | 'deliveries' | 'stateHistory'>;
+
 /** Reads the entries of the section *Problems*: of the customer of the store, or of everyone. */
 export async function readAttention(
-  { customerId, directory, overview, expiry }: Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry'>,
+  { customerId, directory, overview, expiry, deliveries, stateHistory }: AttentionStore,
   now: number,
 ): Promise<Omit<Attention, 'now' | 'startButton'>> {
   const [states, ailing, expiries] = await Promise.all([
@@ -182,7 +184,24 @@ export async function readAttention(
     expiry.all(customerId, EXPIRIES_SHOWN),
   ]);
   const expiring = expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS);
-  return { webhooks: webhooksIn(states), ailing, expiring };
+  const [begun, causesOf] = await Promise.all([
+    Promise.all(ailing.map((webhook) => begunAt(stateHistory, webhook))),
+    readCausesOf(
+      { deliveries },
+      ailing.map(({ webhookNumber }) => webhookNumber),
+    ),
+  ]);
+  const told = ailing.map((webhook, at) => ({ ...webhook, since: begun[at] ?? webhook.since }));
+  return { webhooks: webhooksIn(states), ailing: told, expiring, causesOf };
+}
+
+/** Since when a failing webhook fails, by the rule of its own page. Null for others. */
+async function begunAt(
+  stateHistory: Store['stateHistory'],
+  { id, state, since }: Pick<Ailing, 'id' | 'state' | 'since'>,
+): Promise<number | null> {
+  if (state !== 'failing') return null;
+  return failsSince({ state, failingSinceAt: since }, await stateHistory.ofWebhook(id, STATES_READ));
 }
 
 function webhooksIn(states: Readonly<Partial<Record<WebhookState, number>>>): Attention['webhooks'] {

@@ -8,9 +8,9 @@ import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod, readText } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, rateTitle, tokensChart } from '../parts/chart.ts';
+import { deliveriesChart, latencyChart, periodTabs, rateTitle, TRIED, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
-import { pageHeader, section, submitButton } from '../parts/header.ts';
+import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
@@ -43,7 +43,15 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
       const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
       const lead = store.customerId === null ? undefined : CUSTOMERS_LEAD;
       const content = html`
-        ${pageHeader({ title: 'Overview', lead })}
+        ${pageHeader({
+          title: 'Overview',
+          lead,
+          actions: [
+            call.may('operator') && hasPage('/publish')
+              ? linkButton({ href: '/publish', label: 'Publish an event', icon: 'send' })
+              : null,
+          ],
+        })}
         ${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}
         ${call.may('operator') ? startForm(call, period) : null}
         <div id="live" class="page-part" data-hx-sse:connect="${LIVE}?period=${period}" data-hx-swap="innerMorph">
@@ -118,12 +126,10 @@ function overviewContent(overview: Overview, mayAct: boolean): Html {
 function madeContent(overview: Overview, mayAct: boolean): Html {
   if (isEmpty(overview)) return html``;
   const { series, at } = overview;
-  const { tokensIssued, tokensRefused } = series.total;
-  const hasTokens = overview.hasTokens && tokensIssued + tokensRefused > 0;
+  const hasTokens = overview.hasTokens && hasTokenFigures(series);
   const problems = attentionSection({
     ...overview,
     startButton: mayAct ? startButton : null,
-    hasDead: overview.dead.records > 0,
     now: at,
   });
   // Problems come first, also on a phone.
@@ -135,13 +141,13 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     ${hasProblems ? null : problems}
     <div class="columns">
       ${section({
-        title: rateTitle('Deliveries', series),
-        lead: 'By the outcome of their attempt.',
+        title: rateTitle(TRIED, series),
+        lead: 'By outcome. A delivery counts at each of its attempts.',
         content: deliveriesChart(series, at),
       })}
       ${section({
         title: 'Response time',
-        lead: 'Of an attempt, with the wait for a connection.',
+        lead: isOfCustomer(overview) ? 'How long your receiver took to answer, connecting included.' : ANSWER_TIMES,
         content: latencyChart(series),
       })}
       ${
@@ -173,29 +179,43 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       label: 'Success rate',
       value: successRate === null ? '–' : shareText(successRate),
       tone: figureTone(successRate),
-      hint: attempts === 0 ? 'no attempts yet' : `${countText(failedAttempts)} of ${countText(attempts)} failed`,
+      hint:
+        attempts === 0 ? 'no attempts yet' : `${countText(failedAttempts)} of ${countOf(attempts, 'attempt')} failed`,
     },
     {
       label: 'Response time',
       value: p50Ms === null ? '–' : spanText(p50Ms),
-      hint: p95Ms === null ? 'no response yet' : `p50; p95 ${spanText(p95Ms)}`,
+      hint: p95Ms === null ? 'no response yet' : `median; 95 % within ${spanText(p95Ms)}`,
     },
     {
-      label: 'Pending',
+      label: 'Pending now',
       value: countText(backlog.records),
       href: '/deliveries?state=pending',
       hint: backlog.oldestAt === null ? 'nothing waits' : html`oldest ${relativeTime(backlog.oldestAt, at)}`,
     },
     {
-      label: 'Dead',
+      label: 'Dead now',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
       hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
     },
-    ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
+    ...(hasTokens && hasTokenFigures(series)
+      ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }]
+      : []),
   ]);
 }
+
+/** Of a service that is only used for webhooks there are none. */
+function hasTokenFigures({ total: { tokensIssued, tokensRefused, callsRefused } }: Series): boolean {
+  return tokensIssued + tokensRefused + callsRefused > 0;
+}
+
+function isOfCustomer({ owners }: Overview): boolean {
+  return owners.customerId !== null;
+}
+
+const ANSWER_TIMES = 'How long receivers took to answer, connecting included.';
 
 function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   const refused = [
@@ -227,6 +247,8 @@ function queues({ backlog, ailing, at, owners }: Overview): Html | null {
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
       ]),
+      rowIds: longest.map(({ id }) => `queue-${id}`),
+      live: ['queue', 'queues'],
       empty: html``,
     }),
   });

@@ -27,16 +27,20 @@ function rounded(rate: number): number {
   return rate < 10 ? Math.round(rate * 100) / 100 : Math.round(rate);
 }
 
-export function deliveriesChart(series: Series, now: number): Html {
+/** The chart of deliveries counts attempts: each delivery at each of its attempts. One request may carry several. */
+export const TRIED = 'Tried deliveries';
+
+/** `title`: of what the attempts were. A reader's deliveries have none. */
+export function deliveriesChart(series: Series, now: number, title = TRIED): Html {
   const { delivered, retried, dead } = series.total;
   if (delivered + retried + dead === 0) return nothing('No event was sent', series);
   return chart({
-    title: rateTitle('Deliveries', series),
+    title: rateTitle(title, series),
     times: timesOf(series),
     isStacked: true,
     series: [
       { label: 'Delivered', tone: 'positive', values: rates(series, now, ({ delivered }) => delivered) },
-      { label: 'Retrying', tone: 'caution', values: rates(series, now, ({ retried }) => retried) },
+      { label: 'Failed, still pending', tone: 'caution', values: rates(series, now, ({ retried }) => retried) },
       { label: 'Dead', tone: 'negative', values: rates(series, now, ({ dead }) => dead) },
     ],
   });
@@ -47,7 +51,7 @@ export function throughputCharts(series: Series, now: number): Html {
   if (series.total.attempts === 0) return nothing('No event was sent', series);
   return html`
     <div class="columns">
-      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+      <div class="stack"><h3>${rateTitle(TRIED, series)}</h3>${deliveriesChart(series, now)}</div>
       <div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>
     </div>
   `;
@@ -61,8 +65,8 @@ export function latencyChart(series: Series): Html {
     unit: 'ms',
     format: spanText,
     series: [
-      { label: 'p50', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
-      { label: 'p95', tone: 'accent-pale', values: series.points.map(({ p95Ms }) => p95Ms) },
+      { label: 'Median', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
+      { label: '95 %', tone: 'accent-pale', values: series.points.map(({ p95Ms }) => p95Ms) },
     ],
   });
 }

@@ -85,6 +85,19 @@ export function copyable(text: string, what = 'identifier', shown: string = text
   `;
 }
 
+/** A secret that its readers may see: behind “Show”, so that it is on no screen by accident. */
+export function maskedValue(text: string, what: string): Html {
+  return html`
+    <details class="masked-value">
+      <summary>
+        <span aria-hidden="true">••••••••</span>
+        <span class="masked-show">Show<span class="visually-hidden"> the ${what}</span></span>
+      </summary>
+      ${copyable(text, what)}
+    </details>
+  `;
+}
+
 /** Several lines in a box that scrolls. */
 export function codeBlock({
   code,

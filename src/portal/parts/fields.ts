@@ -1,7 +1,7 @@
 /** Form fields, each with its label, hint and problem, and the state of a form. They work without the script. */
 
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
+import { type FieldProblem, type Refusal, saidAt } from '../../kernel/refusal.ts';
 import { sentence } from './text.ts';
 
 export type FormState = {
@@ -47,9 +47,14 @@ export function newForm(values: Values = {}): FormState {
   return stateOf(form, []);
 }
 
-/** A refused form with the typed values. */
-export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
-  const problems = refusal.details ?? [{ field: '', problem: refusal.inPortal ?? refusal.message }];
+/** A refused form with the typed values. `placed` moves a problem to the field of the form that caused it. */
+export function refusedForm(
+  form: URLSearchParams,
+  refusal: Refusal,
+  placed: (problem: FieldProblem) => FieldProblem = (problem) => problem,
+): FormState {
+  const { message, details } = saidAt('portal', refusal);
+  const problems = details?.map(placed) ?? [{ field: '', problem: message }];
   return stateOf(
     form,
     problems.map(({ field, problem }) => ({ field, problem: problemText(problem) })),
@@ -103,14 +108,16 @@ export type Field = {
   readonly label: string;
   readonly hint?: string | Html | undefined;
   readonly isRequired?: boolean | undefined;
+  /** Has a value from the beginning: it is not marked as optional, and an empty one is that value again. */
+  readonly isPreset?: boolean | undefined;
 };
 
 type Shown = Field & { readonly control: Html; readonly form: FormState; readonly isWide?: boolean | undefined };
 
 /** A field around any control. The control has the attributes of `describedBy(form, field)`. */
-function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
+function field({ name, label, hint, isRequired, isPreset, control, form, isWide }: Shown): Html {
   const problem = form.problem(name);
-  const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
+  const optional = isRequired === true || isPreset === true ? null : html` <span class="optional">optional</span>`;
   return html`
     <div class="${isWide === true ? 'field field-wide' : 'field'}">
       <label for="${idOf(name)}">${label}${optional}</label>
@@ -244,8 +251,11 @@ export type Choice = {
   readonly isDisabled?: boolean | undefined;
 };
 
+/** `isSearched`: the script makes a field with suggestions of it if it is long. */
+export type SelectField = Field & { readonly choices: readonly Choice[]; readonly isSearched?: boolean | undefined };
+
 /** A drop-down list. Begin with `{value: '', label: 'Any'}` if it is optional. */
-export function selectField(form: FormState, options: Field & { readonly choices: readonly Choice[] }): Html {
+export function selectField(form: FormState, options: SelectField): Html {
   const selected = form.value(options.name);
   const made = options.choices.map(
     ({ value, label, isDisabled }) =>
@@ -257,7 +267,12 @@ export function selectField(form: FormState, options: Field & { readonly choices
     isRequired: options.isRequired && options.choices[0]?.value === '',
   });
   const isRequired = options.isRequired === true || options.choices[0]?.value !== '';
-  return field({ ...options, isRequired, form, control: html`<select${attributes(described)}>${made}</select>` });
+  return field({
+    ...options,
+    isRequired,
+    form,
+    control: html`<select${attributes({ ...described, 'data-searched': options.isSearched })}>${made}</select>`,
+  });
 }
 
 /** The attributes that link a control to its label, hint and problem. */

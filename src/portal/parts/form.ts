@@ -225,11 +225,11 @@ export function followsForm(path: string, trigger: string = AFTER_CHANGES): Html
 }
 
 /** A sentence at the end of a form that says what its values will do. `path` answers with it for other values. */
-export function formSummary(title: string, text: string, path: string): Html {
+export function formSummary(title: string, text: string | Html, path: string): Html {
   return html`
     <div class="form-summary">
       <h2>${title}</h2>
-      <p aria-live="polite"${followsForm(path)}>${text}</p>
+      <div aria-live="polite"${followsForm(path)}>${text}</div>
     </div>
   `;
 }
@@ -237,7 +237,7 @@ export function formSummary(title: string, text: string, path: string): Html {
 type SummaryView = { readonly title: string; readonly content: Html; readonly partial: Html };
 
 /** The answer with such a sentence: a page of its own without the script. */
-export function summaryView(title: string, text: string): SummaryView {
+export function summaryView(title: string, text: string | Html): SummaryView {
   const partial = html`${text}`;
-  return { title, content: html`${pageHeader({ title })}<p>${partial}</p>`, partial };
+  return { title, content: html`${pageHeader({ title })}<div>${partial}</div>`, partial };
 }

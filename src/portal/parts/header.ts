@@ -10,7 +10,10 @@ export type PageHeader = {
   readonly crumbs?: readonly { readonly href: string; readonly label: string }[] | undefined;
   /** State badges beside the title. */
   readonly badges?: readonly Html[] | undefined;
-  /** The primary action last. Omit actions that the user may not do. */
+  /**
+   * On the page of a record in this order: *Change*; what ends its work (*Stop*, *Disable*, *Suspend*, *Deactivate*); the others; the
+   * primary action last, which is also where *Start* and *Enable* are. Omit actions that the user may not do.
+   */
   readonly actions?: readonly (Html | null)[] | undefined;
 };
 

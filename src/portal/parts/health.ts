@@ -23,14 +23,20 @@ export function figureTone(rate: number | null): Tone {
 /** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
 export function healthCell(day: Day | undefined): Html {
   const rate = day === undefined ? null : successRate(day);
-  if (day === undefined || rate === null) return html`<span class="quiet">no event sent</span>`;
+  if (day === undefined || rate === null) return html`<span class="quiet">no attempts in 24 h</span>`;
   return html`
-    <span class="health">
+    <span class="health" title="${highestText(day)}">
       <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>
       ${sparkline(day)}
     </span>
     <span class="cell-hint">${attemptsText(day)}</span>
   `;
+}
+
+/** The text that the drawing has no room for. */
+function highestText({ hours }: Day): string {
+  const most = Math.max(...hours.map(({ attempts }) => attempts));
+  return `Attempts by the hour. The highest bar: ${countOf(most, 'attempt')}.`;
 }
 
 /** `1,204 attempts, 3 failed` */
@@ -44,16 +50,19 @@ type Outage = {
   readonly succeededAt: number | null;
   /** The class and the message of the newest error, with which the outage did not have to begin. */
   readonly error: readonly [errorClass: string, message: string | null] | null;
+  /** The causes of the deliveries that wait, if the newest error is not that of all (`failingCauses`). */
+  readonly causes?: Html | null | undefined;
 };
 
 /** Since when deliveries fail, when the last one succeeded, and the latest error: the same on every page. */
-export function failingFacts({ since, succeededAt, error }: Outage, now: number): Html {
+export function failingFacts({ since, succeededAt, error, causes = null }: Outage, now: number): Html {
   const began = since === null ? 'Deliveries fail.' : html`Deliveries have failed since ${shortTime(since)}.`;
   const last =
     succeededAt === null
       ? null
       : html` The last success was ${relativeTime(succeededAt, now)} (${shortTime(succeededAt)}).`;
-  return html`${began}${last}${error === null ? null : ` ${latestError(...error)}`}`;
+  const why = causes ?? (error === null ? null : html`${latestError(...error)}`);
+  return html`${began}${last}${why === null ? null : html` ${why}`}`;
 }
 
 /** `Latest error: the receiver answered 503.` */
@@ -66,11 +75,14 @@ const BAR_WIDTH = 4;
 const GAP = 1;
 const HEIGHT = 24;
 
-/** One bar for each hour: its height is the number of attempts, its upper part the failed ones. The text beside it has the numbers. */
+/**
+ * One bar for each hour: its height grows with the square root of the attempts, so that one busy hour does not flatten the others; its
+ * upper part are the failed ones. The text beside it has the numbers.
+ */
 function sparkline({ hours }: Day): Html {
   const most = Math.max(1, ...hours.map(({ attempts }) => attempts));
   const bars = hours.map(({ attempts, failedAttempts }, at) => {
-    const height = attempts === 0 ? 1 : Math.max(2, Math.round((attempts / most) * HEIGHT));
+    const height = attempts === 0 ? 1 : Math.max(2, Math.round(Math.sqrt(attempts / most) * HEIGHT));
     const failed = failedAttempts === 0 ? 0 : Math.max(2, Math.round((failedAttempts / attempts) * height));
     const bar = (kind: string, y: number, length: number): Html =>
       html`

@@ -73,6 +73,8 @@ type Column = {
   readonly label: string;
   /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
   readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
+  /** In the head, in place of the label. */
+  readonly head?: Html | undefined;
   readonly phone?: PhonePlace | undefined;
 };
 
@@ -113,8 +115,8 @@ export type Table = {
 
 export function table({ caption, columns, rows, rowIds = [], live, empty }: Table): Html {
   if (rows.length === 0) return empty;
-  const heads = columns.map(({ label, kind = 'text' }) => {
-    const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
+  const heads = columns.map(({ label, kind = 'text', head }) => {
+    const name = head ?? (kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label);
     return html`<th scope="col" class="cell-${kind}">${name}</th>`;
   });
   const isCompact = columns.some(({ phone }) => phone !== undefined);
@@ -170,6 +172,11 @@ export function emptyState({
   readonly action?: Html | null;
 }): Html {
   return html`<div class="empty"><h2>${title}</h2><div class="empty-text">${text}</div>${action}</div>`;
+}
+
+/** The first step of an empty list, which only administrators can take. `verb` is what they do: `create`. */
+export function firstStep(call: { may(role: 'administrator'): boolean }, verb: string, button: () => Html): Html {
+  return call.may('administrator') ? button() : html`<p class="quiet">An administrator can ${verb} one.</p>`;
 }
 
 /** For filters without results. */

@@ -1,4 +1,6 @@
 /** Icons, badges and notices. The state is never shown only by colour. */
+import type { EventFilter } from '../../domain/filter.ts';
+import { filterText } from '../../domain/filter-text.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { countText } from './text.ts';
 
@@ -54,10 +56,18 @@ function tag(text: string): Html {
   return html`<span class="tag">${text}</span>`;
 }
 
-/** The first texts; `more`: how many there are beside them. */
-export function tags(texts: readonly string[], more = 0): Html {
+/** The first texts; `more`: how many there are beside them, and `last` comes after them. */
+export function tags(texts: readonly string[], more = 0, last: Html | null = null): Html {
+  const rest = more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null;
+  return html`<span class="tags">${texts.map(tag)}${rest}${last}</span>`;
+}
+
+/** Beside the event types of a webhook that gets only some of their events, with the condition in words. Null without a filter. */
+export function filterChip(filter: EventFilter | null): Html | null {
+  if (filter === null) return null;
+  const condition = `only if ${filterText(filter)}`;
   return html`
-    <span class="tags">${texts.map(tag)}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>
+    <span class="tag tag-filter" title="${condition}">filtered<span class="visually-hidden">: ${condition}</span></span>
   `;
 }
 

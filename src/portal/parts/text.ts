@@ -3,6 +3,7 @@
  * hover.
  */
 import { type Html, html } from '../../http/html.ts';
+import { type Refusal, saidAt } from '../../kernel/refusal.ts';
 
 /** `2026-11-21 05:00:00 UTC`; null: an em dash. */
 export function time(at: number | null): Html {
@@ -44,6 +45,13 @@ export function relativeTime(at: number | null, now: number): Html {
   const text = relativeText(at - now);
   const local = text.startsWith('in ') ? 'ahead' : 'relative';
   return html`<time datetime="${iso}" title="${utc}" data-local="${local}">${text}</time>`;
+}
+
+/** How long something lasts since an instant: `9 hours`. The script keeps it up to date, and has the same rule. */
+export function lengthTime(since: number, now: number): Html {
+  const { iso, utc } = isoAndUtc(since);
+  const text = lengthText(Math.max(now - since, 1000));
+  return html`<time datetime="${iso}" title="Since ${utc}" data-local="length">${text}</time>`;
 }
 
 function isoAndUtc(at: number): { readonly iso: string; readonly utc: string } {
@@ -115,10 +123,10 @@ export function shareText(share: number): string {
   return share === 1 ? '100 %' : `${(Math.min(Math.round(share * 1000), 999) / 10).toFixed(1)} %`;
 }
 
-/** `p50 12 ms, p95 80 ms`: half of the values, and 95 of 100, are at most this. */
+/** `median 12 ms, 95 % within 80 ms`. */
 export function percentilesText(p50Ms: number, p95Ms: number): string {
   const unbroken = (ms: number): string => spanText(ms).replaceAll(' ', '\u00a0');
-  return `p50\u00a0${unbroken(p50Ms)}, p95\u00a0${unbroken(p95Ms)}`;
+  return `median\u00a0${unbroken(p50Ms)}, 95\u00a0% within\u00a0${unbroken(p95Ms)}`;
 }
 
 /** The text with the words in it marked, in capital letters or not. */
@@ -132,6 +140,11 @@ export function marked(text: string, words: readonly string[]): Html {
 /** The text with a capital letter at its beginning. */
 export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
+/** Why something was refused, in the words of the portal. */
+export function reasonOf(refusal: Refusal): string {
+  return saidAt('portal', refusal).message;
 }
 
 /**
@@ -148,11 +161,11 @@ export function breakable(path: string): Html {
   return html`${path.split('/').map((segment, at) => (at === 0 ? segment : html`/<wbr>${segment}`))}`;
 }
 
-/** `512 B`, `1.5 MiB`. */
+/** `512 B`, `1 KiB`, `1.5 MiB`. */
 export function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes}\u00a0B`;
   const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1024 ** power).toFixed(1)}\u00a0${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+  return `${Number((bytes / 1024 ** power).toFixed(1))}\u00a0${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
 /** `http_status: the receiver answered 503` as a sentence without the code. */

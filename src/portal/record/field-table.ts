@@ -6,12 +6,12 @@
 import type { Html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import {
-  type Choice,
   checkbox,
   type Field,
   type FormState,
   newForm,
   radioGroup,
+  type SelectField,
   selectField,
   type TextField,
   textArea,
@@ -99,10 +99,7 @@ export function oneOf(options: Options<Parameters<typeof radioGroup>[1]>, overri
 }
 
 /** One of a list. */
-export function select(
-  options: Options<Field & { readonly choices: readonly Choice[] }>,
-  override: Override = {},
-): FormField {
+export function select(options: Options<SelectField>, override: Override = {}): FormField {
   return {
     title: options.title ?? options.label,
     draw: (state, name) => selectField(state, { ...options, name }),

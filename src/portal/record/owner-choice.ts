@@ -3,7 +3,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
-import type { PageCall } from '../frame/call.ts';
+import { caught, type PageCall } from '../frame/call.ts';
 import { readText } from '../frame/query.ts';
 import { type FormState, keptForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
@@ -41,8 +41,8 @@ export async function shownOwner(owners: Owners | undefined, call: PageCall): Pr
   try {
     return await newOwner(owners, call);
   } catch (error) {
-    if (error instanceof Refusal && error.details !== undefined) return null;
-    throw error;
+    caught(error);
+    return null;
   }
 }
 

@@ -10,7 +10,6 @@ import { entityTag } from '../../resources/entity-tag.ts';
 import { type PageCall, type PageResult, pathId } from '../frame/call.ts';
 import { FORGERY_FIELD } from '../frame/forgery.ts';
 import type { FormDefinition } from '../frame/page.ts';
-import { toldTo } from '../parts/customers-words.ts';
 import { type FieldDifference, type FormState, newForm, refusedForm, SEEN_FIELD } from '../parts/fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -37,7 +36,7 @@ export function recordForm<Rec>({
   fill = () => newForm(),
   view,
   respond,
-  refused = refusedForm,
+  refused = (typed, refusal) => refusedForm(typed, refusal),
   compared = () => ({}),
 }: RecordForm<Rec>): FormDefinition {
   const found = (call: PageCall): Promise<Rec> => administration.get(pathId(call));
@@ -81,7 +80,7 @@ export function recordForm<Rec>({
     invalid: async (call, refusal) => {
       if (OWN_PAGES.has(refusal.code)) return null;
       const record = await found(call);
-      const typed = await refused(call.form, toldTo(call.session.customerId, refusal), record);
+      const typed = await refused(call.form, refusal, record);
       if (refusal.code === 'precondition_failed') return view(call, record, await overtaken(call, record, typed));
       return view(call, record, { ...typed, seen: call.form.get(SEEN_FIELD) });
     },

@@ -8,11 +8,10 @@ import type { OwnerName } from '../../store/port/customers.ts';
 import type { Uses } from '../../store/port/directory.ts';
 import { attempted, type PageCall, type PageResult, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, Pages } from '../frame/page.ts';
-import { toldTo } from '../parts/customers-words.ts';
 import { besideFields, type FormState, isWithin, keptForm, refusedForm } from '../parts/fields.ts';
 import { confirmPage, fieldGroup, form, moreFields } from '../parts/form.ts';
 import { linkButton, type PageHeader, pageHeader } from '../parts/header.ts';
-import { notice } from '../parts/mark.ts';
+import { filterChip, notice } from '../parts/mark.ts';
 import {
   type FieldTable,
   type Body as FormBody,
@@ -23,7 +22,7 @@ import {
   titlesOf,
   withoutSecrets,
 } from './field-table.ts';
-import { NO_OWNERS, OPERATOR, type Owners, ownedCrumbs, ownedName, readOwner } from './owner.ts';
+import { NO_OWNERS, OPERATOR, type Owners, ownedCrumbs, ownedName, type RecordOwners, readOwner } from './owner.ts';
 import {
   choosesOwner,
   hasOwnerChoice,
@@ -196,7 +195,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       },
       invalid: async (call, refusal) => {
         const table = await tableOf(null, await shownOwner(owners, call));
-        const state = await refused(call.form, toldTo(call.session.customerId, refusal), table);
+        const state = await refused(call.form, refusal, table);
         // People still fill the form in.
         return choosesOwner(call)
           ? { ...(await view(call, null, besideFields(state))), status: 200 }
@@ -313,10 +312,22 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
   );
 }
 
-/** `all` is the path of the whole list. `owners` are those of the webhooks, if they may have several. */
-export function usesList({ count, first }: Uses, all: string, owners = NO_OWNERS, none = 'none'): Html {
+type UsesShown = {
+  /** Of the webhooks, if they may have several. */
+  readonly owners?: RecordOwners;
+  readonly none?: string;
+  /** Says which of them have a filter: for events, of which they get only some. */
+  readonly isFiltered?: boolean;
+};
+
+/** `all` is the path of the whole list. */
+export function usesList({ count, first }: Uses, all: string, shown: UsesShown = {}): Html {
+  const { owners = NO_OWNERS, none = 'none', isFiltered = false } = shown;
   if (count === 0) return html`<span class="quiet">${none}</span>`;
-  const names = first.map((one) => html`<li><a href="/webhooks/${one.id}">${owners.named(one)}</a></li>`);
+  const names = first.map((one) => {
+    const chip = isFiltered ? filterChip(one.filter) : null;
+    return html`<li><a href="/webhooks/${one.id}">${owners.named(one)}</a>${chip === null ? null : html` ${chip}`}</li>`;
+  });
   const more = count - first.length;
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
 }

@@ -47,9 +47,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       const results = resultList(text, hits);
       const view = listView({
         title: 'Search',
-        lead:
-          'Find anything by its name, id or value, and actions: “rotate secret of Production” or ' +
-          `“${store.customerId === null ? 'portal link for Acme' : 'stop Orders'}”.`,
+        lead: await leadOf(store),
         path: PATH,
         query,
         submit: 'Search',
@@ -60,6 +58,19 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       return query.has(DIALOG) ? { ...view, partial: results } : view;
     }),
   ];
+}
+
+/** Webhooks among which one that runs is sought. */
+const EXAMPLES_READ = 20;
+
+/** With an action on a webhook that there is. */
+async function leadOf({ directory }: SharedPageDependencies['store']): Promise<string> {
+  const webhooks = (await directory.webhooks({}, null, EXAMPLES_READ)).map(({ webhook }) => webhook);
+  const running = webhooks.find(({ progress }) => isRunnable(progress.state));
+  const [example = null] = running === undefined ? webhooks : [running];
+  const what = 'Search by name, id or value.';
+  if (example === null) return what;
+  return `${what} Actions work too: “${running === undefined ? 'start' : 'stop'} ${example.name}”.`;
 }
 
 /** Problems shown before anything is typed, and actions. */
@@ -119,10 +130,11 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
+  const states = await statesOf(dependencies, named);
   return [
     ...placesOf(text, hasPage, may('administrator')),
     ...actions,
-    ...named.map(hitOf),
+    ...named.map((one) => hitOf(one, states.get(one.id))),
     ...(hasPage('/deliveries') ? deliveriesHit(text, events[0] ?? null, ofSubject, now) : []),
     ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
@@ -148,6 +160,13 @@ async function findNamed({ store, hasPage }: SharedPageDependencies, text: strin
   );
   const ownersOf = new Map<FoundKind, RecordOwners>(owners);
   return found.map((one) => ({ ...one, shown: ownersOf.get(one.kind)?.named(one) ?? one.name }));
+}
+
+/** The states of the webhooks among the results. */
+async function statesOf({ store }: SharedPageDependencies, found: readonly Named[]): Promise<Map<string, string>> {
+  const webhooks = found.filter(({ kind }) => kind === 'webhook');
+  const read = await Promise.all(webhooks.map(({ id }) => store.webhooks.get(id)));
+  return new Map(read.flatMap((one) => (one === null ? [] : [[one.id, one.progress.state] as const])));
 }
 
 /** Shorter words are in almost every page of the documentation. */
@@ -302,10 +321,11 @@ const OWNED: readonly { readonly kind: FoundKind; readonly table: OwnedTable }[]
   { kind: 'key', table: 'pgp_key' },
 ];
 
-function hitOf({ kind, id, shown: name, detail }: Named): Hit {
+function hitOf({ kind, id, shown: name, detail }: Named, state: string | undefined): Hit {
   const { path, group, icon: shape } = KINDS[kind];
   const about = kind === 'webhook' ? (JSON.parse(detail ?? '[]') as string[]).join(', ') : detail;
-  return { href: `${path}/${id}`, icon: shape, label: name, group, detail: about };
+  const aside = state === undefined ? {} : { aside: state };
+  return { href: `${path}/${id}`, icon: shape, label: name, group, detail: about, ...aside };
 }
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */

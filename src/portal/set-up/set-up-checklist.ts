@@ -1,5 +1,4 @@
 /** The steps to the first delivery, for new users. */
-import { PAGE_MAX } from '../../domain/limits.ts';
 import type { PortalRole } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
@@ -15,61 +14,50 @@ type SetUpStep = {
   readonly link: { readonly href: string; readonly label: string };
 };
 
-/** The steps and which of them are done. Costs a few small reads, whatever the size of the database. */
+/** The steps and which of them are done. */
 export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
   if (store.customerId !== null) return readCustomerSetUp(store);
-  const [applications, endpoints, keys, webhooks, eventTypes] = await Promise.all([
-    store.applications.list('', 2),
-    store.endpoints.list('', PAGE_MAX),
-    store.keys.list('', 1),
-    store.webhooks.list('', PAGE_MAX),
-    store.eventTypes.list('', PAGE_MAX),
-  ]);
-  const started = webhooks.filter(({ progress }) => progress.state !== 'stopped');
-  const hasDelivered = webhooks.some(({ progress }) => progress.state === 'running');
-  const hasOwnTypes = eventTypes.some(({ builtIn }) => !builtIn);
+  const has = await store.overview.setUp(null);
   return [
     {
       title: 'Register an application',
       text: 'A program that calls your API. It gets a client id and a secret, and the scopes that you pick.',
-      // The first start creates one for administration.
-      isDone: applications.length > 1,
+      isDone: has.applications,
       isOptional: true,
       link: { href: '/applications/new', label: 'Register' },
     },
     {
       title: 'Add an event type',
       text: 'A kind of event, such as order.created. The event types of employees are built in.',
-      isDone: hasOwnTypes,
+      isDone: has.eventTypes,
       isOptional: true,
       link: { href: '/event-types/new', label: 'Add an event type' },
     },
     {
       title: 'Add an endpoint',
       text: 'The HTTPS address where a customer receives events, and the secret that signs requests to it.',
-      isDone: endpoints.some(({ enabled }) => enabled),
+      isDone: has.enabledEndpoints,
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
       title: 'Import a key',
       text: "The customer's PGP key. Events of employees are always encrypted.",
-      isDone: keys.length > 0,
+      isDone: has.keys,
       isOptional: true,
       link: { href: '/keys/new', label: 'Import a key' },
     },
     {
       title: 'Create a webhook and start it',
       text: 'Which events go to which endpoint.',
-      isDone: started.length > 0,
-      link:
-        webhooks.length === 0
-          ? { href: '/webhooks/new', label: 'Create a webhook' }
-          : { href: '/webhooks', label: 'See the webhooks' },
+      isDone: has.startedWebhooks,
+      link: has.webhooks
+        ? { href: '/webhooks', label: 'See the webhooks' }
+        : { href: '/webhooks/new', label: 'Create a webhook' },
     },
     {
       title: 'See the first delivery arrive',
       text: 'Send a test event, or publish one.',
-      isDone: hasDelivered,
+      isDone: has.runningWebhooks,
       link: { href: '/webhooks', label: 'Send a test event' },
     },
   ];
@@ -77,36 +65,34 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
 
 /** From the catalogue to the first verified delivery, in a customer's portal. */
 async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
-  const [endpoints, webhooks, delivered] = await Promise.all([
-    store.endpoints.list('', PAGE_MAX),
-    store.webhooks.list('', PAGE_MAX),
+  const [has, delivered] = await Promise.all([
+    store.overview.setUp(store.customerId),
     store.attempts.latest(1, 'delivered'),
   ]);
-  const isVerified = endpoints.some(({ enabled }) => enabled);
   return [
     {
       title: 'Look at the event catalogue',
       text: 'Each with a sample of what your program gets.',
-      isDone: webhooks.length > 0,
+      isDone: has.webhooks,
       isOptional: true,
       link: { href: '/event-types', label: 'Open the catalogue' },
     },
     {
       title: 'Add an endpoint',
       text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
-      isDone: endpoints.length > 0,
+      isDone: has.endpoints,
       link: { href: '/endpoints/new', label: 'Add an endpoint' },
     },
     {
       title: 'Verify the endpoint',
       text: 'Your program signs a challenge. Until then nothing else is sent.',
-      isDone: isVerified,
+      isDone: has.enabledEndpoints,
       link: { href: '/endpoints', label: 'See the endpoints' },
     },
     {
       title: 'Create a webhook',
       text: 'Which events go to the endpoint.',
-      isDone: webhooks.length > 0,
+      isDone: has.webhooks,
       link: { href: '/webhooks/new', label: 'Create a webhook' },
     },
     {

@@ -2,7 +2,7 @@
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { Constraints, User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import { permissionChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
@@ -86,9 +86,8 @@ function permissionsOf(sent: URLSearchParams): string[] {
 export function refusedUserForm(typed: URLSearchParams, refusal: Refusal): FormState {
   const boxes = new Set(typed.getAll('permissions')).size;
   const permissions = permissionsOf(typed);
-  const details = refusal.details?.map(({ field, problem }) => {
+  return refusedForm(typed, refusal, ({ field, problem }) => {
     const at = Number(/^permissions\[(\d+)\]$/.exec(field)?.[1] ?? -1);
     return at < boxes ? { field, problem } : { field: 'morePermissions', problem: `“${permissions[at]}” ${problem}` };
   });
-  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }

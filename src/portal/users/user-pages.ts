@@ -6,7 +6,7 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { addressFor } from '../frame/browser.ts';
-import { attempted, type PageCall, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, orBack, type PageCall, pathId, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
@@ -189,17 +189,12 @@ function invitationPage(dependencies: SharedPageDependencies): PageRoute<'both'>
       const { id } = user;
       const url = addressFor(call.request, publicUrl());
       if (url === null) return refused(id, noAddress(call.session.customerId));
-      try {
-        if (id === call.user.id) {
-          // Nobody sends a link to themselves.
-          const { token } = await invitations.invite(id, call.acting);
-          return redirectTo(`${INVITATIONS_PATH}/${token}`);
-        }
-        return await results.once(call, () => invite(dependencies, call, user, url));
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        return refusedTo(`/users/${id}`, error.message);
-      }
+      return orBack(`/users/${id}`, async () => {
+        if (id !== call.user.id) return results.once(call, () => invite(dependencies, call, user, url));
+        // Nobody sends a link to themselves.
+        const { token } = await invitations.invite(id, call.acting);
+        return redirectTo(`${INVITATIONS_PATH}/${token}`);
+      });
     },
   });
 }

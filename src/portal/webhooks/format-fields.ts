@@ -1,5 +1,6 @@
 /** The fields of a webhook's format and of its retry schedule, with what depends on them. */
 
+import { type RetrySettings, retrySpanMs } from '../../domain/retry.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import {
   type FormatSettings,
@@ -8,7 +9,7 @@ import {
   type WebhookFormat,
 } from '../../domain/webhook-format.ts';
 import { isObject } from '../../kernel/validation.ts';
-import { countOf, spanText } from '../parts/text.ts';
+import { countOf, lengthText, spanText } from '../parts/text.ts';
 import { type Body, type FieldTable, type FormField, oneOf, text, tick } from '../record/field-table.ts';
 
 const LABELS: Readonly<Record<WebhookFormat, string>> = {
@@ -19,7 +20,7 @@ const LABELS: Readonly<Record<WebhookFormat, string>> = {
 };
 
 const HINTS: Readonly<Record<WebhookFormat, string>> = {
-  records: 'The usual format: several events in one body. The code in Guide, in eight languages, reads them.',
+  records: 'Our own format: one or more events in a body. There is code for it in eight languages.',
   standard:
     'A body with type, timestamp and data, and the headers webhook-id, webhook-timestamp and webhook-signature. Not ' +
     'possible with compression or encryption.',
@@ -84,8 +85,15 @@ export function formatText({ format, batch, thin }: FormatSettings): string {
   return [LABELS[format], ...(batch ? ['in batches'] : []), ...(thin ? ['without the data'] : [])].join(', ');
 }
 
-export function retriesText({ retryPolicy, maxAttempts, retryDelaysSeconds }: Webhook): string {
-  const attempts = countOf(maxAttempts, 'attempt');
-  if (retryDelaysSeconds === null) return `${attempts}, with ${retryPolicy} backoff`;
-  return `${attempts}, after ${retryDelaysSeconds.map((seconds) => spanText(seconds * 1000)).join(', ')}`;
+/** `20 attempts over about 2.5 days, then dead`; of a schedule also its waits. */
+export function retriesText(webhook: RetrySettings): string {
+  const { maxAttempts, retryDelaysSeconds } = webhook;
+  if (maxAttempts === 1) return 'one attempt, then dead';
+  const span = retrySpanMs(webhook);
+  const length =
+    span < DAY_MS ? lengthText(span) : `${Math.round((2 * span) / DAY_MS) / 2} days`.replace(/^1 days/, '1 day');
+  const waits = retryDelaysSeconds?.map((seconds) => spanText(seconds * 1000)).join(', ');
+  return `${countOf(maxAttempts, 'attempt')} over about ${length}, then dead${waits === undefined ? '' : `: after ${waits}`}`;
 }
+
+const DAY_MS = 86_400_000;

@@ -6,17 +6,17 @@ import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
-import { Refusal } from '../../kernel/refusal.ts';
 import { signatureOf } from '../../webhooks/signature-schema.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { configurationOf } from '../../webhooks/webhooks.ts';
+import { caught } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { codeBlock, copyButton } from '../parts/details.ts';
 import { problemText } from '../parts/fields.ts';
 import { previewButton } from '../parts/form.ts';
 import { pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf, sentence } from '../parts/text.ts';
+import { countOf, reasonOf, sentence } from '../parts/text.ts';
 import type { Body } from '../record/field-table.ts';
 
 const PREVIEW = '/webhooks/new/request-preview';
@@ -95,11 +95,11 @@ async function previewOf(
       </div>
     `;
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const [first] = error.details ?? [];
+    const refusal = caught(error);
+    const [first] = refusal.details ?? [];
     return problem(
       sentence(
-        first === undefined ? error.message : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`,
+        first === undefined ? reasonOf(refusal) : `${titles[first.field] ?? first.field} ${problemText(first.problem)}`,
       ),
     );
   }
@@ -123,9 +123,10 @@ export function sampleOf(patterns: readonly string[], types: readonly EventType[
   return { type: sampled?.name ?? 'order.created', data };
 }
 
-export function requestView(request: PreviewedRequest): Html {
+/** `masked`: what is shown in place of the values of headers. The command has the values. */
+export function requestView(request: PreviewedRequest, masked: PreviewedRequest['headers'] = {}): Html {
   const { url, headers, clear, isEncoded, bodyBytes } = request;
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = Object.entries({ ...headers, ...masked }).map(([name, value]) => `${name}: ${value}`);
   const sent = isEncoded ? `Body, before it is compressed and encrypted to ${countOf(bodyBytes, 'byte')}` : 'Body';
   const indented = indentedJson(clear);
   const body = indented === clear ? sent : `${sent} (indented here, sent as one line)`;

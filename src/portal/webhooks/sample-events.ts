@@ -1,56 +1,77 @@
 /** Sends the sample of an event type through one webhook, as a test: forms for the page of a webhook and of an event type. */
 
+import { attemptMs } from '../../delivery/claim.ts';
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Use } from '../../store/port/directory.ts';
-import { pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { pathId, redirectTo, refusedBack } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { section, submitButton } from '../parts/header.ts';
 import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { NO_OWNERS } from '../record/owner.ts';
-import { webhookField, webhookNamed } from './webhook-choice.ts';
+import { webhookField, webhookNamed } from '../record/webhook-choice.ts';
 
 const LEAD =
-  'The receiver gets the record that a real event would be, in a body with "test": true. It is not logged, and filters do not apply.';
+  'The receiver gets it immediately; a sample has "test": true in the body. It appears in Live, not in Deliveries; filters do not apply.';
 
-/** For the page of a webhook: its event types that have a sample. Null if there is none. */
-export function samplesSection(
-  csrf: Html,
-  webhook: Pick<Webhook, 'id' | 'customerId' | 'eventTypes' | 'timeoutSeconds'>,
-  all: readonly EventType[],
-): Html | null {
+/** The data that is sent without a sample. */
+const TEST_EVENT = 'webhook.test';
+
+/** The event type whose sample a form asks for; undefined for the test event without one. */
+export function sampleAsked(sent: URLSearchParams): string | undefined {
+  const asked = sent.get('eventType') ?? TEST_EVENT;
+  return asked === TEST_EVENT ? undefined : asked;
+}
+
+/** For the page of a webhook: an empty test event, or the sample of one of its event types. */
+export function samplesSection(csrf: Html, webhook: Webhook, all: readonly EventType[]): Html {
   const subscribed = new Set(webhook.eventTypes.flatMap((pattern) => matchingTypes(pattern, all)));
   const choices = all.filter(
-    (type) => subscribed.has(type) && type.sample !== null && (webhook.customerId === null || type.public),
+    (type) =>
+      type.name !== TEST_EVENT &&
+      subscribed.has(type) &&
+      type.sample !== null &&
+      (webhook.customerId === null || type.public),
   );
-  if (choices.length === 0) return null;
   const action = `/webhooks/${webhook.id}/test`;
   const swap = attributes({
     'data-hx-post': action,
     'data-hx-target': '#test',
     'data-hx-swap': 'outerHTML show:top',
-    'data-hx-config': `timeout:${webhook.timeoutSeconds * 2000 + TEST_MARGIN_MS}`,
+    // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
+    'data-hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
   });
   const select = selectField(newForm(), {
     name: 'eventType',
     label: 'Event type',
     isRequired: true,
-    choices: choices.map(({ name }) => ({ value: name, label: name })),
+    choices: [
+      { value: TEST_EVENT, label: TEST_EVENT },
+      ...choices.map(({ name }) => ({ value: name, label: `${name}, its sample` })),
+    ],
   });
   // A live update leaves the choice as it is.
   return html`
     <div id="samples" data-hx-morph-skip>
       ${section({
-        title: 'Send a test event of a type',
+        title: 'Send a test event',
         lead: LEAD,
         content: html`
           <form method="post" action="${action}" class="filters"${swap}>
             ${csrf}
             <div class="filter-fields">${select}</div>
-            <div class="buttons">${SEND}</div>
+            <div class="buttons">
+              ${submitButton({
+                id: 'test-button',
+                label: 'Send a test event',
+                longLabel: `Send a test event through ${webhook.name}`,
+                kind: 'plain',
+                icon: 'send',
+              })}
+            </div>
           </form>
         `,
       })}
@@ -96,10 +117,7 @@ export function sendSamplePage(dependencies: SharedPageDependencies): PageRoute<
       const attempt = await testDelivery(webhook.id, call.user.id, name);
       return redirectTo(`/webhooks/${webhook.id}?test=${attempt.id}#test`);
     },
-    invalid: async (call, refusal) =>
-      refusal.code === 'not_found'
-        ? null
-        : refusedTo(`/event-types/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+    invalid: async (call, refusal) => refusedBack(`/event-types/${pathId(call)}`, refusal),
   });
 }
 

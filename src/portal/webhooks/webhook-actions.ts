@@ -1,8 +1,9 @@
 /** The actions on the page of a webhook: start, stop, and send a test event. */
 import { validate } from '../../kernel/validation.ts';
 import { giveUpInput } from '../../webhooks/waiting-keys.ts';
-import { attempted, ownPath, pathId, redirectTo, refusedTo } from '../frame/call.ts';
+import { attempted, ownPath, pathId, redirectTo, refusedBack } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { sampleAsked } from './sample-events.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
 import { endpointUrlOf } from './webhook-reading.ts';
 
@@ -47,17 +48,14 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
       role: 'operator',
       respond: async (call) => {
         const path = `/webhooks/${pathId(call)}`;
-        const attempt = await testDelivery(pathId(call), call.user.id, call.form.get('eventType') ?? undefined);
+        const attempt = await testDelivery(pathId(call), call.user.id, sampleAsked(call.form));
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
         const webhook = await webhooks.get(pathId(call));
         const url = await endpointUrlOf(dependencies, webhook);
         const partial = testRegion(testSection(attempt, url, webhook.customerId));
         return { title: 'Test event', content: partial, partial };
       },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : refusedTo(`/webhooks/${pathId(call)}`, refusal.inPortal ?? refusal.message),
+      invalid: async (call, refusal) => refusedBack(`/webhooks/${pathId(call)}`, refusal),
     }),
   ];
 }

@@ -43,7 +43,7 @@ export function activitySections(
     ${section({
       title: 'Throughput',
       id: 'throughput',
-      lead: isPulled ? readSummary(series) : summary(series),
+      lead: isPulled ? readSummary(series) : throughputText(series),
       actions: [periodTabs(`/webhooks/${id}`, query, series.period)],
       content: isPulled ? pulledChart(series, now) : throughputCharts(series, now),
     })}
@@ -56,12 +56,13 @@ function pulledChart(series: Series, now: number): Html {
   if (series.total.delivered === 0) return html``;
   return html`
     <div class="columns">
-      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now)}</div>
+      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now, 'Deliveries')}</div>
     </div>
   `;
 }
 
-function summary({ period, total }: Series): string {
+/** The figures of the charts, in words. */
+export function throughputText({ period, total }: Series): string {
   const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
   // The place of the chart says that nothing was sent.
   if (successRate === null) return 'Test events do not count.';

@@ -1,21 +1,26 @@
 /** The page of a webhook: its header with the tabs, the figures, and dead deliveries. */
-import { attemptMs } from '../../delivery/claim.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
-import { attributes, type Html, html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { successRate } from '../../observe/figures.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
 import { figures } from '../parts/details.ts';
-import { actionButton, type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '../parts/header.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
-import { TEST_MARGIN_MS } from '../parts/limits.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
-import { failsBriefly } from './webhook-history.ts';
-import { type DeadRecords, stateLine, stateNotice, type WebhookHealth } from './webhook-state.ts';
+import {
+  type DeadRecords,
+  failsBriefly,
+  failuresOf,
+  isInTrouble,
+  stateLine,
+  stateNotice,
+  type WebhookHealth,
+} from '../record/webhook-state.ts';
 
 type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 
@@ -33,7 +38,16 @@ function anchorsOf(webhook: Webhook): Parameters<typeof recordTabs>[3] {
     ? { settings: ['reader'], activity: [] }
     : { settings: [], activity: ['reader'] };
   return {
-    activity: ['status', 'throughput', 'attempts', 'deliveries', 'waiting-keys', 'samples', ...reader.activity],
+    activity: [
+      'status',
+      'throughput',
+      'attempts',
+      'deliveries',
+      'waiting-keys',
+      'samples',
+      'test-button',
+      ...reader.activity,
+    ],
     settings: ['settings', 'events', 'requests', 'delivery', 'identification', 'delete', ...reader.settings],
     history: ['history'],
   };
@@ -43,16 +57,16 @@ export function hasReaderBegun({ progress }: Webhook): boolean {
   return progress.cursorOffset > 0;
 }
 
-/** The name, whose it is, the state in a line, what one does first, and the tabs. */
-export function webhookHeader(call: PageCall, { listing, owner, figures }: Status, tab: RecordTab): Html {
+/** The name, whose it is, the state in a line, what one does first, the problem, and the tabs. */
+export function webhookHeader(call: PageCall, { listing, owner, figures, hasPage }: Status, tab: RecordTab): Html {
   const { webhook, endpointName } = listing;
   const { id, name, endpointId, progress } = webhook;
   const destination =
     endpointId === null
       ? html`${icon('delivery')}Read by a program`
-      : html`${icon('endpoint')}<span class="visually-hidden">Endpoint:</span>
-          <a class="plain-link" href="/endpoints/${endpointId}">${endpointName}</a>`;
+      : html`${icon('endpoint')}to <a href="/endpoints/${endpointId}">${endpointName}</a>`;
   const isOff = !isRunnable(progress.state);
+  const isTroubled = isInTrouble(webhook, figures, call.now);
   const shown = failsBriefly(progress, figures.day, call.now) ? 'running' : progress.state;
   return html`
     ${pageHeader({
@@ -63,15 +77,19 @@ export function webhookHeader(call: PageCall, { listing, owner, figures }: Statu
       actions: [
         call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         call.may('operator') && !isOff ? startOrStop(call, webhook) : null,
-        call.may('operator') && webhook.mode === 'push' ? testButton(call, webhook, isOff ? 'plain' : 'primary') : null,
+        call.may('operator') && webhook.mode === 'push'
+          ? testLink(webhook, isOff || isTroubled ? 'plain' : 'primary')
+          : null,
+        isTroubled && hasPage('/deliveries/failures') ? failuresLink(webhook, isOff ? 'plain' : 'primary') : null,
         call.may('operator') && isOff ? startOrStop(call, webhook) : null,
       ],
     })}
+    ${stateNotice(webhook, figures, call.now)}
     ${recordTabs(`The webhook ${name}`, `/webhooks/${id}`, tab, anchorsOf(webhook))}
   `;
 }
 
-/** The advice about the state, the figures, and dead deliveries. */
+/** An endpoint that keeps the webhook from starting, the figures, and dead deliveries. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
   const { endpointId, progress } = webhook;
@@ -90,7 +108,6 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
         });
   return html`
     <div id="status" class="status">
-      ${stateNotice(webhook, counted, call.now)}
       ${cannotStart}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
       ${deadSection(call, webhook, counted.dead, hasPage)}
@@ -98,29 +115,19 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
   `;
 }
 
-/** The script inserts the result into the page. Without it, the page reloads with the result. */
-function testButton({ csrf }: PageCall, webhook: Webhook, kind: ButtonKind): Html {
-  const { id, name } = webhook;
-  const action = `/webhooks/${id}/test`;
-  const swap = attributes({
-    'data-hx-post': action,
-    'data-hx-target': '#test',
-    'data-hx-swap': 'outerHTML',
-    // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
-    'data-hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
+/** Leads to the form, which asks for the event type. */
+function testLink({ id }: Webhook, kind: ButtonKind): Html {
+  return linkButton({ href: `/webhooks/${id}#samples`, label: 'Send a test event', kind, icon: 'send' });
+}
+
+function failuresLink({ id, name }: Webhook, kind: ButtonKind): Html {
+  return linkButton({
+    href: failuresOf(id),
+    label: 'See failures',
+    longLabel: `See failures of ${name}`,
+    kind,
+    icon: 'warning',
   });
-  return html`
-    <form method="post" action="${action}" class="inline-form"${swap}>
-      ${csrf}
-      ${submitButton({
-        id: 'test-button',
-        label: 'Send a test event',
-        longLabel: `Send a test event through ${name}`,
-        kind,
-        icon: 'send',
-      })}
-    </form>
-  `;
 }
 
 function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
@@ -169,7 +176,7 @@ function webhookFigures(
       hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
       ...link('dead'),
     },
-    { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Events matched', value: countText(progress.nextOffset), hint: 'since it was created' },
     {
       label: 'Last attempt',
       value: relativeTime(progress.sentAt, now),
@@ -201,7 +208,7 @@ function readerFigures(
       value: oldestAt === null ? '–' : spanText(now - oldestAt),
       hint: 'age of the oldest pending record',
     },
-    { label: 'Events in total', value: countText(progress.nextOffset), hint: 'since it was created' },
+    { label: 'Events matched', value: countText(progress.nextOffset), hint: 'since it was created' },
     { label: 'Last acknowledgement', value: relativeTime(progress.sentAt, now), hint: 'by its reader' },
   ]);
 }

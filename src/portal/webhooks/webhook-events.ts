@@ -83,15 +83,15 @@ function otherEvents(form: FormState, all: Html): Html {
   const isChosen = form.value(MORE) !== '' || form.values(NAME).includes('*');
   return html`
     <details class="category"${attributes({ open: isChosen })}>
-      <summary>Every event, or event types that do not exist yet</summary>
+      <summary>Every event, or a pattern</summary>
       ${all}
       <div class="category-types">
         ${textField(form, {
           name: MORE,
-          label: 'Event types that do not exist yet',
+          label: 'Patterns',
           isCode: true,
           placeholder: 'stock.counted returns.*',
-          hint: 'Names, or a category with all its events such as stock.*, separated by spaces.',
+          hint: 'All types that begin the same, such as stock.*, or types that do not exist yet; separated by spaces.',
         })}
       </div>
     </details>

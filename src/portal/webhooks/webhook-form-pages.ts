@@ -3,11 +3,10 @@ import type { Webhook } from '../../domain/webhook.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { viewWebhook, webhookReader } from '../../webhooks/webhook-schema.ts';
-import { type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
+import { type PageCall, type Redirect, reasonIn, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
-import { sentence } from '../parts/text.ts';
 import { type Body, readForm, titlesOf } from '../record/field-table.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { recordPages } from '../record/record-pages.ts';
@@ -107,8 +106,7 @@ async function started({ services }: SharedPageDependencies, call: PageCall, { i
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const isStopped = error.repeat !== 'after a look';
-    const reason = sentence(error.inPortal ?? error.message);
-    const text = `${name} was created${isStopped ? ' but not started' : ''}. ${reason}`;
+    const text = `${name} was created${isStopped ? ' but not started' : ''}. ${reasonIn(call, error)}`;
     return { redirect: path, flash: { tone: 'negative', text } };
   }
 }

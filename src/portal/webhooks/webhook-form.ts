@@ -1,8 +1,10 @@
 /** The fields of a webhook, its events, and the rule that some events must be encrypted. */
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../delivery/limits.ts';
 import { EMPLOYEE_CATEGORY, type EventType, encryptionNeed } from '../../domain/event.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
   ATTEMPTS_MAX,
+  BATCH_BYTES,
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
 } from '../../domain/limits.ts';
@@ -14,7 +16,7 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import type { Choice } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { notice } from '../parts/mark.ts';
-import { capital } from '../parts/text.ts';
+import { capital, sizeText } from '../parts/text.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
@@ -63,6 +65,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
       {
         label: 'Endpoint',
         isRequired: true,
+        isSearched: true,
         choices: [
           { value: '', label: endpoints.length === 0 ? 'No endpoint yet' : 'Choose an endpoint' },
           ...endpoints.map(({ id, name, enabled, tokenChallenge, verified }) => ({
@@ -78,7 +81,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
         hint:
           endpoints.length === 0
             ? html`<a href="/endpoints/new">Create an endpoint</a> first: the address that the events go to.`
-            : 'The webhook can start once its endpoint is enabled.',
+            : html`Or <a href="/endpoints/new">create a new endpoint</a>.`,
       },
       {
         compare: (sent, name) => {
@@ -92,6 +95,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
     filter: filterField(eventTypes, patternsOf),
     encryptionKeyName: select({
       label: 'Key',
+      isSearched: true,
       choices: [
         { value: '', label: 'None: not encrypted, sent over TLS' },
         ...keys.map(({ name, expiresAt }) => {
@@ -117,7 +121,11 @@ function order(): FieldTable {
       {
         label: 'Order',
         choices: [
-          { value: 'none', label: 'None', hint: 'Up to 8 requests run concurrently.' },
+          {
+            value: 'none',
+            label: 'None',
+            hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently.`,
+          },
           {
             value: 'key',
             label: 'By key',
@@ -151,9 +159,12 @@ function batches(): FieldTable {
     }),
     maxBatchRecords: number({
       label: 'Events per batch',
+      isPreset: true,
       min: 1,
       max: BATCH_RECORDS_MAX,
-      hint: `1 to ${BATCH_RECORDS_MAX}. A batch has at most 1 MiB. With 1, every event is a request of its own.`,
+      hint:
+        `1 to ${BATCH_RECORDS_MAX}. A batch has at most ${sizeText(BATCH_BYTES)}. ` +
+        'With 1, every event is a request of its own.',
     }),
     maxRecordsPerSecond: number({
       label: 'Events per second',
@@ -185,6 +196,7 @@ function retries(): FieldTable {
     }),
     'retry.maxAttempts': number({
       label: 'Attempts',
+      isPreset: true,
       min: 1,
       max: ATTEMPTS_MAX,
       hint: `1 to ${ATTEMPTS_MAX}, unless there is a schedule. After the last attempt a batch is dead: it is kept, to be sent again.`,
@@ -197,6 +209,7 @@ function requests(): FieldTable {
   return {
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
+      isPreset: true,
       title: 'Time-out',
       min: 1,
       max: ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -204,6 +217,7 @@ function requests(): FieldTable {
     }),
     heartbeatSeconds: number({
       label: 'Heartbeat (seconds)',
+      isPreset: true,
       title: 'Heartbeat',
       min: 0,
       hint: 'An empty request after this time without another one, so that a receiver notices an outage. 0 turns it off.',
@@ -271,12 +285,12 @@ export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html
       isPulled ? null : html`<div class="push-only">${field('endpointId')}</div>`,
     ])}
     ${field('eventTypes')}
-    <div class="stack">${choices.keys.length === 0 ? rule : null}${more('Filter: only events that meet conditions', 'filter')}</div>
+    ${more('Filter: only events that meet conditions', 'filter')}
     ${fieldGroup('What does your receiver expect?', null, [
       field('format'),
       isPulled ? null : html`<div class="push-only">${REQUEST_PREVIEW}</div>`,
     ])}
-    ${choices.keys.length === 0 ? null : fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
+    ${fieldGroup('Encryption', null, [rule, field('encryptionKeyName')])}
     ${advancedLayout(layout)}
     ${startTick}
     ${summaryRegion(state.fields, choices.endpoints.find(({ id }) => id === state.value('endpointId')) ?? null, before === null)}
@@ -295,17 +309,27 @@ const SENDING = {
   'Custom headers and Standard Webhooks': ['customHeaders', 'standardWebhooks'],
 } as const;
 
+/** The parts that may be changed, as the folded line names them. */
+const SENDING_PARTS: readonly (readonly [part: string, names: readonly string[]])[] = [
+  ['order', ['ordered']],
+  ['batches', ['batch', 'maxBatchRecords']],
+  ['rate', ['maxRecordsPerSecond']],
+  ['retries', ['retry.policy', 'retry.maxAttempts', 'retry.delaysSeconds']],
+  ['time-out', ['timeoutSeconds']],
+  ['heartbeat', ['heartbeatSeconds']],
+  ['headers', ['customHeaders']],
+  ['signatures', ['standardWebhooks', ...Object.keys(signatureFields())]],
+];
+
 /** The fields that few need, in one fold: open if one of its own is. */
-function advancedLayout({ state, before, choices, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {
+function advancedLayout({ state, before, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {
   const isPulled = before?.mode === 'pull';
-  // Without a key there is nothing to choose.
-  const hasKeys = choices.keys.length > 0;
-  const names = [
-    'thin',
-    ...(hasKeys ? [] : ['encryptionKeyName']),
-    ...(before === null ? ['mode'] : []),
-    ...(isPulled ? [] : [...Object.values(SENDING).flat(), ...Object.keys(signatureFields())]),
+  const parts: readonly (readonly [part: string, names: readonly string[]])[] = [
+    ['the data', ['thin']],
+    ...(before === null ? [['push or pull', ['mode']] as const] : []),
+    ...(isPulled ? [] : SENDING_PARTS),
   ];
+  const changed = parts.filter(([, names]) => isSet(...names)).map(([part]) => part);
   // The style hides what only mode `push` has once *Pull* is chosen.
   const sending = html`
     <div class="push-only">
@@ -314,10 +338,12 @@ function advancedLayout({ state, before, choices, field, more, isSet }: FormLayo
     </div>
   `;
   return html`
-    <details class="advanced"${attributes({ open: isSet(...names) })}>
-      <summary>Advanced <span class="hint">The defaults suit most webhooks.</span></summary>
+    <details class="advanced"${attributes({ open: changed.length > 0 })}>
+      <summary>
+        Advanced
+        <span class="hint">${changed.length === 0 ? 'The defaults suit most webhooks.' : `Changed: ${changed.join(', ')}`}</span>
+      </summary>
       ${more('Leave out the data', 'thin')}
-      ${hasKeys ? null : more('Encryption', 'encryptionKeyName')}
       ${before === null ? more('Push or pull', 'mode') : null}
       ${isPulled ? null : sending}
     </details>

@@ -5,20 +5,16 @@
 
 import { SERVICE } from '../../domain/acting.ts';
 import { adviceFor, type ErrorClass } from '../../domain/outcome.ts';
-import type { PastState, Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { PastState, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { type Day, successRate } from '../../observe/figures.ts';
 import { byActor, historySection, type RecordChanges } from '../audit/record-changes.ts';
 import type { Moment } from '../parts/details.ts';
-import { stateBadge, type Tone } from '../parts/mark.ts';
+import type { Tone } from '../parts/mark.ts';
 import { sentence, spanText, time } from '../parts/text.ts';
 
 /** Failures with less than this between a recovery and the next one are one incident. */
 const INCIDENT_GAP_MS = 3_600_000;
-/** A webhook that mostly delivers is shown as failing only after this time without a success. */
-const BRIEF_MS = 300_000;
-const MOSTLY = 0.5;
 
 /** A change of state, or several failures in a row of a webhook that recovered after each; `until` is null while it still fails. */
 type Incident =
@@ -51,35 +47,8 @@ export function incidentsOf(history: readonly PastState[]): Incident[] {
   return incidents.reverse();
 }
 
-/**
- * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
- * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
- */
-export function failsSince(
-  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
-  history: readonly PastState[],
-): number | null {
-  if (state !== 'failing') return null;
-  const ran = history.findIndex((past) => past.state === 'running');
-  const since = ran === -1 ? history : history.slice(0, ran);
-  return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
-}
-
-/** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
-export function failsBriefly(
-  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
-  day: Day | undefined,
-  now: number,
-): boolean {
-  if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
-  const recent = (day?.hours ?? []).slice(-2);
-  const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
-  const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
-  return rate !== null && rate >= MOSTLY;
-}
-
 export type WebhookHistory = {
-  readonly webhook: Pick<Webhook, 'id' | 'createdAt'>;
+  readonly webhook: Pick<Webhook, 'id' | 'createdAt' | 'mode'>;
   /** Newest first. */
   readonly incidents: readonly Incident[];
   /** There are no older ones. */
@@ -100,7 +69,9 @@ export function webhookHistory({ webhook, incidents, isWhole, changes }: Webhook
     return entry.actor === SERVICE.actor ? null : byActor(actorOf(entry.actor));
   };
   const moments = incidents.map((incident) =>
-    incident.kind === 'failures' ? failuresMoment(incident) : stateMoment(incident.past, whoOf(incident.past)),
+    incident.kind === 'failures'
+      ? failuresMoment(incident)
+      : stateMoment(incident.past, webhook.mode, whoOf(incident.past)),
   );
   const lead = 'Starts, stops, failures and changes, newest first.';
   const target = `webhook:${webhook.id}`;
@@ -110,22 +81,40 @@ export function webhookHistory({ webhook, incidents, isWhole, changes }: Webhook
   );
 }
 
-function stateMoment({ state, at, reason }: PastState, who: Html | null): Moment {
+function stateMoment(past: PastState, mode: Webhook['mode'], who: Html | null): Moment {
+  const { state, at, reason } = past;
   const why = reason === null ? null : reasonText(reason);
   const isSaid = who !== null && reason === 'stopped_by_administrator';
   const text = who === null ? why : html`${isSaid || why === null ? null : html`${why} `}${who}`;
-  return { at, title: stateBadge(state), tone: TONES[state], text };
+  return { at, title: stateTitle(past, mode), tone: TONES[state], text };
 }
+
+function stateTitle({ state, previousState }: PastState, mode: Webhook['mode']): string {
+  if (state === 'running') {
+    if (mode === 'pull') return 'Running: its reader has acknowledged events';
+    return previousState === 'failing'
+      ? 'Running: deliveries succeed again'
+      : 'Running: the first delivery after the start succeeded';
+  }
+  return TITLES[state];
+}
+
+const TITLES: Readonly<Record<Exclude<WebhookState, 'running'>, string>> = {
+  started: 'Started: nothing was sent yet',
+  failing: 'Deliveries began to fail',
+  failed: 'Stopped, because deliveries failed',
+  stopped: 'Stopped',
+};
 
 function failuresMoment({ times, from, until, reason }: Extract<Incident, { kind: 'failures' }>): Moment {
   const why = reason === null ? null : reasonText(reason);
-  if (times === 1 && until === null) return { at: from, title: stateBadge('failing'), tone: 'caution', text: why };
+  if (times === 1 && until === null) return { at: from, title: 'Deliveries began to fail', tone: 'caution', text: why };
   const length = until === null ? 'not recovered yet' : `recovered after ${spanText(until - from)}`;
   const text =
     times === 1 ? html`${why} <span class="quiet">${sentence(length)}</span>` : html`Last error: ${why ?? 'unknown.'}`;
   const title =
     times === 1
-      ? html`${stateBadge('failing')}`
+      ? 'Deliveries failed'
       : html`Some attempts failed, ${times} times${until === null ? ' so far' : html` until ${time(until)}`}`;
   return { at: from, title, tone: 'caution', text };
 }

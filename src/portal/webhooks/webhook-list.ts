@@ -1,5 +1,6 @@
 /** `/webhooks`: the list of webhooks with their states. */
 import type { WebhookState } from '../../domain/webhook.ts';
+import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
@@ -11,13 +12,13 @@ import { errorWords } from '../parts/error-words.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { stateBadge, tags } from '../parts/mark.ts';
+import { emptyState, firstStep, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
+import { filterChip, icon, stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { failsBriefly } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
-import { failsBriefly } from './webhook-history.ts';
 
 const PATH = '/webhooks';
 const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];
@@ -64,6 +65,7 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       ),
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
+    const problems = (await store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1)).length;
     const empty = isEmpty ? await firstWebhook(dependencies, call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',
@@ -72,19 +74,30 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       path: PATH,
       query,
       nextCursor,
-      filters: isEmpty ? [] : [...(await filterFields(dependencies, asked)), ...owner.fields],
+      above: problems === 0 ? null : problemsLink(problems, query, asked.troubled !== null),
+      filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
       results: webhookTable(call, items, { days, ownerIn, empty }),
     });
   });
 }
 
-async function filterFields({ store }: SharedPageDependencies, asked: Filter): Promise<Html[]> {
-  const [counts, ailing, types] = await Promise.all([
-    store.directory.states(store.customerId),
-    store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
-    shownTypes(store),
-  ]);
-  const problems = ailing.length > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(ailing.length);
+function problemsText(problems: number): string {
+  return problems > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(problems);
+}
+
+/** The link to the webhooks with problems, and back to all. The other filters stay. */
+function problemsLink(problems: number, query: URLSearchParams, isChosen: boolean): Html {
+  const label = isChosen ? 'Show all webhooks' : `${problemsText(problems)} with problems`;
+  const href = withQuery(PATH, query, { state: isChosen ? null : PROBLEMS, cursor: null });
+  return html`
+    <p class="quick-filter">
+      <a href="${href}">${icon(isChosen ? 'cross' : 'warning')}${label}</a>
+    </p>
+  `;
+}
+
+async function filterFields({ store }: SharedPageDependencies, asked: Filter, problems: number): Promise<Html[]> {
+  const [counts, types] = await Promise.all([store.directory.states(store.customerId), shownTypes(store)]);
   const state = newForm({
     q: asked.text,
     state: asked.troubled === null ? asked.state : PROBLEMS,
@@ -96,7 +109,11 @@ async function filterFields({ store }: SharedPageDependencies, asked: Filter): P
     selectField(state, {
       name: 'state',
       label: 'State',
-      choices: [{ value: '', label: 'Any' }, { value: PROBLEMS, label: `with problems (${problems})` }, ...states],
+      choices: [
+        { value: '', label: 'Any' },
+        { value: PROBLEMS, label: `with problems (${problemsText(problems)})` },
+        ...states,
+      ],
     }),
     textField(state, {
       name: 'event',
@@ -123,11 +140,7 @@ async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: Pa
           retried until the receiver accepts it.
         </p>
       `,
-      action: isGuided
-        ? null
-        : call.may('administrator')
-          ? newButton()
-          : html`<p class="quiet">An administrator can create one.</p>`,
+      action: isGuided ? null : firstStep(call, 'create', newButton),
     })}
     ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
   `;
@@ -146,7 +159,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
       { label: 'Name and endpoint', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Succeeded, 24 h', phone: 'plain' },
-      { label: 'Events', phone: 'none' },
+      { label: 'Events', phone: 'plain' },
       { label: 'Pending', kind: 'number', phone: 'named' },
       { label: 'Last attempt', phone: 'named' },
     ],
@@ -172,7 +185,11 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
           ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}
         `,
         healthCell(day),
-        typesCell(webhook.eventTypes),
+        tags(
+          webhook.eventTypes.slice(0, TYPES_SHOWN),
+          webhook.eventTypes.length - TYPES_SHOWN,
+          filterChip(webhook.filter),
+        ),
         pendingRecords === 0
           ? html`<span class="quiet">0</span>`
           : html`<a href="/deliveries?webhook=${id}&state=pending">${countText(pendingRecords)}</a>`,
@@ -196,11 +213,9 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
 const REASONS: Readonly<Record<string, string>> = {
   stopped_by_administrator: 'by an administrator',
   http_status: 'error responses',
+  failing_too_long: `no success for ${FAILING_LIMIT_MS / 3_600_000} h`,
+  too_many_dead: `${DEAD_STREAK_LIMIT} deliveries dead`,
 };
-
-function typesCell(patterns: readonly string[]): Html {
-  return tags(patterns.slice(0, TYPES_SHOWN), patterns.length - TYPES_SHOWN);
-}
 
 function newButton(query = ''): Html {
   return linkButton({ href: `${PATH}/new${query}`, label: 'New webhook', kind: 'primary', icon: 'plus' });

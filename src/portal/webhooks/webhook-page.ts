@@ -12,13 +12,14 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
+import { failsSince } from '../record/webhook-state.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
 import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { hasReaderBegun, type Status, statusRegion, webhookHeader } from './webhook-detail.ts';
-import { failsSince, incidentsOf, webhookHistory } from './webhook-history.ts';
+import { incidentsOf, webhookHistory } from './webhook-history.ts';
 import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
 import { settingsSections } from './webhook-settings.ts';
 

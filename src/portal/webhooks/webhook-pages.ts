@@ -1,9 +1,9 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { webhookSuggestionPage } from '../record/webhook-choice.ts';
 import { filterPages } from './filter-editor.ts';
 import { signaturePage } from './signature-fields.ts';
 import { webhookActions } from './webhook-actions.ts';
-import { webhookSuggestionPage } from './webhook-choice.ts';
 import { patternsOf } from './webhook-events.ts';
 import { webhookFormPages } from './webhook-form-pages.ts';
 import { webhookListPage } from './webhook-list.ts';

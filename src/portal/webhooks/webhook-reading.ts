@@ -4,7 +4,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
-import type { DeadRecords } from './webhook-state.ts';
+import type { DeadRecords } from '../record/webhook-state.ts';
 
 /** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
 const DEAD_COUNTED_BATCHES = 10_000;

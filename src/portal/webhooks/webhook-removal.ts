@@ -4,10 +4,10 @@ import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { countOf } from '../parts/text.ts';
 import { removalPages } from '../record/record-pages.ts';
+import type { DeadRecords } from '../record/webhook-state.ts';
 import { deadCount } from './webhook-detail.ts';
 import { webhookEntity } from './webhook-form.ts';
 import { deadRecordsOf, listingOf } from './webhook-reading.ts';
-import type { DeadRecords } from './webhook-state.ts';
 
 export function webhookRemovalPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return removalPages(dependencies.pages, webhookEntity(dependencies), {

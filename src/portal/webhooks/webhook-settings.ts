@@ -1,4 +1,5 @@
 /** The tab “Settings” of a webhook: its settings in groups, its id, and its removal. */
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../delivery/limits.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookOrder } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -72,13 +73,15 @@ function deliveryRows(webhook: Webhook): readonly Definition[] {
   const { maxBatchRecords, maxRecordsPerSecond, timeoutSeconds, heartbeatSeconds } = webhook;
   return [
     ['Retries', retriesText(webhook)],
-    ['Time-out', spanText(timeoutSeconds * 1000)],
+    ['Time-out', `${spanText(timeoutSeconds * 1000)} for an attempt`],
     ['Order', orderText(webhook.ordered)],
-    ['Batches', `up to ${maxBatchRecords} ${maxBatchRecords === 1 ? 'event' : 'events'}`],
+    ['Batches', maxBatchRecords === 1 ? 'one event a request' : `up to ${maxBatchRecords} events a request`],
     ['Rate', maxRecordsPerSecond === null ? 'not limited' : `up to ${maxRecordsPerSecond} events a second`],
     [
       'Heartbeat',
-      heartbeatSeconds === 0 ? 'none' : `after ${spanText(heartbeatSeconds * 1000)} without another request`,
+      heartbeatSeconds === 0
+        ? 'none: without events nothing is sent'
+        : `an empty request after ${spanText(heartbeatSeconds * 1000)} without another request`,
     ],
   ];
 }
@@ -92,7 +95,7 @@ function identification({ id, progress, createdAt, updatedAt }: Webhook): Html {
       [
         'Session',
         progress.sessionId === null ? null : copyable(progress.sessionId, 'session id'),
-        'New at each start, and every 24 hours.',
+        'sessionId in every body. New at each start, and every 24 hours.',
       ],
       ['Created', time(createdAt)],
       ['Changed', time(updatedAt)],
@@ -102,7 +105,9 @@ function identification({ id, progress, createdAt, updatedAt }: Webhook): Html {
 
 function orderText(ordered: WebhookOrder): string {
   if (ordered === 'key') return 'events of one ordering key one after another';
-  return ordered ? 'one batch at a time, in the order of the events' : 'not ordered, up to 8 concurrent requests';
+  return ordered
+    ? 'one batch at a time, in the order of the events'
+    : `not ordered, up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} concurrent requests`;
 }
 
 function removal({ id, mode }: Webhook): Html {

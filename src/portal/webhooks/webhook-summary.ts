@@ -67,11 +67,13 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
 
 const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
 
-const LATER = ' A change of events applies from now on. The other settings also apply to waiting events.';
+const LATER = ' A change of events applies from now on. The other settings also apply to pending deliveries.';
 
 function startText(isStarted: boolean, { enabled }: Destination): string {
-  if (!isStarted) return ' Events wait until you start it.';
-  return enabled ? ' It starts immediately.' : ' It can start once its endpoint is enabled; until then events wait.';
+  if (!isStarted) return ' Deliveries stay pending until you start it.';
+  return enabled
+    ? ' It starts immediately.'
+    : ' It can start once its endpoint is enabled; until then deliveries stay pending.';
 }
 
 /** `order.created and order.shipped`, `every order event and 4 other kinds of events`. */

@@ -47,11 +47,13 @@ export type WebhookListing = {
 export type WebhookName = { readonly id: string; readonly name: string };
 
 /** A webhook as the page of its endpoint shows it. */
-export type EndpointWebhook = Use & {
+export type EndpointWebhook = Omit<Use, 'filter'> & {
   readonly endpointId: string;
   readonly webhookNumber: number;
   readonly stateReason: string | null;
   readonly failingSinceAt: number | null;
+  /** As in a `WebhookListing`. */
+  readonly pendingRecords: number;
 };
 
 /** Webhooks and endpoints. */
@@ -105,7 +107,12 @@ export type RegistryStore = {
   users(filter: UserFilter, before: string | null, limit: number): Promise<UserListing[]>;
 };
 
-export type Use = { readonly id: string; readonly name: string; readonly state: WebhookState };
+export type Use = {
+  readonly id: string;
+  readonly name: string;
+  readonly state: WebhookState;
+  readonly filter: Webhook['filter'];
+};
 
 /** The number of webhooks and the first few in order of creation. */
 export type Uses = { readonly count: number; readonly first: readonly Use[] };

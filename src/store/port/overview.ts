@@ -24,6 +24,7 @@ export type Backlog = {
 
 /** A webhook that does not deliver although nobody stopped it. */
 export type Ailing = Named & {
+  readonly webhookNumber: number;
   readonly endpointId: string;
   readonly endpointName: string;
   readonly state: WebhookState;
@@ -40,12 +41,28 @@ export type DeadLetters = {
   readonly more: boolean;
 };
 
+/** Which steps to the first delivery are done. Of a customer, `eventTypes` are only the public ones. */
+export type SetUp = {
+  /** More than the one of the first start. */
+  readonly applications: boolean;
+  /** Besides the built-in ones. */
+  readonly eventTypes: boolean;
+  readonly endpoints: boolean;
+  readonly enabledEndpoints: boolean;
+  readonly keys: boolean;
+  readonly webhooks: boolean;
+  /** In any state but `stopped`. */
+  readonly startedWebhooks: boolean;
+  readonly runningWebhooks: boolean;
+};
+
 /** Figures of the portal's overview: of a customer, or of all with null. */
 export type OverviewStore = {
   backlog(customerId: string | null, longest: number): Promise<Backlog>;
   /** Most recent first. */
   ailing(customerId: string | null, limit: number): Promise<Ailing[]>;
   dead(customerId: string | null): Promise<DeadLetters>;
+  setUp(customerId: string | null): Promise<SetUp>;
 };
 
 /** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */

@@ -45,9 +45,10 @@ const NAMES = names('');
 const NAMES_OF_CUSTOMER = names('WHERE customer_id = @customerId');
 // Index: webhook_endpoint.
 const OF_ENDPOINT = `
-  SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at
+  SELECT w.endpoint_id, w.number AS webhook_number, w.id, w.name, p.state, p.state_reason, p.failing_since_at,
+    ${RECORDS_WAITING} AS pending_records
   FROM texts(@endpointIds) AS wanted
-  JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_status AS p ON p.webhook_number = w.number
   ORDER BY w.id LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 // Index: webhook_customer.
@@ -113,8 +114,11 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
     webhooksOf: async (endpointIds, limit) =>
-      (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map((row) =>
-        readRow<EndpointWebhook>(row),
+      (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map(
+        ({ pending_records: pending, ...row }) => ({
+          ...readRow<Omit<EndpointWebhook, 'pendingRecords'>>(row),
+          pendingRecords: Number(pending),
+        }),
       ),
     endpointNames: async (customerId, limit) => {
       const rows = customerId === null ? db.all(NAMES, { limit }) : db.all(NAMES_OF_CUSTOMER, { customerId, limit });
@@ -206,9 +210,9 @@ const SUBSCRIBER = { customerId: customer, filter: json<Subscriber['filter']>() 
 
 function usesSql(pairs: string): string {
   return `
-    SELECT used, uses, id, name, state FROM (
+    SELECT used, uses, id, name, state, filter FROM (
       SELECT u.used, count(*) OVER (PARTITION BY u.used) AS uses,
-        row_number() OVER (PARTITION BY u.used ORDER BY w.id) AS place, w.id, w.name, p.state
+        row_number() OVER (PARTITION BY u.used ORDER BY w.id) AS place, w.id, w.name, w.filter, p.state
       FROM (${pairs}) AS u
       JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number) AS ranked
     WHERE place <= ${NAMED} ORDER BY used, place`;
@@ -222,7 +226,12 @@ export function useStore(db: Database): UseStore {
       for (const row of await db.all(usesSql(pairs), { ...more, wanted: JSON.stringify(wanted) })) {
         const used = String(row.used);
         const entry = uses.get(used) ?? { count: Number(row.uses), first: [] };
-        entry.first.push({ id: String(row.id), name: String(row.name), state: row.state as WebhookState });
+        entry.first.push({
+          id: String(row.id),
+          name: String(row.name),
+          state: row.state as WebhookState,
+          filter: SUBSCRIBER.filter.read(row.filter ?? null, ''),
+        });
         uses.set(used, entry);
       }
       return uses;

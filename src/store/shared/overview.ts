@@ -1,7 +1,7 @@
 /** The state of the service for the overview: waiting records, failing webhooks and dead letters. Reads only. */
 
 import type { Database, SqlParameters } from '../port/database.ts';
-import type { Ailing, Backlog, OverviewStore, Waiting } from '../port/overview.ts';
+import type { Ailing, Backlog, OverviewStore, SetUp, Waiting } from '../port/overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import { readRow } from './table.ts';
 import { TROUBLED } from './webhooks/webhooks.ts';
@@ -18,7 +18,7 @@ const longest = (from: string): string => `
   WHERE w.number = q.webhook_number
   ORDER BY q.records DESC, w.id LIMIT @limit`;
 const ailing = (condition: string): string => `
-  SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
+  SELECT w.id, w.name, w.number AS webhook_number, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason AS reason, p.state_detail AS detail,
     CASE WHEN p.state = 'failing' THEN coalesce(p.failing_since_at, p.state_at) ELSE p.state_at END AS since, ${RECORDS_WAITING} AS waiting
   FROM webhook AS w JOIN webhook_status AS p ON p.webhook_number = w.number CROSS JOIN endpoint AS e
   WHERE w.number = p.webhook_number AND e.id = w.endpoint_id ${condition}
@@ -27,6 +27,19 @@ const ailing = (condition: string): string => `
 const dead = (from: string): string => `
   SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (
     SELECT b.last_offset - b.first_offset + 1 AS records FROM ${from} b.state = 'dead' LIMIT @limit) AS dead`;
+// Each reads up to the first row that answers it.
+const setUp = (own: string, types: string): string => {
+  const progress = `webhook AS w CROSS JOIN webhook_progress AS p WHERE ${own} AND p.webhook_number = w.number`;
+  return `
+  SELECT (SELECT count(*) FROM (SELECT 1 FROM application WHERE ${own} LIMIT 2) AS q) > 1 AS applications,
+    EXISTS (SELECT 1 FROM event_type WHERE ${types}) AS event_types,
+    EXISTS (SELECT 1 FROM endpoint WHERE ${own}) AS endpoints,
+    EXISTS (SELECT 1 FROM endpoint WHERE ${own} AND enabled) AS enabled_endpoints,
+    EXISTS (SELECT 1 FROM pgp_key WHERE ${own}) AS keys,
+    EXISTS (SELECT 1 FROM webhook WHERE ${own}) AS webhooks,
+    EXISTS (SELECT 1 FROM ${progress} AND p.state <> 'stopped') AS started_webhooks,
+    EXISTS (SELECT 1 FROM ${progress} AND p.state = 'running') AS running_webhooks`;
+};
 
 // Index of a customer's: webhook_customer.
 const OWN =
@@ -36,6 +49,7 @@ const OF_ALL = {
   longest: longest('webhook_status AS p WHERE true'),
   ailing: ailing(''),
   dead: dead('batch AS b INDEXED BY batch_dead WHERE'),
+  setUp: setUp('true', 'NOT built_in'),
 };
 const OF_CUSTOMER = {
   backlog: backlog(OWN),
@@ -44,6 +58,7 @@ const OF_CUSTOMER = {
   dead: dead(
     'webhook AS w CROSS JOIN batch AS b INDEXED BY batch_dead WHERE w.customer_id = @customerId AND b.webhook_number = w.number AND',
   ),
+  setUp: setUp('customer_id = @customerId', 'NOT built_in AND public'),
 };
 
 /** Dead batches that are counted at most. */
@@ -69,6 +84,11 @@ export function overviewStore(db: Database): OverviewStore {
       const [sql, own] = of(customerId);
       const row = await db.get(sql.dead, { ...own, limit: DEAD_COUNTED });
       return { records: Number(row?.records), more: Number(row?.batches) === DEAD_COUNTED };
+    },
+    setUp: async (customerId) => {
+      const [sql, own] = of(customerId);
+      const steps = readRow<Record<keyof SetUp, number>>((await db.get(sql.setUp, own)) ?? {});
+      return Object.fromEntries(Object.entries(steps).map(([step, isDone]) => [step, isDone === 1])) as SetUp;
     },
   };
 }

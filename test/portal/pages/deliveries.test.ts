@@ -9,6 +9,7 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
+import type { Cause } from '../../../src/portal/deliveries/causes.ts';
 import { momentsOf, type NamedResend, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
 import { attentionSection } from '../../../src/portal/overview/attention.ts';
@@ -56,7 +57,7 @@ describe('an attempt', () => {
         'one that succeeded',
         {},
         'https://shop.example/in?a=1',
-        /Attempt 4 200 One event .*POST \/in\?a=1 host: shop\.example.*200 date: .* ok$/,
+        /Attempt 4 200 One event Response body ok ?Headers .*POST \/in\?a=1 host: shop\.example.*200 date: /,
         /Error class/,
       ],
       ['one whose endpoint has no address any more', {}, null, /One event .*content-type: application\/json/, /POST/],
@@ -101,13 +102,13 @@ describe('an attempt', () => {
         /The status counts, but something is wrong with the response: a header line has no colon\./,
         /Error class/,
       ],
-      ['one without a body', { responseStatus: 204, responseBody: new Uint8Array() }, null, /\(no body\)/, /4 KiB/],
-      ['one whose body is not kept', { responseBody: null }, null, /\(no body\)/, /4 KiB/],
+      ['one without a body', { responseStatus: 204, responseBody: new Uint8Array() }, null, /had no body/, /4 KiB/],
+      ['one whose body is not kept', { responseBody: null }, null, /had no body/, /4 KiB/],
       [
         'one whose body is cut',
         { responseBody: new Uint8Array(RESPONSE_KEPT_BYTES).fill(120) },
         null,
-        /first 4 KiB of the body/,
+        /Response body \(first 4 KiB\)/,
         /no body/,
       ],
       ['one of many records', { lastOffset: 9 }, null, /3 events \(#7–#9\) in one request/, /One/],
@@ -123,7 +124,7 @@ describe('an attempt', () => {
     it(`is described: ${what}`, () => {
       const { title, text, tone } = attemptMoment(
         { ...attempt(more), number: 4 },
-        { url, curl: null, isSaid: false, isUnfolded: false },
+        { url, reader: null, curl: null, isSaid: false, isUnfolded: false },
       );
       const told = textOf(title, ' ', text);
       assert.match(told, says);
@@ -134,7 +135,7 @@ describe('an attempt', () => {
 
   it('is unfolded where it is the last one', () => {
     const shown = (isUnfolded: boolean): string =>
-      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, curl: null, isSaid: false, isUnfolded }).text ?? null}`
+      html`${attemptMoment({ ...attempt(), number: 1 }, { url: null, reader: null, curl: null, isSaid: false, isUnfolded }).text ?? null}`
         .markup;
     assert.match(shown(true), /<details class="attempt" open>/);
     assert.doesNotMatch(shown(false), / open>/);
@@ -262,16 +263,38 @@ describe('the state of a delivery', () => {
     ],
     [{ attemptCount: 2 }, failed, 'failing', /^Attempt 7 failed, 2 of 20 since it was sent again\. No such host/, 5],
     [{ isLeased: true }, failed, 'failing', /^Attempt 6 is in progress\.$/, 5],
+    [
+      { state: 'dead', attemptCount: 2 },
+      failed,
+      'failed',
+      /sent nothing since .* UTC: fix the cause and start Orders, then/,
+    ],
+    [
+      { state: 'dead', attemptCount: 1 },
+      [attempt({ ...FAILED, errorClass: 'http_status', responseStatus: 401 })],
+      'failing',
+      /those of the receiver\. Credentials of ERP It is kept\. Fix the cause, then send it again\.$/,
+    ],
+    [
+      { attemptCount: 1 },
+      [attempt({ ...FAILED, errorClass: 'egress_refused' })],
+      'failing',
+      /add it to SALLYPORT_EGRESS_ALLOW and restart\./,
+    ],
   ];
   for (const [more, attempts, state, told, base = 0] of cases) {
     it(`is said: ${told.source}`, () => {
       const webhook = { maxAttempts: 20, ordered: false, progress: progressOf({ state }) };
       const shown = { ...delivery, ...more } as Delivery;
-      const said = textOf(standing({ delivery: shown, attempts, webhook, base, ahead: null }, NOW));
+      const said = textOf(
+        standing({ delivery: shown, attempts, webhook, base, ahead: null, endpoint: ERP, reader: null }, NOW),
+      );
       assert.match(said, told);
     });
   }
 });
+
+const ERP = { id: 'e', name: 'ERP' };
 
 const ONE_AT_A_TIME = 'Orders is failing: it sends one request at a time. This page shows the result.';
 
@@ -314,6 +337,7 @@ describe('the message after a delivery is sent again', () => {
           curlOf: () => null,
           url: null,
           stateThen: null,
+          reader: null,
         },
         NOW,
       ).at(-1)?.title;
@@ -331,6 +355,7 @@ describe('the message after a delivery is sent again', () => {
           curlOf: () => null,
           url: null,
           stateThen: null,
+          reader: null,
         },
         NOW,
       ).flatMap(({ title }) => (typeof title === 'string' ? [] : [textOf(title)]));
@@ -348,24 +373,28 @@ describe('the message after a delivery is sent again', () => {
 describe('a delivery behind another one', () => {
   it('names the one that is tried first, and when', () => {
     const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
+    const nobody = { endpoint: null, reader: null };
     const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
     const webhook = { maxAttempts: 20, ordered: true, progress: progressOf({ state: 'failing' }) };
-    const shown = standing({ delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
+    const shown = standing({ ...nobody, delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
     assert.match(textOf(shown), /^It waits: #33 is tried first, next at \S+ \S+ UTC\.$/);
     assert.match(shown.markup, /href="\/deliveries\/x"/);
     const unordered = { ...webhook, ordered: false } as const;
-    const failing = standing({ delivery: waiting as Delivery, attempts: [], webhook: unordered, base: 0, ahead }, NOW);
+    const failing = standing(
+      { ...nobody, delivery: waiting as Delivery, attempts: [], webhook: unordered, base: 0, ahead },
+      NOW,
+    );
     assert.match(textOf(failing), /until one succeeds\. Try #33 first: if it arrives, the others follow\.$/);
   });
 });
 
 /** Knows no deliveries. */
-function readingOf(webhook: { id: string; name: string } | null): Parameters<typeof tailEvents>[2] {
+function readingOf(webhook: { id: string; name: string; owner: null } | null): Parameters<typeof tailEvents>[2] {
   return { webhookOf: async () => webhook, carriedBy: async () => () => null };
 }
 
 describe('a live tail', () => {
-  const webhook = { id: 'w', name: 'Shop' };
+  const webhook = { id: 'w', name: 'Shop', owner: null };
   const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean): string =>
     textOf(attemptList(attempts, { webhookOf: () => webhook, carried: () => null, isOfAll }));
 
@@ -374,7 +403,7 @@ describe('a live tail', () => {
     assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?#7 · Shop · attempt 3 ?21 Nov/);
     assert.match(
       rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
-      /200 ?3 deliveries #7-9 · attempt 1 ?12 ms/,
+      /200 ?3 deliveries #7-9 · attempt 1 ?took 12 ms/,
     );
     assert.match(
       rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false),
@@ -441,10 +470,13 @@ describe('the stream of a live list', () => {
   });
 });
 
+const CAUSE: Cause = { cause: '', dead: 0, retrying: 0, firstAt: NOW - 90_000, lastAt: NOW - 10 };
+
 describe('what needs attention', () => {
   const ailing: Ailing = {
     id: 'w',
     name: 'Shop',
+    webhookNumber: 1,
     endpointId: 'e',
     endpointName: 'Dock',
     state: 'failing',
@@ -453,7 +485,11 @@ describe('what needs attention', () => {
     since: NOW - 60_000,
     waiting: 0,
   };
-  const said = (some: readonly Partial<Ailing>[], ends: readonly number[] = [], hasDead?: boolean): string =>
+  const said = (
+    some: readonly Partial<Ailing>[],
+    ends: readonly number[] = [],
+    causes: readonly Cause[] = [],
+  ): string =>
     textOf(
       attentionSection({
         webhooks: 'started',
@@ -466,7 +502,7 @@ describe('what needs attention', () => {
           expiresAt: NOW + inMs,
         })),
         startButton: () => html`<button>Start</button>`,
-        ...(hasDead !== undefined && { hasDead }),
+        causesOf: () => causes,
         now: NOW,
       }),
     );
@@ -475,7 +511,7 @@ describe('what needs attention', () => {
     [
       'an error',
       said([{}]),
-      /failing No answer within 15 s\. ?Have the receiver answer first.*1 minute ago 0 See failures ?$/,
+      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause 1 minute 0 ?$/,
     ],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [
@@ -483,10 +519,31 @@ describe('what needs attention', () => {
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
       /stopped The endpoint answered 410 Gone.* Start ?$/,
     ],
-    ['too many dead', said([{ state: 'failed', reason: 'too_many_dead' }]), /send its dead deliveries again/],
+    [
+      'too many dead',
+      said([{ state: 'failed', reason: 'too_many_dead' }], [], [{ ...CAUSE, cause: '401', dead: 10 }]),
+      /send its dead deliveries again\. 10 dead · Failures by cause 1 minute 0 Start ?$/,
+    ],
+    [
+      'several causes, of which the latest is not the most frequent',
+      said(
+        [{ reason: 'connect', detail: 'refused' }],
+        [],
+        [
+          { ...CAUSE, cause: '500', retrying: 6 },
+          { ...CAUSE, cause: 'connect', retrying: 1, firstAt: NOW - 5, lastAt: NOW },
+        ],
+      ),
+      /Mostly 500 Internal Server Error \(6 of 7 tried deliveries\), since .* also no connection\. Look into the receiver/,
+    ],
+    [
+      'a latest error that is not that of what waits',
+      said([{}], [], [{ ...CAUSE, cause: '503', retrying: 2 }]),
+      /failing 503 Service Unavailable\. ?Check that the receiver is up/,
+    ],
     [
       'too many dead, all sent again',
-      said([{ state: 'failed', reason: 'too_many_dead' }], [], false),
+      said([{ state: 'failed', reason: 'too_many_dead' }]),
       /used up their attempts\. Fix the receiver, then start the webhook again\. ?Failures/,
     ],
     ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],

@@ -5,7 +5,7 @@ import type { Delivery } from '../../../src/domain/webhook.ts';
 import { progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
 import { latestSection } from '../../../src/portal/deliveries/latest-deliveries.ts';
 import { searchLine } from '../../../src/portal/deliveries/search-line.ts';
-import { relativeTime } from '../../../src/portal/parts/text.ts';
+import { relativeTime, shortTime } from '../../../src/portal/parts/text.ts';
 import { NOW } from '../../support/store.ts';
 
 const PENDING = {
@@ -41,9 +41,9 @@ describe('the end of a delivery', () => {
     [{ attemptCount: 3, nextAttemptAt: NOW }, 'retry due now'],
     [{ attemptCount: 3, nextAttemptAt: NOW + 9000, isLeased: true }, 'in progress'],
     [{}, 'not tried yet'],
-    [{ webhookState: 'failing' }, 'webhook failing'],
-    [{ webhookState: 'failed', attemptCount: 2, nextAttemptAt: NOW + 9000 }, 'webhook failed'],
-    [{ webhookState: 'stopped' }, 'webhook stopped'],
+    [{ webhookState: 'failing' }, 'waits behind a retry'],
+    [{ webhookState: 'failed', attemptCount: 2, nextAttemptAt: NOW + 9000 }, 'waits: webhook failed'],
+    [{ webhookState: 'stopped' }, 'waits: webhook stopped'],
     [{ webhookMode: 'pull' }, 'not acknowledged'],
   ];
   for (const [more, told] of cases) {
@@ -81,10 +81,11 @@ describe('the latest deliveries of a webhook', () => {
         ),
       ),
     );
+    const row = { Subject: 'buyer-7', Published: textOf(shortTime(NOW - 5000).markup) };
     assert.deepEqual(rows, [
-      { State: 'pending', Response: '500 ×10', Finished: 'retry in 40 min', 'Last attempt': '1 minute ago' },
-      { State: 'delivered', Response: '204', Finished: 'after 5 s', 'Last attempt': '1 minute ago' },
-      { State: 'pending', Response: '–', Finished: 'webhook failing', 'Last attempt': 'not tried' },
+      { State: 'pending', ...row, Response: '500 ×10 Internal Server Error', Outcome: 'retry in 40 min' },
+      { State: 'delivered', ...row, Response: '204', Outcome: 'after 5 s' },
+      { State: 'pending', ...row, Response: '–', Outcome: 'waits behind a retry' },
     ]);
   });
 });

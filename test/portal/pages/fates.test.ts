@@ -15,8 +15,8 @@ it('the form of an event foretells who gets it, and where it waits', () => {
     [[[at('Old', 'failed')], 0, 0], 'Waits at Old, until started.'],
     [[many, 0, 0], 'Goes to a, b, c, d and 2 more.'],
     [[[], 0, 0], 'Nobody would get it: no webhook subscribes to its type.'],
-    [[[], 1, 0], 'Nobody would get it. 1 other subscribed webhook does not: see why after publishing.'],
-    [[[at('Orders')], 2, 0], 'Goes to Orders. 2 other subscribed webhooks do not: see why after publishing.'],
+    [[[], 1, 0], 'Nobody would get it. 1 other subscribed webhook does not.'],
+    [[[at('Orders')], 2, 0], 'Goes to Orders. 2 other subscribed webhooks do not.'],
     [[[at('Orders')], 2, 40], 'Goes to Orders. 40 more webhooks were not examined.'],
   ];
   for (const [given, text] of cases) assert.equal(foretoldText(...given), text);

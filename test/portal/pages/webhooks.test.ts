@@ -2,24 +2,20 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { NO_TIMINGS } from '../../../src/domain/outcome.ts';
 import type { Delivery, PastState, Progress, Webhook, WebhookState } from '../../../src/domain/webhook.ts';
-import { html } from '../../../src/http/html.ts';
+import { type Html, html } from '../../../src/http/html.ts';
 import type { Day } from '../../../src/observe/figures.ts';
 import { turnMoments } from '../../../src/portal/deliveries/delivery-turn.ts';
-import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
-import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
 import {
   failsBriefly,
   failsSince,
-  incidentsOf,
-  type WebhookHistory,
-  webhookHistory,
-} from '../../../src/portal/webhooks/webhook-history.ts';
-import {
   stateLine,
   stateNotice,
   stateSentence,
   type WebhookHealth,
-} from '../../../src/portal/webhooks/webhook-state.ts';
+} from '../../../src/portal/record/webhook-state.ts';
+import { testSection } from '../../../src/portal/webhooks/webhook-activity.ts';
+import { encryptionRule } from '../../../src/portal/webhooks/webhook-form.ts';
+import { incidentsOf, type WebhookHistory, webhookHistory } from '../../../src/portal/webhooks/webhook-history.ts';
 import { webhookSummary } from '../../../src/portal/webhooks/webhook-summary.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
@@ -43,7 +39,7 @@ const HEALTHY: WebhookHealth = {
 /** Without changes, unless they are given. */
 function historyOf(incidents: WebhookHistory['incidents'], more: Partial<WebhookHistory> = {}): string {
   const changes = { entries: [], isWhole: true, actorOf: (name: string) => ({ kind: null, name, href: null }) };
-  const webhook = { id: 'w', createdAt: 0 };
+  const webhook = { id: 'w', createdAt: 0, mode: 'push' } as const;
   return webhookHistory({ webhook, incidents, isWhole: true, changes, ...more }, 1000).markup;
 }
 
@@ -53,7 +49,7 @@ describe('the state of a webhook', () => {
     const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
       [{}, /^It has not been started yet/],
       [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
-      [{ state: 'started' }, /nothing was sent yet.* after the first delivery or heartbeat/],
+      [{ state: 'started' }, /^Nothing was sent yet.* after the first delivery or heartbeat/],
       [{ state: 'running' }, /last attempt succeeded/],
       [{ state: 'failing' }, /last attempt failed/],
       [{ state: 'failed' }, /^Nothing is sent/],
@@ -75,7 +71,7 @@ describe('the state of a webhook', () => {
     }
     const failing = { state: 'failing', stateReason: 'oauth_token', failingSinceAt: now - 3_600_000 } as const;
     const told = noticed({ ...failing, stateDetail: 'the token endpoint answered 401' }) ?? '';
-    assert.match(told, /Check token URL/);
+    assert.match(told, /Latest error: the token endpoint answered 401\. .*Check token URL/);
     assert.match(told, /the webhook stops .*in 23 hours/);
     const unsaid = noticed({ state: 'failing', stateReason: null, failingSinceAt: null }) ?? '';
     assert.match(unsaid, /Pending deliveries are retried\./);
@@ -86,28 +82,25 @@ describe('the state of a webhook', () => {
     assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /410 Gone/);
   });
 
-  it('has its cause in the line below the name, on every tab', async (t) => {
+  it('has its begin in the line below the name, and its cause once, in the notice', async (t) => {
     const { webhook, now } = await stage(t);
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
-    const line = (progress: Partial<Progress>): string =>
-      stateLine(webhook(progress), { ...HEALTHY, failure, failsSince: now - 3_600_000 }, now).markup.replaceAll(
-        /<[^>]*>/g,
-        '',
-      );
+    const health = { ...HEALTHY, failure, failsSince: now - 3_600_000 };
+    const textOf = (shown: Html | null): string => (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '');
+    const line = (progress: Partial<Progress>): string => textOf(stateLine(webhook(progress), health, now));
+    const noticed = (progress: Partial<Progress>): string => textOf(stateNotice(webhook(progress), health, now));
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
-    assert.match(
-      line({ ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' }),
-      /^Deliveries have failed since .* UTC\. Latest error: the token endpoint answered 401\.$/,
-    );
-    assert.match(line({ ...failing, stateReason: 'oauth_token' }), / UTC\. Latest error: no OAuth token\.$/);
+    const refused = { ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' } as const;
+    assert.match(line(refused), /^Deliveries have failed since [^.]* UTC\.$/);
+    assert.match(noticed(refused), /Latest error: the token endpoint answered 401\./);
+    assert.match(noticed({ ...failing, stateReason: 'oauth_token' }), /Latest error: no OAuth token\./);
     assert.match(line({ ...failing, stateReason: null }), /^Deliveries have failed since [^.]* UTC\.$/);
-    assert.match(
-      line({ state: 'failed', stateReason: 'too_many_dead' }),
-      /^It was stopped .* because deliveries failed\. Latest error: the receiver answered 401\. Nothing is sent\./,
-    );
+    const failed = { state: 'failed', stateReason: 'too_many_dead' } as const;
+    assert.match(line(failed), /^It was stopped .* because deliveries failed\. Nothing is sent\./);
+    assert.match(noticed(failed), /Latest error: the receiver answered 401\. Ten requests in a row/);
     assert.match(line({ stateReason: 'endpoint_gone' }), /^It was stopped automatically .*Nothing is sent/);
-    assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Nothing is sent.* In this state since/);
-    assert.match(line({ state: 'running' }), /^The last attempt succeeded\. In this state since/);
+    assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Stopped since .*\. Nothing is sent/);
+    assert.match(line({ state: 'running' }), /^Running since .*\. The last attempt succeeded/);
   });
 
   it('has advice for the last error of a webhook that someone stopped, until something succeeds', async (t) => {
@@ -127,7 +120,7 @@ describe('the state of a webhook', () => {
     const past = (reason: string | null) => ({ state: 'stopped', previousState: 'running', reason, at: 1000 }) as const;
     const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
     const incidents = incidentsOf(reasons.map(past));
-    const whole = historyOf(incidents, { webhook: { id: 'w', createdAt: 500 } });
+    const whole = historyOf(incidents, { webhook: { id: 'w', createdAt: 500, mode: 'push' } });
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
     assert.match(whole, /Its endpoint is not enabled/);
@@ -156,7 +149,7 @@ describe('the state of a webhook', () => {
     const [failsSince, deliveredAt] = [now - 5 * 3_600_000, now - 6 * 3_600_000];
     const line = stateLine(restarted, { ...HEALTHY, failsSince, deliveredAt }, now);
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
-    const place = { ahead: null, before: null, failsSince, succeededAt: deliveredAt };
+    const place = { ahead: null, before: null, causes: [], failsSince, succeededAt: deliveredAt };
     const [turn] = turnMoments({ delivery, webhook: restarted, ...place }, now);
     const [since, last] = [failsSince, deliveredAt].map((at) => new Date(at).toISOString());
     for (const told of [line.markup, html`${turn?.text ?? null}`.markup]) {
@@ -306,7 +299,7 @@ describe('what a webhook will do', () => {
       true,
       /^Orders sends a\.b and every c event to Shop, up to 100 events in a request\. It starts immediately\.$/,
     ],
-    ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Events wait until you start it\.$/],
+    ['endpointId=e&eventTypes=*', true, /sends every event to Shop, .*Deliveries stay pending until you start it\.$/],
     [
       'endpointId=e&eventTypes=a.b&eventTypes=a.c&eventTypes=a.d&eventTypes=a.e&encryptionKeyName=hr' +
         '&ordered=all&maxBatchRecords=1&maxRecordsPerSecond=5',

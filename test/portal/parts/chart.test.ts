@@ -32,10 +32,10 @@ it('counts are bars in the middle of their interval, on top of each other, and z
     [4, 2],
     [3, null],
   ]);
-  assert.deepEqual(drawn, ['Dead bars', 'Retrying bars', 'Delivered bars']);
+  assert.deepEqual(drawn, ['Dead bars', 'Failed, still pending bars', 'Delivered bars']);
 });
 
-it('the response time has p50 in front of p95, and no colour of an outcome', () => {
+it('the response time has the median in front of the 95th percentile, and no colour of an outcome', () => {
   const points = [
     { p50Ms: 5, p95Ms: 5 },
     { p50Ms: null, p95Ms: null },
@@ -47,7 +47,7 @@ it('the response time has p50 in front of p95, and no colour of an outcome', () 
       [5, null],
       [5, null],
     ],
-    series: ['p95 bars', 'p50 bars'],
+    series: ['95 % bars', 'Median bars'],
   });
   const tones = JSON.parse(carried(chart)).series.map(({ tone }: { tone: string }) => tone);
   assert.deepEqual(tones, ['accent', 'accent-pale']);

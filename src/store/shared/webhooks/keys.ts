@@ -23,7 +23,9 @@ const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE customer_id 
 
 export function keyStore(db: Database): KeyStore {
   return {
-    ...resourceStore(db, 'pgp_key', PGP_KEY, { list: { filters: { customerId: 'customer_id = @customerId' } } }),
+    ...resourceStore(db, 'pgp_key', PGP_KEY, {
+      list: { filters: { customerId: 'customer_id = @customerId', text: 'strpos(lower(name), lower(@text)) > 0' } },
+    }),
     getByName: async (customerId, name) =>
       readOne(PGP_KEY, await db.get(GET_BY_NAME, { customerId: customer.write(customerId, ''), name })),
   };

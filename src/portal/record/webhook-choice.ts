@@ -6,9 +6,9 @@ import type { WebhookName } from '../../store/port/directory.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { type Field, type FormState, type Suggestion, suggestionOptions, textField } from '../parts/fields.ts';
+import { type FormState, type Suggestion, suggestionOptions, type TextField, textField } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
-import { OPERATOR, ownerFilter, readOwners } from '../record/owner.ts';
+import { OPERATOR, ownerFilter, readOwners } from './owner.ts';
 
 const SUGGESTIONS = '/webhooks/suggestions';
 const SUGGESTED = 20;
@@ -17,18 +17,21 @@ const CUSTOMERS_SUGGESTED = 5;
 /** Between the name of a webhook and its customer. */
 const BETWEEN = ' · ';
 
-type Options = Pick<Field, 'isRequired'> & {
+type Options = Pick<TextField, 'isRequired' | 'placeholder'> & {
   /** Suggests only webhooks of this customer, as the filter of lists has it. */
   readonly customer?: string | null;
 };
 
 /** The field's value is a name as `shownWebhook` makes it, and `webhookNamed` reads it. */
-export function webhookField(state: FormState, { isRequired, customer = null }: Options = {}): Html {
+export function webhookField(
+  state: FormState,
+  { isRequired, placeholder = 'Name', customer = null }: Options = {},
+): Html {
   return textField(state, {
     isRequired,
     name: 'webhook',
     label: 'Webhook',
-    placeholder: 'Name',
+    placeholder,
     autocomplete: 'off',
     suggestions: [],
     suggestFrom: customer === null ? SUGGESTIONS : `${SUGGESTIONS}?${new URLSearchParams({ customer })}`,

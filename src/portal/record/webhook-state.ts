@@ -1,15 +1,18 @@
 /** The state of a webhook in words: one line below its name, and a notice with advice where something is to be done. */
 import { adviceForMessage } from '../../domain/outcome.ts';
-import type { Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
+import type { PastState, Progress, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { FAILING_LIMIT_MS, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Day } from '../../observe/figures.ts';
+import { type Day, successRate } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { failingFacts, latestError } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
-import { reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
-import { failsBriefly } from './webhook-history.ts';
+import { capital, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
+
+/** A webhook that mostly delivers is shown as failing only after this time without a success. */
+const BRIEF_MS = 300_000;
+const MOSTLY = 0.5;
 
 /** Counted up to a bound. `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
@@ -22,28 +25,25 @@ export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
   readonly failsSince: number | null;
 };
 
-/** The state in a line, with the cause of a failure. */
+/** The state in a line. The notice below it has the cause of a failure. */
 export function stateLine(webhook: Webhook, health: WebhookHealth, now: number): Html {
   const { progress } = webhook;
   const { state, stateAt, stateReason } = progress;
-  const since = html`In this state since ${time(stateAt)}.`;
   if (state === 'failing') {
     if (failsBriefly(progress, health.day, now)) {
       const cause = reasonSentence(viewWebhook(webhook).stateReason);
       return html`${cause} The attempt will be retried. Most recent attempts succeeded.`;
     }
-    return failingFacts({ since: health.failsSince, succeededAt: health.deliveredAt, error: errorOf(progress) }, now);
+    return failingFacts({ since: health.failsSince, succeededAt: health.deliveredAt, error: null }, now);
   }
   if (state === 'failed') {
-    const { failure } = health;
-    const cause = failure === null ? null : html` ${latestError(failure.errorClass, failure.errorMessage)}`;
-    return html`It was stopped ${relativeTime(stateAt, now)} because deliveries failed.${cause} ${stateSentence(webhook)}`;
+    return html`It was stopped ${relativeTime(stateAt, now)} because deliveries failed. ${stateSentence(webhook)}`;
   }
   if (isStoppedByService(webhook))
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
   return stateReason === null && state === 'stopped'
     ? html`${stateSentence(webhook)}`
-    : html`${stateSentence(webhook)} ${since}`;
+    : html`${capital(state)} since ${time(stateAt)}. ${stateSentence(webhook)}`;
 }
 
 /** The newest error of a failing webhook. */
@@ -54,16 +54,42 @@ export function errorOf({
   return stateReason === null ? null : [stateReason, stateDetail];
 }
 
+/**
+ * Since when a webhook fails, by the one rule of all pages: its first failure after it last ran, over stops and starts; null unless it is
+ * failing. `failingSinceAt` leaves out the time without a running process, so it is used only if the history is gone. Newest first.
+ */
+export function failsSince(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  history: readonly PastState[],
+): number | null {
+  if (state !== 'failing') return null;
+  const ran = history.findIndex((past) => past.state === 'running');
+  const since = ran === -1 ? history : history.slice(0, ran);
+  return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
+}
+
+/** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
+export function failsBriefly(
+  { state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'>,
+  day: Day | undefined,
+  now: number,
+): boolean {
+  if (state !== 'failing' || failingSinceAt === null || now - failingSinceAt >= BRIEF_MS) return false;
+  const recent = (day?.hours ?? []).slice(-2);
+  const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
+  const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
+  return rate !== null && rate >= MOSTLY;
+}
+
 /** A person's stop, and a webhook that was never started, need no explanation. */
 function isStoppedByService({ progress: { state, stateReason } }: Webhook): boolean {
   return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
 }
 
-/** The advice for the problem of a webhook; null without a problem. The line above has its cause. */
+/** The problem of a webhook, with its cause and the advice; null if there is none. The header leads to its failures. */
 export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number): Html | null {
   const { id, customerId, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);
-  const failures = html`<a href="/deliveries/failures?webhook=${id}">Failures by cause</a>`;
   if (state === 'failing' && !failsBriefly(progress, health.day, now)) {
     const { failingSinceAt } = progress;
     const givenUpAt = failingSinceAt === null ? null : failingSinceAt + FAILING_LIMIT_MS;
@@ -72,25 +98,43 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number
         ? null
         : html` Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).`;
     const text = html`
-      ${stateDescription === null ? null : html`<p>${stateDescription}</p>`}
-      <p>Pending deliveries are retried.${end} ${failures}</p>
+      <p>${cause(errorOf(progress))}${stateDescription}</p>
+      <p>Pending deliveries are retried.${end}</p>
     `;
     return notice({ tone: 'caution', text });
   }
   if (state === 'failed') {
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
-    return notice({ tone: 'negative', text: html`<p>${text}</p><p>${failures}</p>` });
+    const { failure } = health;
+    const last = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
+    return notice({ tone: 'negative', text: html`<p>${cause(last)}${text}</p>` });
   }
   if (isStoppedByService(webhook)) return notice({ tone: 'caution', text: stateDescription ?? '' });
   const { failure, deliveredAt } = health;
   if (failure === null || failure.at < (deliveredAt ?? 0)) return null;
   const { errorClass, errorMessage } = failure;
   // While it fails only briefly, the line above says it.
-  const cause = state === 'failing' ? null : html`The last attempt failed: ${sentence(errorMessage ?? errorClass)} `;
+  const failed = state === 'failing' ? null : html`The last attempt failed: ${sentence(errorMessage ?? errorClass)} `;
+  const failures = html`<a href="${failuresOf(id)}">Failures by cause</a>`;
   return notice({
     tone: 'caution',
-    text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)} ${failures}</p>`,
+    text: html`<p>${failed}${adviceForMessage(customerId, errorClass, errorMessage)} ${failures}</p>`,
   });
+}
+
+/** The latest error, before the advice. */
+function cause(error: readonly [errorClass: string, message: string | null] | null): string {
+  return error === null ? '' : `${latestError(...error)} `;
+}
+
+/** The failures of a webhook by cause. */
+export function failuresOf(id: string): string {
+  return `/deliveries/failures?webhook=${id}`;
+}
+
+/** Whether deliveries of a webhook fail, so that its failures come first. */
+export function isInTrouble({ progress }: Webhook, { day }: Pick<WebhookHealth, 'day'>, now: number): boolean {
+  return progress.state === 'failed' || (progress.state === 'failing' && !failsBriefly(progress, day, now));
 }
 
 export function stateSentence({ mode, progress }: Webhook): string {
@@ -102,7 +146,7 @@ export function stateSentence({ mode, progress }: Webhook): string {
 }
 
 const SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'It is started, and nothing was sent yet. It shows “running” after the first delivery or heartbeat.',
+  started: 'Nothing was sent yet. It is running after the first delivery or heartbeat.',
   running: 'The last attempt succeeded.',
   failing: 'The last attempt failed and will be retried.',
   failed: 'Nothing is sent. Pending and new deliveries are kept.',

@@ -1,0 +1,51 @@
+/** One sentence at the end of the form of an endpoint: what it will do with the values in the form. */
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { formSummary, summaryView } from '../parts/form.ts';
+import { countOf } from '../parts/text.ts';
+import { patternsOf } from '../webhooks/webhook-events.ts';
+
+const PATH = '/endpoints/new/summary';
+const TITLE = 'What will happen';
+const EVENTS_NAMED = 3;
+
+/** The script asks for it again after each change. */
+export function endpointSummaryRegion(sent: URLSearchParams) {
+  return formSummary(TITLE, endpointSummary(sent), PATH);
+}
+
+export function endpointSummaryPage({ pages }: SharedPageDependencies): PageRoute<'both'> {
+  return pages.page({
+    for: 'both',
+    method: 'POST',
+    path: PATH,
+    role: 'administrator',
+    respond: async ({ form }) => summaryView(TITLE, endpointSummary(form)),
+  });
+}
+
+export function endpointSummary(sent: URLSearchParams): string {
+  const host = hostOf(sent.get('url') ?? '');
+  if (host === null) return 'Enter the address, and this line says what is sent there.';
+  const patterns = patternsOf(sent);
+  const verification = VERIFICATIONS[sent.get('tokenChallenge') ?? ''] ?? '';
+  const events =
+    patterns.length === 0
+      ? 'Nothing else is sent until a webhook has events for it.'
+      : `A webhook of the same name sends ${eventsText(patterns)} ${verification === '' ? 'immediately' : 'after you start it'}.`;
+  return `${verification === '' ? `${host} is enabled immediately.` : `${host} ${verification}`} ${events}`;
+}
+
+const VERIFICATIONS: Readonly<Record<string, string>> = {
+  true: 'gets a challenge, and is enabled once it answers with the signature of the secret.',
+  cloudevents: 'gets an OPTIONS request, and is enabled once it allows requests from here.',
+};
+
+function hostOf(url: string): string | null {
+  const host = URL.parse(url.trim())?.host ?? '';
+  return host === '' ? null : host;
+}
+
+function eventsText(patterns: readonly string[]): string {
+  if (patterns.length > EVENTS_NAMED) return countOf(patterns.length, 'kind of events', undefined, 'kinds of events');
+  return patterns.length === 1 ? String(patterns[0]) : `${patterns.slice(0, -1).join(', ')} and ${patterns.at(-1)}`;
+}
