@@ -36,6 +36,16 @@ export type AuditAction =
   | 'database.restore'
   | 'master-key.rotate';
 
+/** The actions with which people come and go. They change nothing. */
+export const COMING_AND_GOING: readonly AuditAction[] = [
+  'user.sign-in',
+  'user.sign-out',
+  'user.sign-out-everywhere',
+  'customer.create-link',
+  'customer.open-link',
+  'customer.create-token',
+];
+
 export type Change = { readonly from: unknown; readonly to: unknown };
 export type Changes = Readonly<Record<string, Change>>;
 

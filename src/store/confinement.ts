@@ -72,7 +72,7 @@ export const CONFINEMENT = {
     ...own('insert', 'get', 'lastOf', 'ofRecord', 'batch', 'latest', 'latestOf', 'lastOutcomes'),
     ...none('live'),
   },
-  audit: { ...own('append', 'get', 'list'), ...none('ofCustomer', 'head', 'hasHead', 'firstBroken') },
+  audit: { ...own('append', 'get', 'list', 'lastOf'), ...none('ofCustomer', 'head', 'hasHead', 'firstBroken') },
   settings: none('knowsMasterKey', 'proveWritable', 'checkMasterKey', 'portalTheme', 'putPortalTheme'),
   sessions: {
     ...own('ofUser', 'end', 'endAll', 'setPassword'),

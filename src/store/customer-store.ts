@@ -275,6 +275,13 @@ function auditPart(store: Store, { customerId, part, audited, own }: Scope): Sto
       const entry = await store.audit.get(id, customerId);
       return entry === null ? null : ((await seen([entry]))[0] ?? null);
     },
+    lastOf: async (action, targets) => {
+      const own = await store.audit.ofCustomer(targets, customerId);
+      return store.audit.lastOf(
+        action,
+        targets.filter((target) => own.has(target)),
+      );
+    },
     list: async (before, limit, { actor, ...filter } = {}) => {
       if ((filter.customerId ?? customerId) !== customerId) return [];
       const by = await actorFilter(actor);

@@ -210,6 +210,7 @@ const VERBS: Verbs = {
     // Stamps the entry with the customer.
     append: 'same',
     get: ask((store, { entry }) => store.audit.get(entry)),
+    lastOf: ask(async (store, { user }) => [...(await store.audit.lastOf('user.create', [`user:${user}`]))]),
     list: ask(async (store, { entry, user }) => [
       await store.audit.list(entry, 10),
       await store.audit.list(null, 10, { exactTarget: `user:${user}` }),

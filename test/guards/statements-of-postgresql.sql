@@ -1,6 +1,7 @@
 -- not called: applicationUses.unwritten
 -- not called: applications.updateStatements
 -- not called: attempts.live
+-- not called: audit.lastOf
 -- not called: customers.insert
 -- not called: customers.remove
 -- not called: endpoints.insert

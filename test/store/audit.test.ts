@@ -108,6 +108,21 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('id 2', 10, { action: 'rare.' }), []);
   });
 
+  it('tells changes from people who come and go, and knows the newest entry of an action about each target', async (t) => {
+    const { store, entry } = await chainOf(t, 1);
+    for (const [at, action] of [
+      [10, 'user.sign-in'],
+      [20, 'user.sign-in'],
+      [30, 'user.sign-out'],
+    ] as const)
+      await store.audit.append({ ...entry(), at, action, target: 'user:grace' });
+    const actionsOf = async (kind: 'changes' | 'sign-ins') =>
+      (await store.audit.list(null, 10, { kind })).map(({ action }) => action);
+    assert.deepEqual(await actionsOf('sign-ins'), ['user.sign-out', 'user.sign-in', 'user.sign-in']);
+    assert.deepEqual(await actionsOf('changes'), ['user.update']);
+    assert.deepEqual([...(await store.audit.lastOf('user.sign-in', ['user:grace', 'user:nobody']))], [['user:grace', 20]]);
+  });
+
   it('has no entry and no gap for a change that was rolled back', async (t) => {
     const { store, database, rows, entry } = await chainOf(t, 2);
     const taken = { sql: "INSERT INTO setting VALUES ('a', @value)", params: { value: Buffer.alloc(1) } };

@@ -11,7 +11,7 @@ import { ownPath, type PageCall, redirectTo, type View } from '../frame/call.ts'
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from '../frame/cookies.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { SIGN_IN_PATH } from '../frame/request-context.ts';
-import { portalName } from '../parts/brand.ts';
+import { operatorName, portalName } from '../parts/brand.ts';
 import { definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
 import { confirmPage, errorSummary, form } from '../parts/form.ts';
@@ -127,16 +127,22 @@ function accountOf({ user: { id, userName, displayName } }: PageCall): Pick<User
 }
 
 /** Shown in place of an account for a session that began with a portal link. */
-function linkView({ role, session }: PageCall): View {
+function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCall): View {
   const { label, hint } = roleText(role, true);
+  const provider = brand === null ? 'your provider' : operatorName(brand);
+  const next =
+    opener !== null ? null : isFramed ? 'Then load the page around it again.' : `Then open it again from ${provider}.`;
   const content = html`
     ${pageHeader({ title: 'Your session' })}
     ${section({
-      title: 'Profile',
+      title: 'Session',
+      actions: [actionButton({ action: '/sign-out', csrf, label: 'Sign out', icon: 'leave' })],
       content: definitionList([
-        ['Opened by', 'a portal link'],
+        ['Company', session.customerName],
         ['Role', label, hint],
-        ['Ends', time(session.expiresAt)],
+        ['Opened', relativeTime(session.createdAt, now), 'With a link from your provider, so without a password.'],
+        ['Ends', html`${relativeTime(session.expiresAt, now)}, at ${time(session.expiresAt)}`, next ?? undefined],
+        ['Time zone', html`<span data-zone>UTC</span>`, 'Of the times on these pages.'],
       ]),
     })}
   `;
@@ -283,21 +289,23 @@ function passkeySection(
       host,
       linkButton({ href: `/account/passkeys/${id}/remove`, label: 'Remove', longLabel: `Remove the passkey ${name}` }),
     ]),
-    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : ' To add one, set a password first.'}</p>`,
+    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : ' A passkey needs a password beside it: set one above.'}</p>`,
   });
   const adding = !takesPasskeys ? NEEDS_HOST_NAME : hasPassword ? passkeyForm(csrf, state) : null;
   return html`${list}${adding}`;
 }
 
 /** Who has none has nothing to confirm a new one with, so an invitation sets it. */
-function noPassword({ may, user }: PageCall): Html {
-  const text = 'You have no password yet. An invitation is a link that sets one.';
+function noPassword({ may, user, csrf }: PageCall): Html {
+  const text = 'You have no password yet.';
   return may('administrator')
     ? html`
       <p>${text}</p>
-      <div class="buttons">${linkButton({ href: `/users/${user.id}`, label: 'Invite yourself', icon: 'key' })}</div>
+      <div class="buttons">
+        ${actionButton({ action: `/users/${user.id}/invite`, csrf, label: 'Set a password', icon: 'key', kind: 'primary' })}
+      </div>
     `
-    : html`<p>${text} Ask an administrator for it.</p>`;
+    : html`<p>${text} Ask an administrator for an invitation, a link that sets one.</p>`;
 }
 
 /** Shown by the script, since passkeys need JavaScript. */

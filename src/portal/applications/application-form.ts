@@ -39,7 +39,7 @@ export function applicationFields(
     name: text({
       label: 'Name',
       isRequired: true,
-      hint: 'Shown in lists, for example what the program does.',
+      hint: 'For example what it does: Stock sync.',
     }),
     ...userId,
     [LIFETIME]: number({

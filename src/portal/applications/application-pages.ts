@@ -94,8 +94,8 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       respond: (call, input) =>
         results.once(call, async () => {
           const made = await registerApplication(dependencies, call, input);
-          const owner = await readOwner(store, made.application);
-          return registeredResult(call, made, owner, publicUrl());
+          const [owner, known] = await Promise.all([readOwner(store, made.application), store.products.all()]);
+          return registeredResult(call, made, { owner, publicUrl: publicUrl(), products: known });
         }),
     },
     change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },

@@ -61,15 +61,19 @@ function folds(held: readonly Held[], products: readonly ApiProduct[], hasProduc
   const made = [...parts, others].map(({ title, own }) => {
     if (own.length === 0) return null;
     const missing = own.filter(({ lacks }) => lacks.length > 0).length;
-    const note = countOf(own.length, 'scope');
+    const note = `${own.length - missing} of ${countOf(own.length, 'scope')} permitted`;
     return folded({
       title,
-      note: missing === 0 ? note : `${note}, ${missing} without the permission`,
+      note,
       isOpen: missing > 0,
       content: scopeTable(`Scopes of the application: ${title}`, own, hasProducts),
     });
   });
-  return html`<div class="folds">${made}</div>`;
+  const permitted = held.filter(({ lacks }) => lacks.length === 0).length;
+  return html`
+    <p>${permitted} of ${countOf(held.length, 'scope')} permitted.</p>
+    <div class="folds">${made}</div>
+  `;
 }
 
 function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean, empty = html``): Html {
@@ -81,7 +85,7 @@ function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean
     ...(hasProducts
       ? [product === null ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`]
       : []),
-    product === null ? null : opens(product, scope),
+    product === null ? null : opens(product, scope, { isFolding: true }),
     lacks.length === 0
       ? badge('positive', 'granted', 'check')
       : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,

@@ -38,6 +38,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
     const ownerIn = await ownerNames(
       store,
       items.map(({ application }) => application),
+      { namesOwn: true },
     );
     const whose =
       call.brand === null
@@ -45,7 +46,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
         : `Your programs that call the API of ${operatorName(call.brand)}.`;
     return listView({
       title: 'Applications',
-      lead: `${whose} Each requests tokens with its client id and secret, and acts as a user.`,
+      lead: `${whose} Each signs in with its client id and secret, and may do what its account may.`,
       actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
       path: PATH,
       query,
@@ -71,10 +72,10 @@ function applicationTable(
     caption: 'Applications',
     columns: [
       { label: 'Name and client id', kind: 'main' },
-      { label: 'Acts as', phone: 'named' },
-      { label: 'Scopes', phone: 'none' },
-      { label: 'Last used', phone: 'named' },
       { label: 'State', phone: 'state' },
+      { label: 'Acts as', phone: 'named' },
+      { label: 'Scopes', phone: 'plain' },
+      { label: 'Last used', phone: 'named' },
     ],
     rows: listed.map(({ application, userName, userActive }) => {
       const { id, name, clientId, userId, scopes, lastUsedAt } = application;
@@ -84,12 +85,12 @@ function applicationTable(
           ${ownerIn(application.customerId)}
           <span class="cell-hint">${copyable(clientId, 'client id')}</span>
         `,
+        html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
         html`<a href="/users/${userId}" class="plain-link one-line">${userName}</a>`,
         scopes.length === 0
           ? html`<span class="quiet">none</span>`
           : tags(scopes.slice(0, SHOWN_SCOPES), scopes.length - SHOWN_SCOPES),
         relativeTime(lastUsedAt, call.now),
-        html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
       ];
     }),
     empty: isFiltered ? nothingFound(PATH, 'applications') : firstApplication(call),
@@ -154,14 +155,20 @@ export function applicationView(call: PageCall, application: Application, around
     call.may('administrator') && isAllowed(() => requireRightsOfApplication(call.acting, application.scopes, user));
   const verb = active ? 'deactivate' : 'activate';
   const label = active ? 'Deactivate' : 'Activate';
-  const action = { action: `/applications/${id}/${verb}`, csrf: call.csrf, label, longLabel: `${label} ${name}` };
+  const action = {
+    action: `/applications/${id}/${verb}`,
+    csrf: call.csrf,
+    label,
+    longLabel: `${label} ${name}`,
+    icon: active ? ('stop' as const) : ('play' as const),
+  };
   const content = html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/applications', label: 'Applications' }],
       badges: applicationBadges(call.now, { ...application, userActive }),
       actions: mayChange
-        ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
+        ? [linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' }), actionButton(action)]
         : [],
     })}
     ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
@@ -197,7 +204,9 @@ function credentials(call: PageCall, application: Application, { tokens, address
   const actions = mayChange
     ? [
         linkButton({ href: `/applications/${id}/regenerate-secret`, label: 'New secret', icon: 'replay' }),
-        linkButton({ href: `/applications/${id}/revoke-tokens`, label: 'Revoke all tokens' }),
+        tokens.newestAt === null && tokens.isWhole
+          ? null
+          : linkButton({ href: `/applications/${id}/revoke-tokens`, label: 'Revoke all tokens' }),
       ]
     : [];
   return section({
@@ -216,7 +225,11 @@ function credentials(call: PageCall, application: Application, { tokens, address
       ...(address === null
         ? []
         : ([
-            ['Token URL', copyable(address + TOKEN_PATH, 'token URL'), 'With the client credentials grant.'],
+            [
+              'Token URL',
+              copyable(address + TOKEN_PATH, 'token URL'),
+              'The program gets its tokens here, with the grant client_credentials.',
+            ],
           ] as const)),
       ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
       ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],
@@ -243,7 +256,7 @@ function identity(
       [
         'Acts as',
         user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
-        'The program can do what this user may do, within its scopes.',
+        'The program may do what this account may do, within its scopes.',
       ],
       // Those of the operator's own employees.
       ...(customerId === null ? [['Divisions', divisionsOf(user)] as const] : []),

@@ -2,6 +2,7 @@
 
 import { regenerateInput, type WithSecret } from '../../access/applications.ts';
 import { type Application, SECRET_OVERLAP_MAX_SECONDS } from '../../domain/application.ts';
+import type { ApiProduct } from '../../domain/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/route.ts';
 import { refuseField } from '../../kernel/refusal.ts';
@@ -11,8 +12,8 @@ import { addressFor } from '../frame/browser.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
-import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
-import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
+import { codeBlock, codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { checkbox, type FormState, newForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { numberOf } from '../record/field-table.ts';
@@ -31,6 +32,7 @@ export function secretPages({
     'both',
     recordForm({
       administration: applications,
+      fill: () => newForm({ overlapSeconds: RECOMMENDED }),
       view: async (call, application, state) => askView(call, application, await readOwner(store, application), state),
       respond: (call) =>
         results.once(call, async () => {
@@ -39,34 +41,34 @@ export function secretPages({
             throw refuseField('overlapSeconds', 'must be chosen: immediately, or after an overlap');
           const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
           const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
-          return secretResult(call, made, await readOwner(store, made.application), publicUrl());
+          const [owner, products] = await Promise.all([readOwner(store, made.application), store.products.all()]);
+          return secretResult(call, made, { owner, publicUrl: publicUrl(), products });
         }),
     }),
   );
 }
 
 /** The credentials of a new application, with examples. */
-export function registeredResult(
-  call: PageCall,
-  made: WithSecret,
-  owner: OwnerName | null,
-  publicUrl: string | null,
-): Result {
+export function registeredResult(call: PageCall, made: WithSecret, { owner, ...around }: Around): Result {
   const title = `${ownedName(made.application.name, owner)} is registered`;
   // The people of a customer run the program themselves.
   const use = owner === null ? 'Put both into your program' : `Give both to ${owner.name}, for its program`;
-  return shownResult(call, made, { owner, publicUrl, title, use });
+  return shownResult(call, made, { owner, ...around, title, use });
 }
 
-function secretResult(call: PageCall, made: WithSecret, owner: OwnerName | null, publicUrl: string | null): Result {
+function secretResult(call: PageCall, made: WithSecret, { owner, ...around }: Around): Result {
   const title = `New secret of ${ownedName(made.application.name, owner)}`;
   const use = owner === null ? 'Put it into your program' : `Give it to ${owner.name}, for its program`;
-  return shownResult(call, made, { owner, publicUrl, title, use });
+  return shownResult(call, made, { owner, ...around, title, use });
 }
 
-type Shown = {
+type Around = {
   readonly owner: OwnerName | null;
   readonly publicUrl: string | null;
+  readonly products: readonly ApiProduct[];
+};
+
+type Shown = Around & {
   readonly title: string;
   /** How to use the client id and the secret. */
   readonly use: string;
@@ -75,7 +77,7 @@ type Shown = {
 function shownResult(
   { request }: PageCall,
   { application, clientSecret }: WithSecret,
-  { owner, publicUrl, title, use }: Shown,
+  { owner, publicUrl, products, title, use }: Shown,
 ): Result {
   const { id, name, clientId, scopes } = application;
   const url = `${addressFor(request, publicUrl) ?? 'https://…'}${TOKEN_PATH}`;
@@ -93,7 +95,6 @@ function shownResult(
           title,
           crumbs: crumbsTo(application, owner),
           lead: 'Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
-          actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
         })}
         ${section({
           title: use,
@@ -107,16 +108,50 @@ function shownResult(
           title: 'Get a token',
           lead: html`
             The program requests a token, sends it with each call as <code>Authorization: Bearer …</code> until it
-            expires, and requests the next one.
+            expires, and requests the next one. In the examples the secret is in the environment as
+            <code>CLIENT_SECRET</code>: read it from your secret store.
           `,
           content: html`
             ${definitionList([['Token URL', copyable(url, 'token URL')]])}
             ${codePanels('Get a token', tokenExamples(url, clientId, scopes))}
           `,
         })}
+        ${useSection(application, products, url.slice(0, -TOKEN_PATH.length))}
+        <div class="buttons result-next">
+          ${linkButton({
+            href: `/applications/${id}`,
+            label: `I have stored the secret: go to ${name}`,
+            kind: 'primary',
+          })}
+        </div>
       `,
   );
 }
+
+/** A call that its scopes allow. An API of the company itself has a host of its own. */
+function useSection({ scopes }: Application, products: readonly ApiProduct[], address: string): Html | null {
+  const calls = products.flatMap(({ rules, builtIn }) =>
+    rules
+      .filter(({ scope, methods }) => scopes.includes(scope) && methods.includes('GET'))
+      .map(({ path }) => ({ path, origin: builtIn ? address : OWN_HOST })),
+  );
+  const [first] = calls.toSorted((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));
+  if (first === undefined) return null;
+  const { path, origin } = first;
+  return section({
+    title: 'Use it',
+    lead: html`
+      One of the calls that its scopes allow. <code>TOKEN</code> is the <code>access_token</code> of the response above.
+      ${origin === OWN_HOST ? html`Put the host of the API in place of <code>${new URL(OWN_HOST).host}</code>.` : null}
+    `,
+    content: codeBlock({
+      label: 'Call the API',
+      code: `curl -H "Authorization: Bearer $TOKEN" \\\n  ${origin}${path}`,
+    }),
+  });
+}
+
+const OWN_HOST = 'https://api.example';
 
 /** Without the secret, because people copy examples into tickets. */
 function tokenExamples(url: string, clientId: string, scopes: readonly string[]): { label: string; code: string }[] {
@@ -156,15 +191,18 @@ ${JSON.stringify({ clientId, clientSecret: '…', grantType: 'client_credentials
   ];
 }
 
+const BOTH = 'Both secrets work until then.';
+const RECOMMENDED = '86400';
+
 const OVERLAPS = [
   {
     value: '0',
     label: 'Immediately',
     hint: 'The program fails until it has the new one. Choose this if the old one has leaked.',
   },
-  { value: '3600', label: 'In an hour' },
-  { value: '86400', label: 'In a day', hint: 'Both secrets work until then.' },
-  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
+  { value: '3600', label: 'In an hour', hint: BOTH },
+  { value: RECOMMENDED, label: 'In a day, recommended', hint: BOTH },
+  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week', hint: BOTH },
 ];
 
 const PREVIOUS_EXPIRES = ' At most two secrets are valid at a time, so the previous one expires now.';

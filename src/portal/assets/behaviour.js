@@ -86,6 +86,8 @@
         ({ short, exact, day }[local] ?? instant).format(at);
       if (element.textContent !== text) element.textContent = text;
     }
+    for (const element of root.querySelectorAll('[data-zone]'))
+      element.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
   };
   htmx.onLoad(showTimes);
   // Before new markup enters the page, so that a live update does not flicker, and does not change elements that are the same.

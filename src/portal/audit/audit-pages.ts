@@ -1,17 +1,27 @@
 /** The audit log: who changed what, and how. */
 import type { Changes } from '../../domain/audit.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
+import type { AuditFilter, AuditKind, AuditRecord } from '../../store/port/audit.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { readInstant } from '../frame/query.ts';
+import { readChoice, readInstant } from '../frame/query.ts';
 import { changesSummary, differences } from '../parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
+import { tabs } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { actionTexts, actorsSeen, entrySentence, type ResourceLink, readResourceLinks, resourceId } from './entries.ts';
+import {
+  actionTexts,
+  actorsSeen,
+  entrySentence,
+  namedByEntry,
+  type ResourceLink,
+  readResourceLinks,
+  resourceId,
+} from './entries.ts';
 import { fieldLabelsOf } from './field-labels.ts';
+import { visitText } from './visits.ts';
 
 const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
@@ -43,10 +53,33 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         nextCursor,
         filters: filters(query, owner.fields, isCustomers),
         layout: 'audit-list',
-        results: auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items), isCustomers }, call),
+        results: html`
+          ${kindTabs(query)}
+          ${auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items), isCustomers }, call)}
+        `,
       });
     }),
   ];
+}
+
+const KINDS = ['changes', 'sign-ins', 'all'] as const;
+
+/** The changes, unless an action is asked for: among the entries of people who come and go they are hard to find. */
+function kindOf(query: URLSearchParams): (typeof KINDS)[number] {
+  return (query.get('action') ?? '') === '' ? (readChoice(query, 'show', KINDS) ?? 'changes') : 'all';
+}
+
+function kindTabs(query: URLSearchParams): Html {
+  const current = kindOf(query);
+  const labels = { changes: 'Changes', 'sign-ins': 'Sign-ins', all: 'All' };
+  return tabs(
+    'Entries',
+    KINDS.map((kind) => ({
+      href: withQuery(PATH, query, { show: kind === 'changes' ? null : kind, action: null, cursor: null }),
+      label: labels[kind],
+      isCurrent: kind === current,
+    })),
+  );
 }
 
 /** The actor may be a user name. `since` and `until` are in UTC. */
@@ -54,6 +87,8 @@ async function readFilter(query: URLSearchParams, store: SharedPageDependencies[
   const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
   const since = readInstant(query, 'since');
   const until = readInstant(query, 'until');
+  const shown = kindOf(query);
+  const kind: AuditKind | null = shown === 'all' ? null : shown;
   const user = actor ? await store.users.getByName(store.customerId, actor) : null;
   return {
     ...(actor && { actor: user === null ? actor : `user:${user.id}` }),
@@ -61,6 +96,7 @@ async function readFilter(query: URLSearchParams, store: SharedPageDependencies[
     ...(target && { target }),
     ...(since !== null && { since }),
     ...(until !== null && { until }),
+    ...(kind !== null && { kind }),
   };
 }
 
@@ -135,12 +171,14 @@ function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'que
   return [
     exactTime(at, now),
     html`
-      <span class="audit-entry">${entrySentence(entry, { who, what: linkOf(target), isCustomers })}</span>
+      <span class="audit-entry">${entrySentence(entry, { who, what: namedByEntry(entry, linkOf(target)), isCustomers })}</span>
       ${target.startsWith('customer:') ? null : ownerIn(entry.customerId)}
     `,
     html`
       <details class="audit-changes">
-        <summary>${Object.keys(changes).length === 0 ? 'Details' : changesSummary(changes, labelOf)}</summary>
+        <summary>
+          ${visitText(entry) ?? (Object.keys(changes).length === 0 ? 'Details' : changesSummary(changes, labelOf))}
+        </summary>
         ${details}
       </details>
     `,
@@ -153,13 +191,22 @@ function filters(query: URLSearchParams, ownerFields: readonly Html[], isCustome
   const actions = actionTexts(isCustomers).map(([value, label]) => ({ value, label }));
   return [
     textField(state, { name: 'actor', label: 'Who', placeholder: 'User name' }),
-    selectField(state, { name: 'action', label: 'Action', choices: withAsked(actions, state.value('action')) }),
+    selectField(state, {
+      name: 'action',
+      label: 'Action',
+      choices: withAsked('Any action', actions, state.value('action')),
+    }),
     selectField(state, {
       name: 'target',
       label: 'Object',
-      choices: withAsked(isCustomers ? OBJECTS : [...OBJECTS, ...OPERATORS_OBJECTS], state.value('target')),
+      choices: withAsked(
+        'Any object',
+        isCustomers ? OBJECTS : [...OBJECTS, ...OPERATORS_OBJECTS],
+        state.value('target'),
+      ),
     }),
     ...ownerFields,
+    ...(query.has('show') ? [html`<input type="hidden" name="show" value="${query.get('show')}">`] : []),
     html`
       <details class="filter-period"${attributes({ open: state.value('since') + state.value('until') !== '' })}>
         <summary>From, until</summary>
@@ -186,7 +233,7 @@ const OBJECTS = objects({
 const OPERATORS_OBJECTS = objects({ customer: 'Customers', 'event-type': 'Event types', product: 'API products' });
 
 /** `asked` is the value in the address, which may be that of one object, or a prefix such as `webhook.`. */
-function withAsked(known: readonly Choice[], asked: string): readonly Choice[] {
+function withAsked(any: string, known: readonly Choice[], asked: string): readonly Choice[] {
   const isOther = asked !== '' && known.every(({ value }) => value !== asked);
-  return [{ value: '', label: 'Anything' }, ...(isOther ? [{ value: asked, label: asked }] : []), ...known];
+  return [{ value: '', label: any }, ...(isOther ? [{ value: asked, label: asked }] : []), ...known];
 }

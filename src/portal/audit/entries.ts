@@ -2,12 +2,13 @@
 import type { AuditAction } from '../../domain/audit.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
-import { isUuidV7 } from '../../kernel/ids.ts';
+import { deliveryAddress, isUuidV7 } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
+import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
 
 /** The actors as the reader of this portal may know them. */
 export function actorsSeen(
@@ -157,6 +158,7 @@ export function entrySentence(
   const text = entryText(entry, isCustomers);
   const done = `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
   const { kind } = what;
+  if (isAccountOfApplications(entry)) return html`${who} created ${accountOf(what, isCustomers)}`;
   if (UNNAMED.has(kind) || entry.actor === entry.target || (isCustomers && kind === 'customer'))
     return html`${who} ${done}`;
   const noun = `the ${NOUNS[kind ?? ''] ?? kind}`;
@@ -164,6 +166,30 @@ export function entrySentence(
   const name = resourceLink({ ...what, kind: null });
   if (at >= 0) return html`${who} ${done.slice(0, at + noun.length)} ${name}${done.slice(at + noun.length)}`;
   return kind === 'subject' ? html`${who} ${done}: ${name}` : html`${who} ${done} of ${noun} ${name}`;
+}
+
+/** Whether the first application of a customer made this account. */
+function isAccountOfApplications({ action, changes: { role, userName, displayName } }: Told): boolean {
+  return (
+    action === 'user.create' &&
+    role?.to === 'service' &&
+    displayName?.to === ACCOUNT_TITLE &&
+    ACCOUNT_NAMES.some((name) => name === userName?.to)
+  );
+}
+
+function accountOf(what: ResourceLink, isCustomers: boolean): Html {
+  const whose = isCustomers ? 'your applications' : 'applications';
+  const name = what.href === null ? html`the account` : html`<a href="${what.href}">the account</a>`;
+  return html`${name} for ${whose} (automatic, with the first application)`;
+}
+
+/** A deleted object has the name that the entry about its deletion or creation keeps. */
+export function namedByEntry({ changes }: Pick<AuditRecord, 'changes'>, what: ResourceLink): ResourceLink {
+  if (what.href !== null) return what;
+  const kept = changes.name ?? changes.userName;
+  const name = kept?.from ?? kept?.to;
+  return typeof name === 'string' ? { ...what, name } : what;
 }
 
 export type ResourceLink = {
@@ -181,6 +207,12 @@ async function userName(store: Store, id: string): Promise<string | null> {
   return user === null ? null : (user.displayName ?? user.userName);
 }
 
+/** A delivery has no name: the type of its event says most. */
+async function deliveredType(store: Store, id: string): Promise<string | null> {
+  const address = deliveryAddress(id);
+  return address === null ? null : ((await store.deliveries.get(address))?.eventType ?? null);
+}
+
 const SOURCES: Readonly<Record<string, Source>> = {
   customer: { path: '/customers', name: async (store, id) => (await store.customers.get(id))?.name ?? null },
   user: { path: '/users', name: userName },
@@ -190,7 +222,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   key: { path: '/keys', name: async (store, id) => (await store.keys.get(id))?.name ?? null },
   webhook: { path: '/webhooks', name: async (store, id) => (await store.webhooks.get(id))?.name ?? null },
   'event-type': { path: '/event-types', name: async (store, id) => (await store.eventTypes.get(id))?.name ?? null },
-  delivery: { path: '/deliveries', name: async (_, id) => id },
+  delivery: { path: '/deliveries', name: deliveredType },
 };
 
 const FIXED: Readonly<Record<string, string>> = {

@@ -68,5 +68,6 @@ function reasonOf(call: OpenCall): Why {
   return {
     title: isNew ? 'How to open this portal' : 'Your session has ended',
     text: !isNew && hasExpired ? 'For your safety, a session ends after a while.' : null,
+    isAgain: !isNew,
   };
 }

@@ -21,12 +21,13 @@ import { type FormState, newForm } from '../parts/fields.ts';
 import { fieldGroup, followsForm, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
+import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { lines, text, titlesOf } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
 import { EMBED_PATH, embedIntegrity } from './embedding.ts';
 
-const PATH = '/settings/customers-portal';
+const PATH = LOOK_PATH;
 
 export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
   const { pages, store, ids, clock } = dependencies;
@@ -120,8 +121,9 @@ const LOOK_FIELDS = {
 };
 
 function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme: PortalTheme, state: FormState): View {
-  const title = 'Customers’ portal';
-  const fields = html`${fieldGroup('Look', null, [
+  const title = LOOK_TITLE;
+  const [back, about] = call.query.get('from') === 'customers' ? FROM_CUSTOMERS : FROM_SETTINGS;
+  const fields = html`${fieldGroup('Name, logo and colour', null, [
     LOOK_FIELDS.name.draw(state, 'name'),
     LOOK_FIELDS.logo.draw(state, 'logo'),
     LOOK_FIELDS.accent.draw(state, 'accent'),
@@ -133,20 +135,25 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
         form: state,
         content: html`${previewRegion(theme)}${fields}`,
         submit: 'Save',
+        cancel: back.href,
         labels: titlesOf(LOOK_FIELDS),
       })
     : null;
   const content = html`
     ${pageHeader({
       title,
-      crumbs: [{ href: '/settings', label: 'Settings' }],
+      crumbs: [back],
       lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
     })}
     ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
     ${framing(config.portalFrameAncestors, publicUrl())}
   `;
-  return { title, content };
+  return { title, content, ...about };
 }
+
+/** Where the visitor came from: the navigation keeps to it. */
+const FROM_CUSTOMERS = [{ href: '/customers', label: 'Customers' }, { about: '/customers' }] as const;
+const FROM_SETTINGS = [{ href: '/settings', label: 'Settings' }, {}] as const;
 
 /** The script asks for it again while people type. */
 function previewRegion(theme: PortalTheme): Html {

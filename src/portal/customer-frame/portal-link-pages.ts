@@ -63,7 +63,7 @@ function renewalOf({ token, renewUrl }: OpenedLink): string {
 
 /** The same for every reason. */
 function unusableView(call: OpenCall): View {
-  const title = 'This link cannot be used';
-  const text = 'It was opened before, or it is too old.';
-  return { title, content: wayInPage(call, { title, text }), status: 404 };
+  const title = call.isFramed ? 'This part could not be opened' : 'This link cannot be used';
+  const text = 'Each link works only once and for a short time.';
+  return { title, content: wayInPage(call, { title, text, isOfLink: true }), status: 404 };
 }

@@ -6,6 +6,7 @@ import { FRAME_COOKIE, readCustomerVisit, readRenewal } from '../frame/cookies.t
 import { SIGN_IN_PATH } from '../frame/request-context.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
+import { capital } from '../parts/text.ts';
 
 type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'frameAncestors' | 'cookieOf'>;
 
@@ -14,6 +15,10 @@ export type Why = {
   readonly text: string | null;
   /** The text says what to do; a new link would not help. */
   readonly isFinal?: boolean;
+  /** A session was here: the visitor knows the portal. */
+  readonly isAgain?: boolean;
+  /** The text says that a link works once. */
+  readonly isOfLink?: boolean;
 };
 
 /** `why` is the title, and a sentence before what to do. The script tells the page around a frame, which may get a new link. */
@@ -24,7 +29,7 @@ export function wayInPage(visitor: Visitor, why: Why): Html {
       ${isFramed ? null : html`<span class="brand">${brandMark(brand ?? NO_THEME)}</span>`}
       <h1>${why.title}</h1>
       ${why.text === null ? null : html`<p>${why.text}</p>`}
-      ${why.isFinal === true ? null : isFramed ? inFrame(visitor) : wayIn(visitor)}
+      ${why.isFinal === true ? null : isFramed ? inFrame(visitor) : wayIn(visitor, why)}
     </div>
   `;
 }
@@ -34,31 +39,34 @@ function inFrame({ brand, frameAncestors }: Visitor): Html {
   const [origin = '', ...others] = frameAncestors;
   const isKnown = others.length === 0 && URL.canParse(origin) && !origin.includes('*');
   return html`
-    <p>
-      To go on, reload the whole page: ${operatorName(brand ?? NO_THEME)} then opens this part again. What you saved is
-      kept.
-    </p>
+    <p>${capital(operatorName(brand ?? NO_THEME))} opens this part again. What you saved is kept.</p>
     ${
       isKnown
         ? html`
           <div class="buttons">
-            <a class="button button-primary" href="${origin}" target="_top">Go to ${new URL(origin).host}</a>
+            <a class="button button-primary" href="${origin}" target="_top">Open again</a>
+            <span class="quiet">or reload this page</span>
           </div>
         `
-        : null
+        : html`<p>To go on, reload this page.</p>`
     }
   `;
 }
 
-function wayIn({ brand, cookieOf }: Visitor): Html {
+function wayIn({ brand, cookieOf }: Visitor, { isAgain = false, isOfLink = false }: Why): Html {
   const operator = operatorName(brand ?? NO_THEME);
   const visit = readCustomerVisit(cookieOf);
   const renewal = readRenewal(cookieOf);
   const account =
     visit === null
-      ? html`<p class="quiet">With an account of your own here, sign in at the address that your invitation led to.</p>`
+      ? html`
+        <p class="quiet">
+          With an account of your own here, ask an administrator of your company for the address of its sign-in page, or
+          for a new invitation.
+        </p>
+      `
       : html`
-        <p class="or"><span>or, with an account of your own here</span></p>
+        <p class="or"><span>With an account of your own here</span></p>
         <div class="buttons form-buttons">
           ${linkButton({ href: `${SIGN_IN_PATH}/${visit.customerId}`, label: 'Sign in' })}
         </div>
@@ -71,6 +79,7 @@ function wayIn({ brand, cookieOf }: Visitor): Html {
       ${account}
     `;
   }
+  if (isAgain) return html`<p>Open webhooks again from ${operator}’s site.</p>${account}`;
   return html`
     <div class="prose">
       <ol>
@@ -78,7 +87,7 @@ function wayIn({ brand, cookieOf }: Visitor): Html {
         <li>Open its page about webhooks. It opens this portal for you, without another password.</li>
       </ol>
     </div>
-    <p class="quiet">If you followed a link: each link works only once. Ask for a new one.</p>
+    ${isOfLink ? null : html`<p class="quiet">If you followed a link: each works only once. Ask for a new one.</p>`}
     ${account}
   `;
 }

@@ -21,14 +21,22 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { notice, stateBadge } from '../parts/mark.ts';
 import { pageLinks } from '../parts/page-links.ts';
-import { type HeldRecord, removalSection } from '../parts/removal.ts';
+import { removalSection } from '../parts/removal.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
+import { userBadge } from '../users/user-state.ts';
+import { heldByBelongings } from './customer-removal.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
 const SHOWN = 5;
 
-type Item = { readonly href: string; readonly name: string; readonly state: string; readonly note: string | Html };
+type Item = {
+  readonly href: string;
+  readonly name: string;
+  readonly state: string | Html;
+  readonly note: string | Html;
+};
 type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
 
 type CustomerPage = {
@@ -60,7 +68,7 @@ export async function readCustomerPage(
     store.overview.dead(id),
     readAttention(store, clock()),
     services.deliveries.list({}, null, SHOWN),
-    all.audit.list(null, SHOWN, { customerId: id }),
+    all.audit.list(null, SHOWN, { customerId: id, kind: 'changes' }),
     services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
   ]);
   const linkOf = await readResourceLinks(
@@ -126,11 +134,11 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
     {
       kind: 'users',
       title: 'Users',
-      items: users.map(({ user: { id, userName, active, role } }) => ({
-        href: `/users/${id}`,
-        name: userName,
-        state: active ? 'active' : 'inactive',
-        note: role,
+      items: users.map(({ user }) => ({
+        href: `/users/${user.id}`,
+        name: user.userName,
+        state: userBadge(user),
+        note: user.role === 'service' ? 'account for applications' : roleText(user.role, false).label,
       })),
     },
     {
@@ -175,7 +183,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${usageSection(page.usage, `/customers/${id}/usage`)}
     ${auditSection(call, id, page)}
     ${account(customer)}
-    ${manages ? removal(id, counts) : null}
+    ${manages ? removal(customer, counts) : null}
   `;
   return { title: name, content };
 }
@@ -215,8 +223,8 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     ];
   }
   return [
-    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
+    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     actionButton({
       action: `${path}/open`,
       csrf,
@@ -285,7 +293,7 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
       ],
       rows: items.map(({ href, name, state, note }) => [
         html`<a href="${href}">${name}</a><span class="cell-hint">${note}</span>`,
-        stateBadge(state),
+        typeof state === 'string' ? stateBadge(state) : state,
       ]),
       empty: html`<p class="quiet">None yet.</p>`,
     }),
@@ -297,7 +305,7 @@ function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
     title: 'The customer',
     content: definitionList([
       ['Customer id', copyable(id)],
-      ...Object.entries(metadata).map(([name, value]) => [name, value] as const),
+      ...Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value] as const),
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],
     ]),
@@ -362,30 +370,11 @@ function auditSection({ now }: PageCall, id: string, { audit, linkOf }: Customer
   });
 }
 
-function removal(id: string, counts: Belongings): Html {
+function removal({ id, active }: Customer, counts: Belongings): Html {
   return removalSection({
     path: `/customers/${id}`,
     noun: 'customer',
     text: 'Its portal links and sessions are deleted too.',
-    held: heldByBelongings(counts),
+    held: heldByBelongings(counts, active),
   });
-}
-
-/** Why a customer cannot be deleted: the resources that it has. Null for none. */
-export function heldByBelongings({ endpoints, webhooks, applications, keys, users }: Belongings): HeldRecord | null {
-  const counts = [
-    [endpoints, 'endpoint'],
-    [webhooks, 'webhook'],
-    [applications, 'application'],
-    [keys, 'key'],
-    [users, 'user'],
-  ] as const;
-  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
-  const last = parts.pop();
-  if (last === undefined) return null;
-  const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
-  return {
-    title: `This customer cannot be deleted: it has ${has}.`,
-    text: 'Delete these first, or suspend the customer instead.',
-  };
 }

@@ -14,6 +14,7 @@ import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, dayText } from '../parts/text.ts';
 import { type FieldTable, type FormField, number as numberField, rows, text } from '../record/field-table.ts';
@@ -21,7 +22,9 @@ import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { customerView, heldByBelongings, readCustomerPage } from './customer-detail.ts';
+import { customerView, readCustomerPage } from './customer-detail.ts';
+import { heldByBelongings } from './customer-removal.ts';
+
 import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
@@ -44,14 +47,13 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
       reader: customerReader,
       choices: async () => null,
       fields: () => CUSTOMER_FIELDS,
-      layout: ({ group, field }) =>
+      layout: ({ group, field, before }) =>
         html`
           ${group('The customer', null, 'name', 'externalId')}
           ${field('metadata')}
           ${group(
             'Limits',
-            `Without a number, it can have ${ENDPOINTS_LIMIT_DEFAULT} endpoints, ${WEBHOOKS_LIMIT_DEFAULT} ` +
-              'webhooks and any number of events. Existing resources are kept.',
+            `Empty fields have these defaults.${before === null ? '' : ' What it has above a lower limit is kept.'}`,
             'limits.endpoints',
             'limits.webhooks',
             'limits.eventsPerSecond',
@@ -88,8 +90,8 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
     }),
     ...removalPages(pages, entity, {
       text: () => 'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries.',
-      held: async ({ id }) =>
-        heldByBelongings((await dependencies.store.customers.belongings([id])).get(id) ?? NOTHING),
+      held: async ({ id, active }) =>
+        heldByBelongings((await dependencies.store.customers.belongings([id])).get(id) ?? NOTHING, active),
     }),
   ];
 }
@@ -183,13 +185,23 @@ const CUSTOMER_FIELDS: FieldTable = {
     label: 'External id',
     isCode: true,
     autocomplete: 'off',
-    placeholder: 'cus_4711',
+    placeholder: 'acct_1',
     hint: 'Your own id of the customer. Events can name it as customerExternalId.',
   }),
   metadata: METADATA,
-  'limits.endpoints': numberField({ label: 'Maximum endpoints', title: 'Endpoints', min: 0 }),
-  'limits.webhooks': numberField({ label: 'Maximum webhooks', title: 'Webhooks', min: 0 }),
-  'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1 }),
+  'limits.endpoints': numberField({
+    label: 'Maximum endpoints',
+    title: 'Endpoints',
+    min: 0,
+    placeholder: String(ENDPOINTS_LIMIT_DEFAULT),
+  }),
+  'limits.webhooks': numberField({
+    label: 'Maximum webhooks',
+    title: 'Webhooks',
+    min: 0,
+    placeholder: String(WEBHOOKS_LIMIT_DEFAULT),
+  }),
+  'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1, placeholder: 'no limit' }),
 };
 
 const STATES = ['problems', 'active', 'suspended'] as const;
@@ -213,7 +225,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
     const isFiltered = text !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
-    const look = linkButton({ href: '/settings/customers-portal', label: 'Look of their portal', icon: 'settings' });
+    const look = linkButton({ href: `${LOOK_PATH}?from=customers`, label: LOOK_TITLE, icon: 'settings' });
     return listView({
       title: 'Customers',
       lead: 'The customers you serve. Each has its own endpoints, webhooks, applications and users, and a portal to manage them.',
@@ -228,11 +240,10 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
           { label: 'Name and external id', kind: 'main' },
           { label: 'State', phone: 'state' },
           { label: 'Succeeded, 24 h', phone: 'plain' },
+          { label: 'Pending', kind: 'number', phone: 'named' },
           { label: 'Last activity', phone: 'named' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
-          { label: 'Applications', kind: 'number', phone: 'none' },
-          { label: 'Users', kind: 'number', phone: 'none' },
         ],
         rows: items.map((customer) => customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now)),
         empty: isFiltered
@@ -262,10 +273,10 @@ function filterFields(form: FormState): Html[] {
 
 function customerRow(
   { id, name, externalId, active }: Customer,
-  { endpoints, webhooks, applications, users }: Belongings = NOTHING,
-  doing: Doing = { health: undefined, day: sumOfDays([]) },
+  { endpoints, webhooks }: Belongings = NOTHING,
+  doing: Doing = { health: undefined, day: sumOfDays([]), pending: 0 },
   now: number,
-): (Html | string)[] {
+): (Html | string | 0)[] {
   const troubled = doing.health?.troubled ?? 0;
   return [
     html`
@@ -285,8 +296,11 @@ function customerRow(
       }
     `,
     healthCell(doing.day),
+    doing.pending === 0
+      ? 0
+      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(doing.pending)}</a>`,
     activityText(doing, now),
-    ...[webhooks, endpoints, applications, users].map(number),
+    ...[webhooks, endpoints].map(number),
   ];
 }
 
@@ -294,16 +308,21 @@ function number(count: number): Html | string {
   return count === 0 ? html`<span class="quiet">0</span>` : countText(count);
 }
 
-type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day };
+type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day; readonly pending: number };
 
 /** How customers are doing, by id: their webhooks in the last 24 hours, as on their own pages. */
 async function readDoing({ store, figures, services }: PageDependencies, ids: readonly string[]) {
-  const [healths, numbers] = await Promise.all([services.usage.health(ids), store.customers.webhookNumbersOf(ids)]);
+  const [healths, numbers, backlogs] = await Promise.all([
+    services.usage.health(ids),
+    store.customers.webhookNumbersOf(ids),
+    Promise.all(ids.map((id) => store.overview.backlog(id, 1))),
+  ]);
   const days = await figures.days([...numbers.values()].flat());
   return new Map<string, Doing>(
-    ids.map((id) => {
+    ids.map((id, at) => {
       const own = (numbers.get(id) ?? []).flatMap((number) => days.get(number) ?? []);
-      return [id, { health: healths.get(id), day: sumOfDays(own) }];
+      const pending = backlogs[at]?.records ?? 0;
+      return [id, { health: healths.get(id), day: sumOfDays(own), pending }];
     }),
   );
 }
@@ -311,7 +330,7 @@ async function readDoing({ store, figures, services }: PageDependencies, ids: re
 /** `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
 function activityText({ health, day: { hours } }: Doing, now: number): Html | string {
   const past = hours.toReversed().findIndex(({ attempts }) => attempts > 0);
-  if (past >= 0) return past === 0 ? 'last hour' : `${countOf(past, 'hour')} ago`;
+  if (past >= 0) return past === 0 ? 'under 1 hour ago' : `${countOf(past, 'hour')} ago`;
   const last = health?.lastDay ?? null;
   if (last === null) return 'none';
   return last === dayOf(now) ? 'today' : last === dayOf(now - DAY_MS) ? 'yesterday' : dayText(last);

@@ -22,8 +22,9 @@ import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, linkButton, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
+import { roleText } from '../parts/role-texts.ts';
 import { lengthText, time } from '../parts/text.ts';
 import { type FormField, fillForm, numberOf, oneOf, readForm, select, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
@@ -46,7 +47,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
       const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
       return results.once(call, async () => {
         const { token, expiresAt } = await portalLinks.create(customer.id, input, call.acting);
-        return madeResult(customer, { link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
+        return madeResult(call, customer, { ...input, link: `${url}${PORTAL_LINKS_PATH}/${token}`, expiresAt });
       });
     },
     invalid: (call, refusal) => show(call, refusedForm(call.form, refusal)),
@@ -110,11 +111,12 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
   const path = `/customers/${customer.id}`;
   const field = (name: keyof typeof LINK_FIELDS): Html => LINK_FIELDS[name].draw(state, name);
   return formView({
-    title: 'Create a portal link',
+    title: `Create a portal link for ${customer.name}`,
     crumbs: crumbsTo(customer),
-    lead:
-      `Anyone who opens this link can act for ${customer.name}, without a password. Each link works once. Your ` +
-      'product creates such links with POST /customers/{id}/portal-links.',
+    lead: html`
+      Anyone who opens this link can act for ${customer.name}, without a password. Each link works once. Your product
+      creates such links with <code>POST /customers/{id}/portal-links</code>.
+    `,
     csrf,
     state,
     action: `${path}/portal-link`,
@@ -123,16 +125,20 @@ function linkForm({ csrf }: PageCall, customer: Customer, state: FormState): Vie
     content: html`
       ${field('role')}
       ${fieldGroup('Times', null, [field('expiresInSeconds'), field('sessionSeconds')])}
-      ${fieldGroup('Way back', null, [field('returnUrl'), field('renewUrl')])}
+      ${fieldGroup('Back to your product', null, [field('returnUrl'), field('renewUrl')])}
     `,
     titles: titlesOf(LINK_FIELDS),
   });
 }
 
-function madeResult(
-  customer: Customer,
-  { link, expiresAt }: { readonly link: string; readonly expiresAt: number },
-): Result {
+type Made = {
+  readonly link: string;
+  readonly expiresAt: number;
+  readonly role: 'administrator' | 'viewer';
+  readonly sessionSeconds: number;
+};
+
+function madeResult({ csrf }: PageCall, customer: Customer, { link, expiresAt, role, sessionSeconds }: Made): Result {
   const path = `/customers/${customer.id}`;
   const title = `Portal link for ${customer.name}`;
   const secret = {
@@ -148,22 +154,26 @@ function madeResult(
         ${pageHeader({
           title,
           crumbs: crumbsTo(customer),
-          actions: [linkButton({ href: path, label: `Back to ${customer.name}`, kind: 'primary' })],
+          actions: [linkButton({ href: path, label: `Back to ${customer.name}` })],
         })}
-        ${section({
-          title: 'The link',
-          content: html`
-            ${secretBox(secret, showing)}
-            ${notice({
-              tone: 'info',
-              title: 'Each link works once',
-              text: html`
-                The first visit opens the portal, until ${time(expiresAt)}. For the next one, or to try
-                it yourself, <a href="${path}/portal-link">create another link</a>.
-              `,
-            })}
+        ${secretBox(secret, showing)}
+        ${notice({
+          tone: 'info',
+          text: html`
+            It works once, until ${time(expiresAt)}; then a session of ${lengthText(sessionSeconds * 1000)} as
+            ${roleText(role, true).label}. For the next visit <a href="${path}/portal-link">create another link</a>. To
+            see the portal yourself, open it without a link.
           `,
         })}
+        <div class="buttons">
+          ${actionButton({
+            action: `${path}/open`,
+            csrf,
+            label: 'Open as this customer',
+            longLabel: `Open as this customer: ${customer.name}`,
+            icon: 'leave',
+          })}
+        </div>
       `,
   );
 }

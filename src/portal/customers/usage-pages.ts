@@ -44,7 +44,13 @@ export function usagePages({
             { href: `/customers/${id}`, label: name },
           ]
         : [{ href: PATH, label: 'Usage' }];
-      return oneView(call, used, { title: `Usage of ${name}`, path: `/customers/${id}/usage`, crumbs });
+      return oneView(call, used, {
+        title: `Usage of ${name}`,
+        lead: 'Days begin and end in UTC.',
+        path: `/customers/${id}/usage`,
+        crumbs,
+        receivers: 'receivers',
+      });
     }),
     pages.view(`${of}.csv`, 'operator', (call) => downloadOne(usage, pathId(call), call)),
   ];
@@ -61,8 +67,10 @@ export function ownUsagePages({
     pages.view(PATH, 'customers', async (call) =>
       oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
         title: 'Usage',
+        lead: 'What was sent for you, by day (UTC).',
         path: PATH,
         crumbs: [],
+        receivers: 'your receivers',
       }),
     ),
     pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),
@@ -80,20 +88,27 @@ function download(csv: string, period: UsagePeriod): Raw {
 
 type Place = {
   readonly title: string;
+  readonly lead: string;
+  /** Of the requests, in a sentence. */
+  readonly receivers: string;
   readonly path: string;
   readonly crumbs: readonly { readonly href: string; readonly label: string }[];
 };
 
-function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, path, crumbs }: Place): View {
+function oneView(
+  { query, now }: PageCall,
+  used: CustomerUsageView,
+  { title, lead, path, crumbs, receivers }: Place,
+): View {
   const content = html`
     ${pageHeader({
       title,
-      lead: 'Days begin and end in UTC.',
+      lead,
       crumbs,
       actions: [csvButton(path, used)],
     })}
     ${periodTabs(path, query, used, now)}
-    ${usageFigures(used.total)}
+    ${usageFigures(used.total, receivers)}
     ${limitsSection(used)}
     ${daysSection(used)}
   `;
@@ -115,7 +130,7 @@ async function allView(usage: UsageReads, { query, now }: PageCall): Promise<Vie
       actions: [csvButton(PATH, period)],
     })}
     ${periodTabs(PATH, query, period, now)}
-    ${usageFigures(all.total)}
+    ${usageFigures(all.total, 'receivers')}
     <div class="columns">${bars(all, 'events')}${bars(all, 'deliveries')}</div>
     <div id="results" class="results">${results}</div>
   `;
@@ -136,7 +151,7 @@ export function usageSection(used: CustomerUsageView, path: string): Html {
   });
 }
 
-function usageFigures(total: Usage): Html {
+function usageFigures(total: Usage, receivers: string): Html {
   const { events, deliveries, attempts, failures, bytes, tokens } = total;
   return figures([
     { label: 'Events', value: countText(events), hint: 'published' },
@@ -147,7 +162,7 @@ function usageFigures(total: Usage): Html {
       hint: `of ${countText(attempts)} attempts`,
       tone: failures > 0 ? 'caution' : 'neutral',
     },
-    { label: 'Sent', value: sizeText(bytes), hint: 'in answered requests' },
+    { label: 'Sent', value: sizeText(bytes), hint: `bodies of requests that ${receivers} answered` },
     { label: 'Tokens', value: countText(tokens), hint: 'issued to applications' },
   ]);
 }
@@ -244,38 +259,70 @@ function customerCell({ customerId, customerName, customerExternalId }: ListedUs
 
 const BAR_WIDTH = 10;
 const BARS_HEIGHT = 80;
+/** More days than this have a bar a week: a bar must be wide enough to be pointed at. */
+const DAYS_SHOWN = 62;
+const WEEK_DAYS = 7;
 
-/** One bar for each day of the period; nothing if all are zero. The table beside it has the same numbers. */
+type Bar = { readonly day: string; readonly count: number };
+
+/** One bar for each day of the period, or each week; nothing if all are zero. The table beside it has the same numbers. */
 function bars(
   { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
   name: 'events' | 'deliveries',
 ): Html | null {
   if (total[name] === 0) return null;
-  const most = Math.max(...items.map((item) => item[name]));
-  const drawn = items.map((item, at) => {
-    if (item[name] === 0) return null;
-    const height = Math.ceil((item[name] / most) * BARS_HEIGHT);
-    return html`
-      <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
-        <title>${dayText(item.day)}: ${countText(item[name])}</title>
-      </rect>
-    `;
-  });
-  const busiest = items.find((item) => item[name] === most)?.day ?? '';
+  const isWeekly = items.length > DAYS_SHOWN;
+  const drawn = barsOf(items, name, isWeekly ? WEEK_DAYS : 1);
+  const most = Math.max(...drawn.map(({ count }) => count));
+  const top = roundedUp(most);
+  const busiest = drawn.find(({ count }) => count === most)?.day ?? '';
+  const span = isWeekly ? 'week' : 'day';
+  const when = isWeekly ? 'in the week from' : 'on';
+  const width = drawn.length * BAR_WIDTH;
   return html`
     <figure class="usage-bars">
       <figcaption>
-        <strong>${LABELS[name]} per day</strong>
-        <span>busiest: ${countText(most)} on ${dayText(busiest)}</span>
+        <strong>${LABELS[name]} per ${span}</strong>
+        <span>busiest: ${countText(most)} ${when} ${dayText(busiest)}</span>
       </figcaption>
-      <svg viewBox="0 0 ${items.length * BAR_WIDTH} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
-        ${drawn}
-      </svg>
+      <div class="usage-plot">
+        <p class="usage-scale" aria-hidden="true"><span>${countText(top)}</span><span>0</span></p>
+        <svg viewBox="0 0 ${width} ${BARS_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
+          <path class="usage-line" d="M0 0H${width}M0 ${BARS_HEIGHT / 2}H${width}"/>
+          ${drawn.map((bar, at) => barShape(bar, at, top, isWeekly))}
+        </svg>
+      </div>
       <p class="usage-days" aria-hidden="true">
         <span>${dayText(items[0]?.day ?? '')}</span><span>${dayText(items.at(-1)?.day ?? '')}</span>
       </p>
     </figure>
   `;
+}
+
+/** The sums of `days` at a time. */
+function barsOf(items: CustomerUsageView['items'], name: 'events' | 'deliveries', days: number): Bar[] {
+  const count = Math.ceil(items.length / days);
+  return Array.from({ length: count }, (_, at) => {
+    const own = items.slice(at * days, (at + 1) * days);
+    return { day: own[0]?.day ?? '', count: own.reduce((sum, item) => sum + item[name], 0) };
+  });
+}
+
+function barShape({ day, count }: Bar, at: number, top: number, isWeekly: boolean): Html | null {
+  if (count === 0) return null;
+  const height = Math.ceil((count / top) * BARS_HEIGHT);
+  return html`
+    <rect x="${at * BAR_WIDTH + 1}" y="${BARS_HEIGHT - height}" width="${BAR_WIDTH - 2}" height="${height}">
+      <title>${isWeekly ? 'week from ' : ''}${dayText(day)}: ${countText(count)}</title>
+    </rect>
+  `;
+}
+
+/** The end of the scale: the next of 1, 2 and 5 with zeros. */
+function roundedUp(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(most));
+  const step = [1, 2, 5, 10].find((one) => one * power >= most) ?? 10;
+  return step * power;
 }
 
 /** Links to the same page with another period. */
@@ -285,10 +332,10 @@ function periodTabs(path: string, query: URLSearchParams, { since, until }: Usag
   const month = `${today.slice(0, 7)}-01`;
   const monthBefore = dayOf(Date.parse(month) - DAY_MS);
   const periods = [
-    { label: 'Last 30 days', since: ago(29), until: today },
+    { label: '30 days', since: ago(29), until: today },
     { label: 'This month', since: month, until: today },
     { label: 'Last month', since: `${monthBefore.slice(0, 7)}-01`, until: monthBefore },
-    { label: 'Last 12 months', since: ago(364), until: today },
+    { label: '12 months', since: ago(364), until: today },
   ];
   return tabs(
     'Period',

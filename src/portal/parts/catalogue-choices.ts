@@ -29,8 +29,9 @@ type ChoiceGroup = {
 };
 
 /**
- * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. The first group is unfolded if it has
- * the problem of the field. `isOffered`: also if it is short and the company's own, and nothing is chosen yet.
+ * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. A group with a chosen box is
+ * unfolded, and the first one if it has the problem of the field. `isOffered`:
+ * also if it is short and the company's own, and nothing is chosen yet.
  */
 function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isOffered: boolean): Html[] {
   const groups = all.filter(({ choices }) => choices.length > 0);
@@ -45,8 +46,8 @@ function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isO
     // A fold of its own for the only group would say its name twice.
     if (isOnly) return boxes;
     const isFirst = isOffered && chosen.size === 0 && !product.builtIn && choices.length <= SCOPES_AT_A_GLANCE;
-    const open = at === 0 && (isFirst || form.problem(name) !== null);
     const values = choices.map(({ value }) => value).filter((value) => chosen.has(value));
+    const open = values.length > 0 || (at === 0 && (isFirst || form.problem(name) !== null));
     return html`
       ${isFirstPart ? html`<p class="choice-product">${product.name} <span class="optional">built in</span></p>` : null}
       <details class="more-fields choice-fold" data-choice-fold${attributes({ open })}>
@@ -70,26 +71,41 @@ function countChosen(chosen: number, of: number): string {
 
 const SHOWN_RULES = 3;
 
-/** The first requests that a scope opens, as `GET /shop/orders`. A `base` at the beginning of a path is shown as `…`. */
+type Opening = {
+  /** At the beginning of a path it is shown as `…`. */
+  readonly base?: string | null;
+  /** The rest can be unfolded: not within a paragraph. */
+  readonly isFolding?: boolean;
+};
+
+/** The first requests that a scope opens, as `GET /shop/orders`. */
 export function opens(
   { rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
   scope: string,
-  base: string | null = null,
+  { base = null, isFolding = false }: Opening = {},
 ): Html | null {
   const shown = (path: string): string =>
     base !== null && path.startsWith(`${base}/`) ? `…${path.slice(base.length)}` : path;
   const requests = rules
     .filter((rule) => rule.scope === scope)
-    .map(({ methods, path }) => html`${methods.join(', ')} ${breakable(shown(path))}`);
+    .map(({ methods, path }) => html`<code>${methods.join(', ')} ${breakable(shown(path))}</code><br>`);
   // Paths that check their caller themselves require built-in scopes without a rule.
   if (requests.length === 0 && builtIn) return null;
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
   const more = requests.length - SHOWN_RULES;
-  return html`
+  const first = html`
     <span class="cell-hint is-sentence requests">
-      ${requests.slice(0, SHOWN_RULES).map((request) => html`<code>${request}</code><br>`)}
-      ${more > 0 ? `and ${more} more` : null}
+      ${requests.slice(0, SHOWN_RULES)}
+      ${more > 0 && !isFolding ? `and ${more} more` : null}
     </span>
+  `;
+  if (more <= 0 || !isFolding) return first;
+  return html`
+    ${first}
+    <details class="requests-more">
+      <summary>and ${more} more</summary>
+      <span class="cell-hint is-sentence requests">${requests.slice(SHOWN_RULES)}</span>
+    </details>
   `;
 }
 

@@ -27,13 +27,13 @@ function shownEntries(changes: Changes): [string, Change][] {
 
 const SUMMARY_LENGTH = 40;
 
-/** One line: the number of fields of a new or deleted record, or the first change and the number of the others. */
+/** One line: the names of the fields of a new or deleted record, or the first change and the number of the others. */
 export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel): string {
   const entries = shownEntries(changes);
   const [first, ...others] = entries;
   if (first === undefined) return 'No fields changed';
   const isWhole = entries.every(([, { from }]) => from === null) || entries.every(([, { to }]) => to === null);
-  if (isWhole && others.length > 0) return `${entries.length} fields`;
+  if (isWhole && others.length > 0) return namesOf(entries, labelOf);
   const [name, { from, to }] = first;
   const short = (value: unknown): string => {
     const text = valueText(withoutId(value)).split('\n', 1)[0] ?? '';
@@ -41,6 +41,18 @@ export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel):
   };
   const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;
   return `${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
+}
+
+/** The sentence about the record says its name and its customer already; new records are active. */
+const TOLD: ReadonlySet<string> = new Set(['name', 'userName', 'customerId', 'active', 'builtIn']);
+const NAMED = 3;
+
+function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string {
+  const all = entries.map(([name]) => name);
+  const others = all.filter((name) => !TOLD.has(name));
+  const names = others.length === 0 ? all : others;
+  const more = names.length - NAMED;
+  return `${names.slice(0, NAMED).map(labelOf).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }
 
 /** An id says less than any other member. */

@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<Role, RoleText>> = {
   administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
   operator: { label: 'Operator', hint: `${ACTS}, publishes events, and sends deliveries again.` },
   viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
-  service: { label: 'Service', hint: 'Cannot sign in. For applications to act as.' },
+  service: { label: 'Service account', hint: 'No person: it cannot sign in. Applications act as it.' },
 };
 
 /** For a customer, an operator is who runs the service: its own person works on webhooks. */

@@ -149,7 +149,7 @@ function scopeTable(product: ApiProduct, { base, held: { holders }, caption }: S
         ${offered === true ? html` ${badge('info', 'offered to customers', 'customer')}` : null}
         <span class="cell-hint">${description}</span>
       `,
-      opens(product, name, base),
+      opens(product, name, { base, isFolding: true }),
       holderCount(name, holders),
     ]),
     empty: emptyState({

@@ -8,7 +8,7 @@ import { readText } from '../frame/query.ts';
 import { type FormState, keptForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
-import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, type Owners, YOUR_OWN } from './owner.ts';
+import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, type Owners } from './owner.ts';
 
 const FOR = 'for';
 /** The customer whose resources the form offers, by its id. */
@@ -91,10 +91,10 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Whose it is', 'A customer sees and manages its own resources.', [
+      ${fieldGroup('Belongs to', 'A customer sees and manages what belongs to it. The rest only you see.', [
         radioGroup(state, {
           name: FOR,
-          label: 'Whose it is',
+          label: 'Belongs to',
           isLabelHidden: true,
           choices: OWNERS,
           isCompact: true,
@@ -110,8 +110,8 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
 }
 
 const OWNERS = [
-  { value: 'own', label: YOUR_OWN },
-  { value: CUSTOMER, label: 'A customer’s' },
+  { value: 'own', label: 'Your company' },
+  { value: CUSTOMER, label: 'A customer' },
 ];
 
 export const OWNER_TITLES: Readonly<Record<string, string>> = { [CUSTOMER]: 'Customer' };

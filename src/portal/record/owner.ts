@@ -136,16 +136,23 @@ function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
   return `“${typed}” does not exist. Did you mean ${names.slice(0, -1).join(', ')} or ${names.at(-1)}?`;
 }
 
-/** The names of the customers of rows. In a customer's portal every row is its own, so there are none. */
+/**
+ * The names of the customers of rows. In a customer's portal every row is its own, so there are none. `namesOwn`: rows of the operator say
+ * so, beside rows of customers.
+ */
 export async function ownerNames(
   store: Owners,
   rows: readonly Owned[],
+  { namesOwn = false }: { readonly namesOwn?: boolean } = {},
 ): Promise<(customerId: string | null) => Html | null> {
   const ids = store.customerId === null ? rows.flatMap(({ customerId }) => customerId ?? []) : [];
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
-    const name = customerId === null ? undefined : names.get(customerId);
-    return name === undefined ? null : ownerHint({ id: customerId ?? '', name });
+    // Beside rows of customers, a row without one seems to lack it.
+    if (customerId === null)
+      return namesOwn && ids.length > 0 ? html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>` : null;
+    const name = names.get(customerId);
+    return name === undefined ? null : ownerHint({ id: customerId, name });
   };
 }
 

@@ -12,6 +12,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { definitionList } from '../parts/details.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { folded, table } from '../parts/list.ts';
+import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
 import { pageLinks } from '../parts/page-links.ts';
 import { countOf, sizeText, spanText } from '../parts/text.ts';
 
@@ -80,7 +81,7 @@ type Part = Parameters<typeof section>[0] & { readonly id: string };
 
 function settingsView(call: PageCall, config: Config, { facts, look, hasDownloads }: Shown): View {
   const parts: Part[] = [
-    customersPortal(call, config, look),
+    customersPortal(config, look),
     ...configuration(config),
     ...(hasDownloads && call.may('administrator') ? [backup(call)] : []),
     versions(facts),
@@ -94,7 +95,7 @@ function settingsView(call: PageCall, config: Config, { facts, look, hasDownload
 }
 
 /** The section of the settings that can be changed here; it is the first. */
-function customersPortal(call: PageCall, { portalFrameAncestors }: Config, { name, logo, accent }: PortalTheme): Part {
+function customersPortal({ portalFrameAncestors }: Config, { name, logo, accent }: PortalTheme): Part {
   const none = html`<span class="quiet">none</span>`;
   return {
     id: 'customers-portal',
@@ -102,8 +103,8 @@ function customersPortal(call: PageCall, { portalFrameAncestors }: Config, { nam
     lead: 'What your customers see around their endpoints and webhooks.',
     actions: [
       linkButton({
-        href: '/settings/customers-portal',
-        label: call.may('administrator') ? 'Change the look' : 'See the look',
+        href: LOOK_PATH,
+        label: LOOK_TITLE,
         kind: 'primary',
       }),
     ],

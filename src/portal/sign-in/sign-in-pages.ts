@@ -248,7 +248,7 @@ function signInView(call: OpenCall, state: FormState, circumstances: Circumstanc
       <span class="brand">${look === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(look)}</span>
       <h1>Sign in</h1>
       ${wasSignedIn ? notice({ tone: 'info', text: 'Your session has expired. Sign in again to continue.' }) : null}
-      ${isSecure ? passwordForm(call, state, path) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
+      ${isSecure ? passwordForm(call, state, circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>
     ${otherWay(circumstances)}
@@ -266,7 +266,7 @@ function otherWay({ isForCustomers, look, hasCustomers }: Circumstances): Html |
   return html`<p class="other-way">${question} <a href="${SESSION_ENDED_PATH}">How to open your portal</a></p>`;
 }
 
-function passwordForm(call: OpenCall, state: FormState, path: string): Html {
+function passwordForm(call: OpenCall, state: FormState, { path, isForCustomers }: Circumstances): Html {
   return form({
     action: path,
     csrf: call.csrf,
@@ -283,6 +283,7 @@ function passwordForm(call: OpenCall, state: FormState, path: string): Html {
         isRequired: true,
         autocomplete: 'current-password',
       })}
+      <p class="hint">Forgotten? An administrator${isForCustomers ? ' of your company' : ''} can invite you again.</p>
     `,
   });
 }

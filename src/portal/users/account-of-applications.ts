@@ -4,9 +4,14 @@ import type { User } from '../../domain/user.ts';
 /** A person may have the first name. */
 export const ACCOUNT_NAMES: readonly string[] = ['applications', 'applications-service', 'sallyport-applications'];
 
-export const ACCOUNT_TITLE = 'Your applications';
+export const ACCOUNT_TITLE = 'Default account';
 
-export const ACCOUNT_TEXT = 'Made with the first application. Applications act as it, and nobody signs in with it.';
+/** `isCustomers`: for the people of the customer. */
+export function accountText(isCustomers: boolean): string {
+  return isCustomers
+    ? 'Made with your first application. Your applications act as it, and nobody signs in with it.'
+    : 'Made with the first application of this customer. Its applications act as it, and nobody signs in with it.';
+}
 
 /** Not an account that someone made for applications. */
 export function isOfApplications({ customerId, role, userName, displayName }: User): boolean {

@@ -1,15 +1,16 @@
 /** The fields of a user. */
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import type { Constraints } from '../../domain/user.ts';
+import type { Constraints, User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { permissionChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
-import { type FieldTable, type FormField, oneOf, text } from '../record/field-table.ts';
+import { type FieldTable, type FormField, oneOf, text, tick } from '../record/field-table.ts';
 
-export function userFields(products: readonly ApiProduct[], isOfCustomer: boolean): FieldTable {
+export function userFields(before: User | null, products: readonly ApiProduct[], isOfCustomer: boolean): FieldTable {
   return {
+    ...(before === null && INVITING),
     userName: text({
       label: 'User name',
       isRequired: true,
@@ -36,6 +37,14 @@ export function userFields(products: readonly ApiProduct[], isOfCustomer: boolea
     constraints: DIVISIONS,
   };
 }
+
+/** Of a new user. */
+const INVITING: FieldTable = {
+  invite: tick({
+    label: 'Invite the user now',
+    hint: 'The next page shows a link with which the user sets a password. It works once, for 72 hours. You send it yourself.',
+  }),
+};
 
 const DIVISIONS: FormField = {
   title: 'Divisions',

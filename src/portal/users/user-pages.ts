@@ -1,12 +1,12 @@
 /** The pages of users: the accounts that people sign in with and that applications act as. */
-import { invitationUrl } from '../../access/invitations.ts';
+import { INVITATIONS_PATH, invitationUrl } from '../../access/invitations.ts';
 import { userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
-import { html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { addressFor } from '../frame/browser.ts';
-import { attempted, orBack, pathId, redirectTo } from '../frame/call.ts';
+import { attempted, orBack, type PageCall, pathId, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
@@ -55,11 +55,12 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       return permissionsForCustomers(products, store.customerId === null ? null : offered());
     },
     // Divisions are a matter of the operator's own employees.
-    fields: (_, products) => {
-      const { constraints, ...fields } = userFields(products, isOfCustomer);
+    fields: (before, products) => {
+      const { constraints, ...fields } = userFields(before, products, isOfCustomer);
       return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
-    layout: ({ field, group }) => {
+    layout: ({ before, field, group, isSet }) => {
+      const isNew = before === null;
       const permissions = group(
         'Permissions',
         'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
@@ -69,25 +70,34 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       return html`
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
-        ${isOfCustomer ? html`<div class="for-service">${permissions}</div>` : permissions}
-        ${isOfCustomer ? null : group('Divisions', divisions, 'constraints')}
+        ${
+          isOfCustomer
+            ? html`<div class="for-service">${permissions}</div>`
+            : userRights([permissions, group('Divisions', divisions, 'constraints')], isSet(...RIGHTS))
+        }
+        ${isNew ? html`<div class="for-person">${group('Invitation', null, 'invite')}</div>` : null}
       `;
     },
     titles: () => ({ morePermissions: 'Further permissions' }),
     refused: refusedUserForm,
-    adjust: (body, before, { user }) => {
+    adjust: ({ invite: _, ...body }, before, { user }) => {
       if (before?.id === user.id && body.role !== before.role)
         throw refuseField('role', 'cannot be changed for your own account: ask another administrator');
       return body;
     },
     creation: {
       title: 'Add a user',
-      lead: 'Invite the user afterwards: the link lets them choose their own password.',
       submit: 'Add the user',
       // A user who is limited to divisions can only add users of these divisions.
-      start: ({ session }) => ({ role: 'viewer', constraints: session.constraints }),
-      respond: async ({ acting }, input) => {
-        const { id, userName, role } = await services.users.create(input, acting);
+      start: ({ session }) => ({ role: 'viewer', constraints: session.constraints, invite: true }),
+      respond: async (call, input) => {
+        const url = addressFor(call.request, dependencies.publicUrl());
+        if (input.role !== 'service' && call.form.has('invite') && url !== null)
+          return dependencies.results.once(call, async () => {
+            const user = await services.users.create(input, call.acting);
+            return invite(dependencies, call, user, url);
+          });
+        const { id, userName, role } = await services.users.create(input, call.acting);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
       },
@@ -96,14 +106,29 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   });
 }
 
+const RIGHTS = ['permissions', 'morePermissions', 'reach', 'divisions'];
+
+/** What applications may do as the user. A person seldom needs any of it; for a service account the style sheet opens it. */
+function userRights(fields: readonly Html[], isOpen: boolean): Html {
+  return html`
+    <details class="more-fields user-rights"${attributes({ open: isOpen })}>
+      <summary>Advanced: what applications may do as this user</summary>
+      <div class="fields">${fields}</div>
+    </details>
+  `;
+}
+
 function userPage({ pages, services, store }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/users/{id}', 'both', async (call) => {
     const user = await services.users.get(pathId(call));
-    const [applications, open] = await Promise.all([
+    const target = `user:${user.id}`;
+    const [applications, open, signedIn] = await Promise.all([
       store.applications.ofUser(user.id),
       services.sessions.ofUser(user.id),
+      store.audit.lastOf('user.sign-in', [target]),
     ]);
-    return withOwner(store, user, userView(call, user, applications, open.length));
+    const visits = { open: open.length, lastAt: signedIn.get(target) ?? null };
+    return withOwner(store, user, userView(call, user, applications, visits));
   });
 }
 
@@ -151,7 +176,8 @@ function noAddress(customerId: string | null): string {
 }
 
 /** Makes an invitation, and shows its link once. */
-function invitationPage({ pages, results, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
+function invitationPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, results, services, publicUrl } = dependencies;
   const { users, invitations } = services;
   return pages.page({
     for: 'both',
@@ -160,18 +186,29 @@ function invitationPage({ pages, results, services, store, publicUrl }: SharedPa
     role: 'administrator',
     respond: async (call) => {
       const user = await users.get(pathId(call));
-      const { id, userName } = user;
+      const { id } = user;
       const url = addressFor(call.request, publicUrl());
       if (url === null) return refused(id, noAddress(call.session.customerId));
-      return orBack(`/users/${id}`, () =>
-        results.once(call, async () => {
-          const { token, expiresAt } = await invitations.invite(id, call.acting);
-          const link = invitationUrl(url, token);
-          return invitedResult({ id, userName, link, expiresAt, owner: await readOwner(store, user) });
-        }),
-      );
+      return orBack(`/users/${id}`, async () => {
+        if (id !== call.user.id) return results.once(call, () => invite(dependencies, call, user, url));
+        // Nobody sends a link to themselves.
+        const { token } = await invitations.invite(id, call.acting);
+        return redirectTo(`${INVITATIONS_PATH}/${token}`);
+      });
     },
   });
+}
+
+async function invite(
+  { services, store }: SharedPageDependencies,
+  { acting }: PageCall,
+  user: User,
+  url: string,
+): Promise<Result> {
+  const { id, userName } = user;
+  const { token, expiresAt } = await services.invitations.invite(id, acting);
+  const link = invitationUrl(url, token);
+  return invitedResult({ id, userName, link, expiresAt, owner: await readOwner(store, user) });
 }
 
 function userRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -224,7 +261,7 @@ function invitedResult({ id, userName, link, expiresAt, owner }: Invited): Resul
         ${pageHeader({
           title,
           crumbs: ownedCrumbs(LIST, owner, { href: `/users/${id}`, label: userName }),
-          actions: [linkButton({ href: `/users/${id}`, label: `Back to ${userName}`, kind: 'primary' })],
+          actions: [linkButton({ href: `/users/${id}`, label: `Go to ${userName}` })],
         })}
         ${section({
           title: 'The link',

@@ -15,9 +15,10 @@ import { emptyState, listView, nothingFound, readListed, table } from '../parts/
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
-import { time } from '../parts/text.ts';
+import { relativeTime, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { ACCOUNT_TEXT, isOfApplications } from './account-of-applications.ts';
+import { accountText, isOfApplications } from './account-of-applications.ts';
+import { userBadge } from './user-state.ts';
 
 const PATH = '/users';
 
@@ -37,6 +38,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     const ownerIn = await ownerNames(
       store,
       items.map(({ user }) => user),
+      { namesOwn: true },
     );
     const isOfCustomer = store.customerId !== null;
     const roles = ROLES.map((value) => ({ value, label: roleText(value, isOfCustomer).label }));
@@ -48,55 +50,112 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     });
     return listView({
       title: 'Users',
-      lead: 'People who sign in to the portal, and accounts that applications act as.',
+      lead: 'People who sign in to the portal, and accounts for applications, which only programs use.',
       actions: [call.may('administrator') ? create : null],
       path: PATH,
       query,
       nextCursor,
       filters: [
-        textField(state, { name: 'q', label: 'Name', type: 'search' }),
+        textField(state, { name: 'q', label: 'Name', type: 'search', placeholder: 'User name or name' }),
         selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
         ...owner.fields,
       ],
-      results: userTable(call, items, ownerIn, text !== '' || role !== null || owner.isFiltered),
+      layout: 'stack',
+      results: await userTables(call, items, {
+        ownerIn,
+        store,
+        isFiltered: text !== '' || role !== null || owner.isFiltered,
+      }),
     });
   });
 }
 
-function userTable(
+type Around = {
+  readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly store: Pick<SharedPageDependencies['store'], 'audit'>;
+  readonly isFiltered: boolean;
+};
+
+/** People, and below them the accounts for applications. */
+async function userTables(
   call: PageCall,
   listed: readonly UserListing[],
-  ownerIn: Awaited<ReturnType<typeof ownerNames>>,
-  isFiltered: boolean,
+  { ownerIn, store, isFiltered }: Around,
+): Promise<Html> {
+  const people = listed.filter(({ user }) => user.role !== 'service');
+  const accounts = listed.filter(({ user }) => user.role === 'service');
+  if (listed.length === 0) return isFiltered ? nothingFound(PATH, 'users') : noUsers(call);
+  const signedIn = await store.audit.lastOf(
+    'user.sign-in',
+    people.map(({ user }) => `user:${user.id}`),
+  );
+  return html`
+    ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, signedIn))}
+    ${accounts.length === 0 ? null : groupOf('Accounts for applications', accountTable(call, accounts, ownerIn))}
+  `;
+}
+
+function groupOf(title: string, content: Html): Html {
+  return section({ title, isPlain: true, content });
+}
+
+function peopleTable(
+  { user: me, session, now }: PageCall,
+  people: readonly UserListing[],
+  ownerIn: Around['ownerIn'],
+  signedIn: ReadonlyMap<string, number>,
 ): Html {
-  const { user: me, session } = call;
   return table({
-    caption: 'Users',
+    caption: 'People',
     columns: [
       { label: 'User', kind: 'main' },
-      { label: 'Role', phone: 'plain' },
-      { label: 'Permissions', kind: 'number', phone: 'named' },
-      { label: 'Applications', kind: 'number', phone: 'named' },
       { label: 'State', phone: 'state' },
+      { label: 'Role', phone: 'plain' },
+      { label: 'Applications', kind: 'number', phone: 'named' },
+      { label: 'Last signed in', phone: 'named' },
     ],
-    rows: listed.map(({ user, applications }) => [
+    rows: people.map(({ user, applications }) => [
       html`
         <a href="${PATH}/${user.id}">${user.userName}</a>
         ${user.id === me.id ? html` ${badge('info', 'you')}` : null}
         ${ownerIn(user.customerId)}
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
-        ${isOfApplications(user) ? html`<span class="cell-hint">${ACCOUNT_TEXT}</span>` : null}
       `,
-      roleText(user.role, session.customerId !== null).label,
-      // What people may do depends on their role.
-      user.role !== 'service' && user.permissions.length === 0
-        ? html`<span class="quiet">–</span>`
-        : user.permissions.length,
-      applications === 0 ? 0 : html`<a href="/applications?user=${user.id}" class="plain-link">${applications}</a>`,
       userBadge(user),
+      roleText(user.role, session.customerId !== null).label,
+      applicationsLink(user, applications),
+      relativeTime(signedIn.get(`user:${user.id}`) ?? null, now),
     ]),
-    empty: isFiltered ? nothingFound(PATH, 'users') : noUsers(call),
+    empty: html``,
   });
+}
+
+function accountTable({ session }: PageCall, accounts: readonly UserListing[], ownerIn: Around['ownerIn']): Html {
+  return table({
+    caption: 'Accounts for applications',
+    columns: [
+      { label: 'Account', kind: 'main' },
+      { label: 'State', phone: 'state' },
+      { label: 'Permissions', kind: 'number', phone: 'named' },
+      { label: 'Applications', kind: 'number', phone: 'named' },
+    ],
+    rows: accounts.map(({ user, applications }) => [
+      html`
+        <a href="${PATH}/${user.id}">${user.userName}</a>
+        ${ownerIn(user.customerId)}
+        <span class="cell-hint">${user.displayName ?? ''}</span>
+        ${isOfApplications(user) ? html`<span class="cell-hint">${accountText(session.customerId !== null)}</span>` : null}
+      `,
+      userBadge(user),
+      user.permissions.length,
+      applicationsLink(user, applications),
+    ]),
+    empty: html``,
+  });
+}
+
+function applicationsLink({ id }: User, count: number): Html | 0 {
+  return count === 0 ? 0 : html`<a href="/applications?user=${id}" class="plain-link">${count}</a>`;
 }
 
 /** The portal of a customer may be used through a link only. The operator's always has its first user. */
@@ -108,14 +167,14 @@ function noUsers(call: PageCall): Html {
   });
 }
 
-/** Whether the account is active, or waits for its password. */
-function userBadge({ active, role, passwordHash }: User): Html {
-  const waits = active && role !== 'service' && passwordHash === null;
-  return waits ? badge('caution', 'no password yet', 'clock') : stateBadge(active ? 'active' : 'inactive');
-}
+type Visits = {
+  /** The number of signed-in browsers. */
+  readonly open: number;
+  readonly lastAt: number | null;
+};
 
-/** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
-export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
+/** `applications` are the first ones that act as the user. */
+export function userView(call: PageCall, user: User, applications: readonly Application[], visits: Visits): View {
   const { id, userName, active } = user;
   // Administrators hold everything that is offered to customers.
   const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
@@ -128,6 +187,7 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     csrf: call.csrf,
     label,
     longLabel: `${label} ${userName}`,
+    icon: active ? 'stop' : 'play',
   });
   const content = html`
     ${pageHeader({
@@ -136,12 +196,12 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
       badges: [userBadge(user)],
       lead: user.displayName ?? undefined,
       actions: mayChange
-        ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
+        ? [linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' }), isMe ? null : switchButton]
         : [],
     })}
     ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
-    ${isOfApplications(user) ? html`<p class="hint">${ACCOUNT_TEXT}</p>` : null}
-    ${portalAccess(call, user, sessions, mayChange)}
+    ${isOfApplications(user) ? html`<p class="hint">${accountText(call.session.customerId !== null)}</p>` : null}
+    ${portalAccess(call, user, visits, mayChange)}
     ${account(user)}
     ${isBare ? null : html`${permissions(user)}${applicationSection(call, user, applications)}`}
     ${mayChange && !isMe ? removal(user, applications) : null}
@@ -152,7 +212,7 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
 function portalAccess(
   call: PageCall,
   { id, role, userName, active, passwordHash }: User,
-  sessions: number,
+  { open, lastAt }: Visits,
   mayChange: boolean,
 ): Html {
   const signsIn = role !== 'service';
@@ -172,25 +232,31 @@ function portalAccess(
   });
   return section({
     title: 'In this portal',
-    actions: mayChange && signsIn ? [sessions > 0 ? signOut : null, active ? invite : null] : [],
+    actions: mayChange && signsIn ? [open > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
-      ['Role', label, hint],
+      signsIn ? ['Role', label, hint] : ['Sign-in', 'Cannot sign in', 'Only applications act as this account.'],
       ...(signsIn
         ? [
             [
               'Password',
               passwordHash === null ? 'not set yet' : 'set',
-              passwordHash === null ? 'Invite the user to set one.' : undefined,
+              passwordHash === null ? INVITING : undefined,
             ] as const,
             [
-              'Signed in',
-              sessions === 0 ? 'not now' : sessions === 1 ? 'in one browser' : `in ${sessions} browsers`,
+              'Last signed in',
+              relativeTime(lastAt, call.now),
+              open === 0
+                ? 'Not signed in now.'
+                : `Now signed in in ${open === 1 ? 'one browser' : `${open} browsers`}.`,
             ] as const,
           ]
         : []),
     ]),
   });
 }
+
+const INVITING =
+  'Inviting makes a link, shown once, with which the user sets a password. It works for 72 hours. You send it yourself.';
 
 const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
 
@@ -199,7 +265,7 @@ function account({ id, customerId, email, constraints, createdAt, updatedAt }: U
   return section({
     title: 'The account',
     content: definitionList([
-      ['Email address', email],
+      ['Email address', email ?? html`<span class="quiet">none</span>`],
       ...(customerId === null
         ? ([
             [

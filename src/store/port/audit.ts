@@ -1,11 +1,13 @@
 /** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
-import type { AuditEntry } from '../../domain/audit.ts';
+import type { AuditAction, AuditEntry } from '../../domain/audit.ts';
 
 /** Represents every actor of the operator in the audit log of a customer (contract §8.17). */
 export const OPERATOR_ACTOR = 'operator';
 
 /** A stored entry. */
 export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
+
+export type AuditKind = 'changes' | 'sign-ins';
 
 /** All given conditions must hold. `action` and `target` are prefixes; `since` is inclusive, `until` exclusive. */
 export type AuditFilter = {
@@ -16,6 +18,8 @@ export type AuditFilter = {
   readonly target?: string;
   readonly customerId?: string;
   readonly exactAction?: string;
+  /** Only those of `COMING_AND_GOING`, or only the others. */
+  readonly kind?: AuditKind;
   readonly exactTarget?: string;
   readonly since?: number;
   readonly until?: number;
@@ -36,6 +40,8 @@ export type AuditStore = {
   list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
   /** Those of these actors that are users or applications of the customer, also deleted ones. */
   ofCustomer(actors: readonly string[], customerId: string): Promise<ReadonlySet<string>>;
+  /** The instant of the newest entry of this action about each target that has one. */
+  lastOf(action: AuditAction, targets: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** The number of the first entry that breaks the chain, or null. Entries removed from the end do not break it. */
   firstBroken(): Promise<number | null>;
   /** Null while the log is empty. */

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AuditEntry, Changes } from '../../domain/audit.ts';
+import { type AuditEntry, type Changes, COMING_AND_GOING } from '../../domain/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../port/audit.ts';
 import type { Database, Row, Statement } from '../port/database.ts';
 import { customer, json, OPERATOR_ID, readRow } from './table.ts';
@@ -26,6 +26,12 @@ const NUMBER_OF_CUSTOMER = ofCustomer(NUMBER_OF);
 const isOf = (actor: string, customerId: string): string =>
   `EXISTS (SELECT 1 FROM audit AS about WHERE about.target = ${actor} AND about.customer_id = ${customerId})`;
 const OF_CUSTOMER = `SELECT wanted.value AS actor FROM texts(@actors) AS wanted WHERE ${isOf('wanted.value', '@customerId')}`;
+/** Index: audit_target. */
+const LAST_OF = `
+  SELECT wanted.value AS target,
+    (SELECT about.at FROM audit AS about WHERE about.target = wanted.value AND about.action = @action
+     ORDER BY about.number DESC LIMIT 1) AS at
+  FROM texts(@targets) AS wanted`;
 /** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
@@ -37,6 +43,7 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   customerId: "customer_id = @customerId AND customer_id <> ''",
   exactAction: 'action = @exactAction',
   exactTarget: 'target = @exactTarget',
+  kind: `(@kind = 'sign-ins') = (action IN (${COMING_AND_GOING.map((action) => `'${action}'`).join(', ')}))`,
   since: 'at >= @since',
   until: 'at < @until',
 };
@@ -71,6 +78,11 @@ export function auditStore(db: Database): AuditStore {
     ofCustomer: async (actors, customerId) => {
       const asked = { actors: JSON.stringify([...new Set(actors)]), customerId };
       return new Set((await db.all(OF_CUSTOMER, asked)).map(({ actor }) => String(actor)));
+    },
+    lastOf: async (action, targets) => {
+      if (targets.length === 0) return new Map();
+      const rows = await db.all(LAST_OF, { action, targets: JSON.stringify([...new Set(targets)]) });
+      return new Map(rows.flatMap(({ target, at }) => (at === null ? [] : [[String(target), Number(at)]])));
     },
     head: async () => {
       const row = await db.get(HEAD, {});

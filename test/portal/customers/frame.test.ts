@@ -126,7 +126,7 @@ describe('a portal in a frame of the operator’s product', () => {
 
     // The link is used up: the page says so in the frame.
     const again = await around.surround(link);
-    await again.frame.getByRole('heading', { name: 'This link cannot be used' }).waitFor();
+    await again.frame.getByRole('heading', { name: 'This part could not be opened' }).waitFor();
     await happened(again, 'session-ended');
 
     // The session ends while the frame is open.

@@ -116,6 +116,6 @@ describe('a customer in its own portal', () => {
       [['applications', 'service', ['deliveries:view', 'orders:view']]],
     );
     await open('/users');
-    await page.getByText('Made with the first application. Applications act as it').waitFor();
+    await page.getByText('Made with your first application. Your applications act as it').waitFor();
   });
 });

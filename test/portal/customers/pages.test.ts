@@ -92,7 +92,7 @@ describe('the pages of customers', () => {
     await named.and(page.locator(':focus')).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Choose' }).count(), 0);
     await isAccessible();
-    await page.getByLabel('Your own').check();
+    await page.getByLabel('Your company').check();
     await endpoint.filter({ hasText: 'Our own' }).waitFor();
     await page.getByLabel('A customer').check();
     await endpoint.filter({ hasText: 'Acme shop' }).waitFor();
@@ -122,7 +122,7 @@ describe('the pages of customers', () => {
     for (const list of ['applications', 'users', 'deliveries', 'audit'])
       assert.equal(await plain.open(`/${list}?customer=Acme`), 200, list);
     await plain.open(`/customers/${acme.id}`);
-    await plain.page.getByText('This customer cannot be deleted: it has 1 endpoint and 1 webhook.').waitFor();
+    await plain.page.getByText('This customer cannot be deleted: it has 1 webhook and 1 endpoint.').waitFor();
   });
 
   it('make a link that is shown once, and suspending says what stops and closes the portal', async (t) => {
@@ -171,7 +171,7 @@ describe('the pages of customers', () => {
     await context.addCookies(await seen.context.cookies());
     await open('/products');
     await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
-    await open('/audit');
+    await open('/audit?show=all');
     await page.getByText('your provider').first().waitFor();
     const main = page.getByRole('main');
     assert.equal(

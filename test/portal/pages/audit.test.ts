@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { html } from '../../../src/http/html.ts';
 import { actionTexts, entrySentence, entryText, type ResourceLink } from '../../../src/portal/audit/entries.ts';
 import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-labels.ts';
+import { visitText } from '../../../src/portal/audit/visits.ts';
 import { endpointFields } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
 import { titlesOf } from '../../../src/portal/record/field-table.ts';
@@ -60,11 +61,33 @@ describe('an entry of the audit log', () => {
     for (const [action, text] of actionTexts(true)) assert.doesNotMatch(text, /customer|API product|backup/, action);
   });
 
+  it('tells who came, as whom and for how long, without an id', () => {
+    const at = 1_700_000_000_000;
+    const id = '018bcfe5-6800-7000-8000-000000000001';
+    const made = (to: object) => ({ from: null, to: { id, ...to } });
+    for (const [action, changes, text] of [
+      [
+        'customer.create-link',
+        { link: made({ role: 'administrator', sessionSeconds: 3600 }) },
+        'as administrator, for 1 hour',
+      ],
+      ['customer.open-link', { session: made({ role: 'viewer', address: '127.0.0.1' }) }, 'as viewer, from 127.0.0.1'],
+      [
+        'user.sign-in',
+        { session: made({ method: 'passkey', address: '127.0.0.1' }) },
+        'with a passkey, from 127.0.0.1',
+      ],
+      ['user.sign-out', { session: { from: { id }, to: null } }, 'after 12 minutes'],
+      ['webhook.update', {}, null],
+    ] as const)
+      assert.equal(visitText({ at: at + 720_000, action, changes }), text);
+  });
+
   it('names fields as their forms do', () => {
     const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       endpoint: titlesOf(endpointFields(null, [])),
       webhook: titlesOf(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 })),
-      user: titlesOf(userFields([], true)),
+      user: titlesOf(userFields(null, [], true)),
       'event-type': titlesOf(eventTypeFields(null)),
     };
     for (const [kind, titles] of Object.entries(forms)) {
