@@ -120,7 +120,10 @@ describe('the audit log', () => {
       (await store.audit.list(null, 10, { kind })).map(({ action }) => action);
     assert.deepEqual(await actionsOf('sign-ins'), ['user.sign-out', 'user.sign-in', 'user.sign-in']);
     assert.deepEqual(await actionsOf('changes'), ['user.update']);
-    assert.deepEqual([...(await store.audit.lastOf('user.sign-in', ['user:grace', 'user:nobody']))], [['user:grace', 20]]);
+    assert.deepEqual(
+      [...(await store.audit.lastOf('user.sign-in', ['user:grace', 'user:nobody']))],
+      [['user:grace', 20]],
+    );
   });
 
   it('has no entry and no gap for a change that was rolled back', async (t) => {

@@ -11,8 +11,8 @@ export type HttpServer = { readonly url: string; readonly pid: number; stop(): P
 
 export const BARE = 'bare node:http';
 export const SALLYPORT = 'Sallyport';
-export const OIDC_PROVIDER = 'oidc-provider, Express';
-export const NODE_OAUTH = '@node-oauth/oauth2-server, Express';
+const OIDC_PROVIDER = 'oidc-provider, Express';
+const NODE_OAUTH = '@node-oauth/oauth2-server, Express';
 export const PEERS: readonly string[] = [OIDC_PROVIDER, NODE_OAUTH];
 
 /** The common parts of both results. */

@@ -1,6 +1,6 @@
 /**
- * The parts that all OAuth endpoints share. They accept JSON and forms: a request in JSON is answered with the error body, a form as RFC 6749 §5.2
- * requires.
+ * The parts that all OAuth endpoints share. They accept JSON and forms: a request in JSON is answered with the error body, a form as
+ * RFC 6749 §5.2 requires.
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
