@@ -26,7 +26,7 @@ async function createEndpoint(page: Page, url: string): Promise<{ secret: string
   await page.getByRole('button', { name: 'Create the endpoint' }).click();
   await page.getByRole('heading', { name: 'Corner shop is created' }).waitFor();
   const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
-  const apiKey = await page.locator('dd', { hasText: 'Sent in X-Api-Key' }).locator('code').innerText();
+  const apiKey = (await page.locator('dd', { hasText: 'In the header x-api-key' }).locator('code').textContent()) ?? '';
   return { secret, apiKey };
 }
 
@@ -99,7 +99,7 @@ for (const isScriptless of [false, true]) {
         await page.locator('#deliveries').getByText('#0').waitFor();
         await page.locator('#state').getByText('running').waitFor();
         await page.getByText('The last attempt succeeded').waitFor();
-        assert.match(await page.locator('.figures').innerText(), /Events in total\s+1/);
+        assert.match(await page.locator('.figures').innerText(), /Events matched\s+1/);
       }
 
       await page.getByRole('button', { name: 'Stop the webhook Orders' }).click();

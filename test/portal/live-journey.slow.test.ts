@@ -76,7 +76,7 @@ describe('the page of a delivery', () => {
     await portal.service.log.nextAttempt(webhook.id);
     const { page } = await openAs('operator', `/deliveries/${id}`);
     const attempts = page.locator('.attempt');
-    await attempts.first().locator('summary').click();
+    await attempts.first().locator('summary').first().click();
     await page.getByRole('tab', { name: 'As it is received' }).click();
     const link = page.getByRole('link', { name: 'This event’s other deliveries' });
     await link.focus();

@@ -1,4 +1,4 @@
-/** One line about an entry with which somebody comes or goes: its role, its length, its place. */
+/** One line about an entry of a user who comes or goes: its role, its length, its place. */
 import type { Change } from '../../domain/audit.ts';
 import { isUuidV7, rowKeyOf, rowKeyTime } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/validation.ts';

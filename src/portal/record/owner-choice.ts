@@ -91,7 +91,7 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Belongs to', 'A customer sees and manages what belongs to it. The rest only you see.', [
+      ${fieldGroup('Belongs to', 'A customer sees and manages its own resources. Only you see the others.', [
         radioGroup(state, {
           name: FOR,
           label: 'Belongs to',

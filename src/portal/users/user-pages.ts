@@ -108,7 +108,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
 
 const RIGHTS = ['permissions', 'morePermissions', 'reach', 'divisions'];
 
-/** What applications may do as the user. A person seldom needs any of it; for a service account the style sheet opens it. */
+/** The rights of applications that act as the user. A person seldom needs them; the style sheet opens them for a service account. */
 function userRights(fields: readonly Html[], isOpen: boolean): Html {
   return html`
     <details class="more-fields user-rights"${attributes({ open: isOpen })}>
