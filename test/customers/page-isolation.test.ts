@@ -59,6 +59,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
   ...Object.fromEntries(
     [
       'action',
+      'from',
       'method',
       'next',
       'outcome',
@@ -67,6 +68,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
       'period',
       'response',
       'role',
+      'show',
       'since',
       'state',
       'tab',
@@ -117,6 +119,7 @@ const SELF_CONTAINED = [
   '/account/passkeys/options',
   '/account/sign-out-everywhere',
   '/endpoints/new',
+  '/endpoints/new/summary',
   '/keys/new',
   '/users/new',
   // It judges events that the customer gets.

@@ -179,7 +179,7 @@ describe('the navigation', () => {
       await page.getByRole('button', { name: 'Menu' }).click();
       await link.click();
       await page.getByRole('heading', { name: 'Audit log' }).waitFor();
-      assert.equal(await page.locator('[aria-current="page"]').count(), 1);
+      assert.equal(await page.locator('nav[aria-label="Portal"] [aria-current="page"]').count(), 1);
     });
   }
 

@@ -64,7 +64,7 @@ it('a customer sets, sees and rotates an authentication in its portal, and no pa
   assert.ok(endpoint !== undefined);
   const path = `/endpoints/${endpoint.id}`;
   const page = (await send(`${path}/settings`)).text;
-  assert.match(page, /A fixed bearer token in Authorization/);
+  assert.match(page, /The header Authorization has a fixed bearer token/);
   assert.ok(page.includes(`whpk_${endpoint.publicKey}`) && page.includes('X-Route: [secret]'));
   await send(`${path}/edit`);
   await send(`${path}/rotate-authentication`);

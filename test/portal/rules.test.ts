@@ -403,7 +403,11 @@ describe('the targets of audit entries', () => {
     assert.deepEqual(linkOf('service'), { kind: null, name: 'Sallyport itself', href: null });
     assert.deepEqual(linkOf('mystery'), { kind: null, name: 'mystery', href: null });
     assert.deepEqual(linkOf('subject:x'), { kind: 'subject', name: 'x', href: null });
-    assert.deepEqual(linkOf(`delivery:${gone}`), { kind: 'delivery', name: gone, href: null });
+    assert.deepEqual(linkOf(`delivery:${gone}`), {
+      kind: 'delivery',
+      name: `…${gone.slice(-12)} (deleted)`,
+      href: null,
+    });
     assert.deepEqual(linkOf('asked:later'), { kind: 'asked', name: 'later', href: null });
     assert.match(resourceLink(linkOf('service')).markup, /^<span>Sallyport itself/);
     assert.match(resourceId(`user:${user.id}`).markup, /…/);

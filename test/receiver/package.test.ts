@@ -86,7 +86,7 @@ describe('the package', () => {
   it('has no dead links in its pages', () => {
     assert.deepEqual(deadLinks(project, 'sallyport-receiver'), []);
     const page = readFileSync(join(project.folder, 'node_modules', 'sallyport-receiver', 'README.md'), 'utf8');
-    assert.ok(page.includes('has receivers in Python'));
+    assert.ok(page.includes('has receivers in Node, Python'));
   });
 
   it('has the project’s version and only an optional dependency', () => {

@@ -174,24 +174,24 @@ describe('the uses of', () => {
           {
             count: 4,
             first: [
-              { id: orders.id, name: 'Orders', state: 'started' },
-              { id: people.id, name: 'people', state: 'stopped' },
-              { id: more[0]?.id, name: 'four', state: 'stopped' },
+              { id: orders.id, name: 'Orders', state: 'started', filter: null },
+              { id: people.id, name: 'people', state: 'stopped', filter: null },
+              { id: more[0]?.id, name: 'four', state: 'stopped', filter: null },
             ],
           },
         ],
-        [erp.id, { count: 1, first: [{ id: archive.id, name: 'ORDERS, archived', state: 'stopped' }] }],
+        [erp.id, { count: 1, first: [{ id: archive.id, name: 'ORDERS, archived', state: 'stopped', filter: null }] }],
       ],
     );
     assert.deepEqual(
       [...(await s.store.uses.ofKeys([key.id, 'none']))],
-      [[key.id, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped' }] }]],
+      [[key.id, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped', filter: null }] }]],
     );
     assert.equal((await s.store.uses.ofKeys([])).size, 0);
     const { webhookNumber } = (await s.webhooks.get(archive.id)).progress;
     const sent = { stateReason: null, failingSinceAt: null, state: 'stopped', name: 'ORDERS, archived' } as const;
     assert.deepEqual(await s.store.directory.webhooksOf([erp.id, 'none'], 10), [
-      { ...sent, endpointId: erp.id, webhookNumber, id: archive.id },
+      { ...sent, endpointId: erp.id, webhookNumber, id: archive.id, pendingRecords: 0 },
     ]);
     assert.equal((await s.store.directory.webhooksOf([shop.id, erp.id], 3)).length, 3);
   });
@@ -314,7 +314,7 @@ describe('the overview', () => {
     await publishMany(s, 'order.placed', 4);
     const ailing = await s.store.overview.ailing(null, 10);
     assert.deepEqual(ailing.map(nameOf), ['failed', 'gone', 'failing']);
-    const { id, endpointId, ...told } = ailing[2] ?? assert.fail();
+    const { id, endpointId, webhookNumber, ...told } = ailing[2] ?? assert.fail();
     assert.deepEqual(told, {
       name: 'failing',
       endpointName: 'receiver',
@@ -324,6 +324,7 @@ describe('the overview', () => {
       since: NOW + 5,
       waiting: 4,
     });
+    assert.equal(webhookNumber, failing);
     assert.equal((await s.store.webhooks.get(id))?.endpointId, endpointId);
     assert.deepEqual((await s.store.overview.ailing(null, 1)).map(nameOf), ['failed']);
   });

@@ -196,7 +196,8 @@ function removal({ id, name }: EventType, naming: Uses | null): Html {
 function heldByName(name: string, uses: Uses): HeldRecord {
   return {
     title: `${uses.count === 1 ? 'A webhook names' : `${uses.count} webhooks name`} it, so it cannot be deleted.`,
-    text: html`First remove it from the events of these webhooks: ${usesList(uses, webhooksOf(name))}`,
+    text: 'First remove it from the events of these webhooks:',
+    list: usesList(uses, webhooksOf(name)),
   };
 }
 

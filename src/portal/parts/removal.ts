@@ -3,7 +3,7 @@ import { type Html, html } from '../../http/html.ts';
 import { buttonRow, linkButton, section } from './header.ts';
 
 /** Why a record cannot be deleted now, and what to do instead. */
-export type HeldRecord = { readonly title: string; readonly text: string | Html };
+export type HeldRecord = { readonly title: string; readonly text: string | Html; readonly list?: Html };
 
 /** Leads to the question at `{path}/delete`. A record that would be refused there has the reason in place of the button. */
 export function removalSection({
@@ -23,6 +23,6 @@ export function removalSection({
     title: 'Delete',
     id: 'delete',
     lead: held?.title ?? text,
-    content: held === null ? buttonRow([button]) : html`<p>${held.text}</p>`,
+    content: held === null ? buttonRow([button]) : html`<p>${held.text}</p>${held.list ?? null}`,
   });
 }

@@ -50,7 +50,8 @@ describe('a customer in its own portal', () => {
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
     await page.getByRole('heading', { name: 'Our shop is created' }).waitFor();
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
-    const apiKey = (await page.locator('dd', { hasText: 'In the header x-api-key' }).locator('code').textContent()) ?? '';
+    const apiKey =
+      (await page.locator('dd', { hasText: 'In the header x-api-key' }).locator('code').textContent()) ?? '';
     const at = receiver.endpoint('/hooks/acme', { secret, apiKey });
     await page.getByRole('button', { name: 'Verify now: the endpoint Our shop' }).click();
     await page.getByText('Our shop passed the challenge and is enabled.').waitFor();
