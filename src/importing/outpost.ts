@@ -113,7 +113,7 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
     problem:
       (fields.type === 'webhook'
         ? null
-        : `is of type ${shown(String(fields.type))}, and Sallyport delivers to HTTPS endpoints only`) ??
+        : `is of type ${typeShown(fields.type)}, and Sallyport delivers to HTTPS endpoints only`) ??
       urlProblem(url) ??
       (secret === null ? WITHOUT_SECRET : null) ??
       ('problem' in translated ? translated.problem : null) ??
@@ -138,6 +138,11 @@ function endpointOf(given: unknown, path: string, { names, known, options }: Con
       retry: retryOf(options, RETRY_DELAYS_SECONDS),
     },
   });
+}
+
+/** Any JSON: an object may have a `toString` that is no function. */
+function typeShown(type: unknown): string {
+  return shown(typeof type === 'string' ? type : (JSON.stringify(type) ?? 'none'));
 }
 
 /** Null: all. A wildcard matches any run of characters. */

@@ -73,6 +73,7 @@ describe('an export of Outpost', () => {
 
   const REFUSED: readonly (readonly [name: string, more: Readonly<Record<string, unknown>>, problem: RegExp])[] = [
     ['of another type', { type: 'aws_sqs' }, /is of type aws_sqs/],
+    ['of a type that is no text', { type: { toString: false } }, /is of type \{"toString":false\}/],
     ['without an id', { id: '' }, /has no id/],
     ['without a URL', { config: {} }, /has no URL/],
     ['without TLS', { config: { url: 'http://hooks.example.com' } }, /does not begin with https:/],
