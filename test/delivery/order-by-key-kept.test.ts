@@ -198,7 +198,9 @@ describe('order by key', () => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: BY_KEY });
     const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
     at.answer(async () => {
+      arrive();
       await mayAnswer;
       return { status: 200 };
     });
@@ -231,6 +233,8 @@ describe('order by key', () => {
       { id: 'a', order_key: '', next_attempt_at: later },
       { id: 'b', order_key: 'order-18', next_attempt_at: null },
     ]);
+    // An hour later the receiver would refuse its date.
+    await arrived;
     answer();
     d.advance(HOUR_MS);
     await until('the end', () => isDrained(d));
