@@ -102,6 +102,12 @@ export function checkoutScript(): string | null {
   return seaOf() === null ? fileURLToPath(new URL('../../scripts/sallyport', import.meta.url)) : null;
 }
 
+/** The folder beside the packages for the compiled code of a checkout. It may not exist; null if the code is compiled already. */
+export function compiledCodePlace(): URL | null {
+  const isCheckout = seaOf() === null && import.meta.url.endsWith('.ts');
+  return isCheckout ? new URL('../../node_modules/.compiled', import.meta.url) : null;
+}
+
 /** The file of the receiver's npm package, and its name in the binary. */
 export const RECEIVER_PACKAGE = `sallyport-receiver-${VERSION}.tgz`;
 

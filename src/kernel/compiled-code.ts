@@ -5,13 +5,11 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { compiledCodePlace } from './assets.ts';
 
 /** Deno has none of these. */
 type CompileCache = Partial<Pick<typeof module, 'enableCompileCache' | 'flushCompileCache' | 'getCompileCacheDir'>>;
 const { enableCompileCache, flushCompileCache, getCompileCacheDir }: CompileCache = module;
-
-/** Beside the packages, which are code too: `npm ci` removes it with them. */
-const FOLDER = new URL('../../node_modules/.compiled', import.meta.url);
 
 /**
  * Has Node use the folder for everything that is imported from now on, in all threads. Does nothing if `NODE_COMPILE_CACHE` names another
@@ -31,15 +29,17 @@ export function useCompiledCode(): void {
  * folder, and if nothing can be written there.
  */
 export function compiledCodeFolder(): string | null {
-  if (!import.meta.url.endsWith('.ts')) return null;
+  // Beside the packages, which are code too: `npm ci` removes it with them.
+  const place = compiledCodePlace();
+  if (place === null) return null;
   try {
     const user = process.geteuid?.();
     // Root, for example: its folder would be in the way of the owner.
-    if (lstatSync(new URL('.', FOLDER)).uid !== user) return null;
-    mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
+    if (lstatSync(new URL('.', place)).uid !== user) return null;
+    mkdirSync(place, { recursive: true, mode: 0o700 });
     // A link has another mode.
-    const { uid, mode } = lstatSync(FOLDER);
-    return uid === user && (mode & 0o777) === 0o700 ? fileURLToPath(FOLDER) : null;
+    const { uid, mode } = lstatSync(place);
+    return uid === user && (mode & 0o777) === 0o700 ? fileURLToPath(place) : null;
   } catch {
     return null;
   }

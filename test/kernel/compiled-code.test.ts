@@ -24,11 +24,12 @@ const OTHER_USER = 65534;
 
 type Checkout = { readonly packages: string; readonly compiled: string; folder(): string | null };
 
-/** A checkout with this one file, and with an empty `node_modules`. */
+/** A checkout with this file and those that it imports, and with an empty `node_modules`. */
 async function checkoutOf(t: TestContext): Promise<Checkout> {
   const checkout = temporaryFolder(t);
   const file = join(checkout, 'src/kernel/compiled-code.ts');
-  cpSync(join(root, 'src/kernel/compiled-code.ts'), file);
+  for (const name of ['compiled-code.ts', 'assets.ts', 'version.ts'])
+    cpSync(join(root, 'src/kernel', name), join(checkout, 'src/kernel', name));
   const packages = join(checkout, 'node_modules');
   mkdirSync(packages);
   const copy = (await import(file)) as { readonly compiledCodeFolder: typeof compiledCodeFolder };

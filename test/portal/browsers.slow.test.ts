@@ -119,7 +119,10 @@ async function readingCustomer({ service: { admin } }: Shop): Promise<Reading> {
 /** The list of deliveries is shown. A new one waits behind the button while the list has the focus, and the button shows it. */
 async function holdsStill(browser: Driven, { publish }: Reading): Promise<void> {
   const rows = `document.querySelectorAll('.delivery-list tbody tr').length`;
-  await browser.until(`${rows} === 3 && document.querySelector('[data-live-list]') !== null`);
+  // The scripts of a page that is just loaded still change the fields above the list.
+  await browser.until(
+    `document.readyState === 'complete' && ${rows} === 3 && document.querySelector('[data-live-list]') !== null`,
+  );
   await browser.evaluate(`document.querySelector('.delivery-list tbody a').focus()`);
   const place = `document.querySelector('.delivery-list tbody tr').getBoundingClientRect().top`;
   const before = await browser.evaluate<number>(place);
