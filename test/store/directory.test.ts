@@ -188,6 +188,9 @@ describe('the uses of', () => {
       [[key.id, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped', filter: null }] }]],
     );
     assert.equal((await s.store.uses.ofKeys([])).size, 0);
+    const keyIds = async (text: string) => (await s.store.keys.list('', 10, { text })).map(({ id }) => id);
+    assert.deepEqual(await keyIds(key.name.slice(1).toUpperCase()), [key.id]);
+    assert.deepEqual(await keyIds('none'), []);
     const { webhookNumber } = (await s.webhooks.get(archive.id)).progress;
     const sent = { stateReason: null, failingSinceAt: null, state: 'stopped', name: 'ORDERS, archived' } as const;
     assert.deepEqual(await s.store.directory.webhooksOf([erp.id, 'none'], 10), [
