@@ -252,7 +252,7 @@ function beginKeyWrites(ofLog: WebhookLog | undefined, isByKey: boolean, now: nu
   return { parked, labelled };
 }
 
-/** Rows that got their keys may be followed by others, so the next look always follows. */
+/** Rows that got their keys may be followed by others, so another look always follows. */
 function endKeyWrites(
   logs: WriterOptions['logs'],
   ofLog: WebhookLog | undefined,

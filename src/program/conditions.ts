@@ -10,7 +10,7 @@ import type { ChangeOptions, CreateOptions } from './program.ts';
 const createOptions = z.strictObject({ idempotencyKey: z.string().optional() });
 const changeOptions = z.strictObject({ ifMatch: z.looseObject({ id: z.string() }).optional() });
 
-/** Creates once for each key, and resolves with what the first call under it made. */
+/** Creates once for each key, and resolves with the result of the first call under it. `input` was read before, so it has bounds. */
 export type CreateOnce = <Made, View>(
   call: { readonly resource: string; readonly input: unknown; readonly options: CreateOptions | undefined },
   view: (made: Made) => View,

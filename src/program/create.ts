@@ -181,12 +181,14 @@ function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 
     },
     applications: {
       ...changing(applications, { reader: applicationReader, list: APPLICATION_LIST, view: viewed, acting }),
-      create: (input, options) =>
-        createOnce(
+      create: async (input, options) => {
+        const body = applicationReader.create(input);
+        return createOnce(
           { resource: 'applications', input, options },
           ({ application, clientSecret }: WithSecret) => ({ ...viewed(application), clientSecret }),
-          (beside) => applications.create(applicationReader.create(input), acting, { beside }),
-        ),
+          (beside) => applications.create(body, acting, { beside }),
+        );
+      },
       regenerateSecret: async (id, input = {}) => {
         const asked = validate(regenerateInput, input);
         const { application, clientSecret } = await applications.regenerateSecret(readId(id), asked, acting);
@@ -206,12 +208,14 @@ function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): Webh
   return {
     endpoints: {
       ...changing(endpoints, { reader: endpointReader, list: ENDPOINT_LIST, view: viewed, acting }),
-      create: (input, options) =>
-        createOnce(
+      create: async (input, options) => {
+        const body = endpointReader.create(input);
+        return createOnce(
           { resource: 'endpoints', input, options },
           (endpoint: Endpoint) => ({ ...viewed(endpoint), secret: endpoint.secret.reveal() }),
-          (beside) => endpoints.create(endpointReader.create(input), acting, { beside }),
-        ),
+          (beside) => endpoints.create(body, acting, { beside }),
+        );
+      },
       verify: async (id) => viewed(await endpoints.verify(readId(id), acting)),
       rotateSecret: async (id, input = {}) => {
         const { endpoint, newSecret } = await endpoints.rotateSecret(readId(id), validate(rotateInput, input), acting);
@@ -280,10 +284,12 @@ function resource<Rec extends { readonly id: string }, Body, Input, View>(
   const createOnce = createCreateOnce(runOnce, acting);
   return {
     ...changing(use, parts),
-    create: (input, options) =>
-      createOnce({ resource: list.name, input, options }, view, (beside) =>
-        use.create(reader.create(input), acting, { beside }),
-      ),
+    create: async (input, options) => {
+      const body = reader.create(input);
+      return createOnce({ resource: list.name, input, options }, view, (beside) =>
+        use.create(body, acting, { beside }),
+      );
+    },
   };
 }
 

@@ -231,6 +231,9 @@ describe('a program', () => {
     // A refused call does not use its key.
     const key = { idempotencyKey: 'wrong' };
     await refused(() => sallyport.customers.create({ name: '' }, key), { code: 'validation_failed' });
+    const circular: Record<string, unknown> = { name: 'Circular' };
+    circular.metadata = circular;
+    await refused(() => sallyport.customers.create(circular as never, key), { code: 'validation_failed' });
     await sallyport.customers.create({ name: 'Right' }, key);
     const options400 = [
       { idempotencyKey: '' },
