@@ -92,7 +92,7 @@ export const CONFINEMENT = {
     ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
     ...own('endpoints', 'webhooksOf', 'endpointNames'),
   },
-  uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('subscribers') },
+  uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('ofPatterns', 'subscribers') },
   search: own('find'),
   terms: { ...own('find'), ...none('step', 'forget') },
   stateHistory: own('ofWebhook'),

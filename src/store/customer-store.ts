@@ -291,7 +291,7 @@ function auditPart(store: Store, { customerId, part, audited, own }: Scope): Sto
 }
 
 /** The verbs that lists, searches and the overview read. */
-function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own }: Scope) {
+function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, among, own }: Scope) {
   const { customers } = store;
   return {
     expiry: part('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
@@ -309,8 +309,7 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, own
         return store.directory.webhookNames(wanted.filter((number) => known.has(number)));
       },
       oldestWaitingAt: (number) => ofNumber(number, null, () => store.directory.oldestWaitingAt(number)),
-      deadRecords: (number, batches) =>
-        ofNumber(number, { records: 0, isWhole: true }, () => store.directory.deadRecords(number, batches)),
+      deadRecords: async (wanted, batches) => store.directory.deadRecords(await among(wanted), batches),
       states: () => store.directory.states(customerId),
       endpoints: (filter, before, limit) => store.directory.endpoints({ ...filter, ...own }, before, limit),
       webhooksOf: async (ids, limit) => store.directory.webhooksOf(await ownIds('endpoint', ids), limit),

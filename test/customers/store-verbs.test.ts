@@ -253,7 +253,7 @@ const VERBS: Verbs = {
     webhook: ask((store, { webhook }) => store.directory.webhook(webhook)),
     webhookNames: ask(async (store, { number }) => [...(await store.directory.webhookNames([number]))]),
     oldestWaitingAt: ask((store, { number }) => store.directory.oldestWaitingAt(number)),
-    deadRecords: ask((store, { number }) => store.directory.deadRecords(number, 10)),
+    deadRecords: ask((store, { number }) => store.directory.deadRecords([number], 10)),
     states: own((store, { customer }) => store.directory.states(customer)),
     endpoints: ask(async (store, { text, endpoint }) => [
       await store.directory.endpoints({ text }, null, 10),

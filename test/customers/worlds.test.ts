@@ -260,7 +260,7 @@ async function everythingOf({ own: { services, store, figures } }: World): Promi
       await store.dispatch.records(webhookNumber, 0, 100),
       await store.attempts.latestOf(webhookNumber, 20),
       await figures.series('day', webhookNumber),
-      await store.directory.deadRecords(webhookNumber, 10),
+      await store.directory.deadRecords([webhookNumber], 10),
       await figures.days([webhookNumber]),
     ];
   }

@@ -73,15 +73,24 @@ describe('a long list of choices', () => {
     await field.click();
     await options(page).nth(11).waitFor();
     await isAccessible();
+    await page.evaluate(`addEventListener('change', ({ target }) => (window.heard ??= []).push(target.name))`);
     await field.pressSequentially('shop 1');
     assert.deepEqual(await options(page).locator('b').allInnerTexts(), ['Shop 1', 'Shop 10', 'Shop 11', 'Shop 12']);
     await options(page).filter({ hasText: 'Shop 11' }).click();
     const chosen = page.locator('select[name="endpointId"]');
     assert.equal(await chosen.inputValue(), endpoints.get('Shop 11'));
+    assert.deepEqual(await page.evaluate('window.heard'), ['endpointId'], 'one change for one choice');
     // A text that is no choice changes nothing.
     await field.fill('nonsense');
     await field.press('Tab');
     assert.deepEqual([await field.inputValue(), await chosen.inputValue()], ['Shop 11', endpoints.get('Shop 11')]);
+    // If it must be chosen, the browser says so at the field that people see.
+    await field.fill('');
+    await field.press('Tab');
+    assert.equal(await chosen.inputValue(), '');
+    await page.locator('#field-name').fill('Orders');
+    assert.equal(await page.evaluate(`document.querySelector('main form.form').reportValidity()`), false);
+    assert.equal(await page.evaluate('document.activeElement.id'), await field.getAttribute('id'));
   });
 });
 

@@ -159,6 +159,27 @@ describe('an event type', () => {
     assert.equal(await page.getByRole('button', { name: 'Delete the event type' }).count(), 0);
   });
 
+  it('says how many webhooks name it, and only to people who could delete it', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    const { id } = await succeeded<EventTypeView>(admin.post('event-types', { name: 'order.created' }));
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'));
+    for (let n = 1; n <= 12; n += 1) await makeWebhook(admin, endpoint, ['order.created'], { name: `Orders ${n}` });
+    await makeWebhook(admin, endpoint, ['order.*'], { name: 'All of them' });
+    const { page, open } = await openAs('administrator', `/event-types/${id}`, { isBrowserless: true });
+    const removal = page.locator('#delete');
+    await removal.getByText('12 webhooks name it, so it cannot be deleted.').waitFor();
+    assert.deepEqual(await removal.getByRole('link').allInnerTexts(), [
+      'Orders 1',
+      'Orders 2',
+      'Orders 3',
+      'and 9 more',
+    ]);
+    await open(`/event-types/${id}/delete`);
+    await page.getByText('12 webhooks use it, so it cannot be deleted.').waitFor();
+    const viewer = await openAs('viewer', `/event-types/${id}`, { isBrowserless: true });
+    assert.equal(await viewer.page.locator('#delete').count(), 0);
+  });
+
   it('that is built in is shown, and not to be changed', async (t) => {
     const { openAs, admin } = await startDeliverPortal(t);
     const { items } = await succeeded<{ items: EventTypeView[] }>(admin.get('event-types?limit=200'));

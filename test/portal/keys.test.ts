@@ -131,11 +131,14 @@ describe('the keys', () => {
     const webhook = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders', encryptionKeyName: 'hr' });
     const { page, open } = await openAs('administrator', `/keys/${id}`, { isBrowserless: true, expecting: [400] });
     await page.getByText('It expires soon.').waitFor();
+    const removal = page.locator('#delete');
+    await removal.getByText('A webhook encrypts with it, so it cannot be deleted.').waitFor();
+    assert.deepEqual(await removal.getByRole('link').allInnerTexts(), ['Orders']);
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Name').fill('hr-2027');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The key hr-2027 is saved.').waitFor();
-    await page.getByRole('link', { name: 'Orders' }).waitFor();
+    await page.getByRole('link', { name: 'Orders' }).first().waitFor();
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('Public key').fill('nothing');
     await page.getByRole('button', { name: 'Save' }).click();

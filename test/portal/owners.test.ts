@@ -1,9 +1,11 @@
 /** Whose a record is, wherever the operator sees one. A customer's portal never says it: everything there is its own. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { succeeded } from '../support/client.ts';
 import { created } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
-import { request } from '../support/portal-requests.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
 
 const OWNER = 'Acme';
 /** The customer's records are named after it in lower case, so the name with a capital is that of the owner. */
@@ -46,6 +48,8 @@ describe('the owner of a record', () => {
       const theirs = await open(path, sessions.customer);
       if (theirs.status === 200) assert.doesNotMatch(mainOf(theirs.text), /· Acme|cell-owner/, path);
     }
+    // Its keys may have the names of a customer's.
+    assert.match((await open('/keys', sessions.operator)).text, /cell-owner quiet">Your own</);
   });
 
   it('is in the title and the breadcrumbs of what changes it, and of the results', async (t) => {
@@ -160,6 +164,24 @@ describe('the owner of a record', () => {
       customer,
     );
   });
+});
+
+it('a form for a customer that is gone says so, and is not one for the operator', async (t) => {
+  const service = await startService(t);
+  const { token } = await newSession(service, 'administrator');
+  const { id } = await created(service.admin, 'customers', { name: 'Acme' });
+  await succeeded(service.admin.delete(`customers/${id}`));
+  const send = (form: Readonly<Record<string, string>>) => request(`${service.url}/endpoints/new`, { token, form });
+  const endpoint = { name: 'Shop', url: 'https://shop.example/in', tokenChallenge: 'false' };
+  const chosen = await send({ ...endpoint, for: 'customer', customer: 'Acme', customerId: id });
+  assert.equal(chosen.status, 400);
+  assert.match(chosen.text, /id="field-customer-problem">Customer “Acme” does not exist\./);
+  assert.match(chosen.text, /name="customer"[^>]* value="Acme"/);
+  const given = await send({ ...endpoint, customerId: id });
+  assert.equal(given.status, 404);
+  assert.match(given.text, /There is nothing here/);
+  assert.doesNotMatch(given.text, /name="url"/);
+  assert.deepEqual(await service.services.endpoints.list('', 10), []);
 });
 
 function headingOf(page: string): string {

@@ -101,6 +101,12 @@ describe('the list of webhooks', () => {
     await page.getByLabel('Name').fill('zzz');
     await page.getByText('No webhooks fit these filters.').waitFor();
     assert.match(page.url(), /endpoint=/, 'the filter by endpoint is kept');
+    // The way to the problems keeps the other filters, and so does the way back.
+    await open(`/webhooks?endpoint=${erp.id}&q=sto`);
+    await page.locator('.quick-filter').getByRole('link', { name: '1 with problems' }).click();
+    await page.waitForURL((url) => url.searchParams.get('state') === 'problems');
+    await page.locator('.quick-filter').getByRole('link', { name: 'Show all webhooks' }).click();
+    await page.waitForURL((url) => url.search === `?endpoint=${erp.id}&q=sto`);
     await open('/webhooks?key=hr');
     assert.deepEqual(await page.locator('tbody th a:not(.plain-link)').allInnerTexts(), [MARKUP]);
   });

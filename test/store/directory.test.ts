@@ -129,7 +129,8 @@ describe('the dead records of a webhook', () => {
   it('are counted through their index, up to a limit', async (t) => {
     const { s, orders, people } = await openDirectory(t);
     const number = (await s.webhooks.get(orders.id)).progress.webhookNumber;
-    const dead = (batches: number) => s.store.directory.deadRecords(number, batches);
+    const quiet = (await s.webhooks.get(people.id)).progress.webhookNumber;
+    const dead = (batches: number) => s.store.directory.deadRecords([number], batches);
     assert.deepEqual(await dead(10), { records: 0, isWhole: true });
     await publishMany(s, 'order.placed', 12);
     await settleNext(s, number, [3, 2], 'dead');
@@ -137,10 +138,24 @@ describe('the dead records of a webhook', () => {
     await settleNext(s, number, [4], 'dead');
     assert.deepEqual(await dead(3), { records: 9, isWhole: true });
     assert.deepEqual(await dead(1), { records: 5, isWhole: false });
-    assert.deepEqual(await s.store.directory.deadRecords((await s.webhooks.get(people.id)).progress.webhookNumber, 3), {
-      records: 0,
-      isWhole: true,
-    });
+    assert.deepEqual(await s.store.directory.deadRecords([quiet], 3), { records: 0, isWhole: true });
+    assert.deepEqual(await s.store.directory.deadRecords([], 3), { records: 0, isWhole: true });
+  });
+
+  it('are the sum over several webhooks, whole only if those of each are', async (t) => {
+    const { s, orders, archive, people } = await openDirectory(t);
+    await s.endpoints.patch(archive.endpointId ?? '', { enabled: true }, ACTOR);
+    await s.webhooks.start(archive.id, ACTOR);
+    const numbers: number[] = [];
+    for (const { id } of [orders, archive, people]) numbers.push((await s.webhooks.get(id)).progress.webhookNumber);
+    const [first = 0, second = 0, quiet = 0] = numbers;
+    await publishMany(s, 'order.placed', 7);
+    await settleNext(s, first, [3, 2], 'dead');
+    await settleNext(s, second, [4], 'dead');
+    const dead = (batches: number, of = [first, second, quiet]) => s.store.directory.deadRecords(of, batches);
+    assert.deepEqual(await dead(2), { records: 9, isWhole: true });
+    assert.deepEqual(await dead(1, [second, quiet]), { records: 4, isWhole: true });
+    assert.equal((await dead(1)).isWhole, false);
   });
 });
 
@@ -196,7 +211,24 @@ describe('the uses of', () => {
     assert.deepEqual(await s.store.directory.webhooksOf([erp.id, 'none'], 10), [
       { ...sent, endpointId: erp.id, webhookNumber, id: archive.id, pendingRecords: 0 },
     ]);
-    assert.equal((await s.store.directory.webhooksOf([shop.id, erp.id], 3)).length, 3);
+    assert.deepEqual(
+      (await s.store.directory.webhooksOf([shop.id, erp.id], 3)).map(({ name }) => name),
+      ['five', 'four', 'ORDERS, archived'],
+      'the newest ones',
+    );
+  });
+
+  it('a pattern are the webhooks that have it as it is', async (t) => {
+    const { s, shop } = await openDirectory(t);
+    for (const name of ['four', 'five', 'six']) await makeWebhook(s, ['order.placed'], { endpointId: shop.id, name });
+    const uses = await s.store.uses.ofPatterns(['order.placed', 'order.*', '*']);
+    assert.deepEqual(
+      [...uses].map(([pattern, { count, first }]) => [pattern, count, first.map(({ name }) => name)]),
+      [
+        ['order.*', 1, ['ORDERS, archived']],
+        ['order.placed', 4, ['Orders', 'four', 'five']],
+      ],
+    );
   });
 
   it('an event type are all webhooks that receive it by any pattern, each once', async (t) => {

@@ -220,6 +220,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.directory.endpointNames(customerId, 10);
   await store.uses.ofEndpoints([endpoint.id]);
   await store.uses.ofKeys([key.id]);
+  await store.uses.ofPatterns([TYPE]);
   await store.uses.ofEventTypes([TYPE], customerId);
   await store.search.find('ac', null, 10);
   await store.search.find(webhook.id, customerId, 10);
@@ -287,7 +288,7 @@ async function readDeliveries(
   await store.queues.read(10);
   await store.directory.oldestWaitingAt(number);
   await store.directory.webhookNames([number]);
-  await store.directory.deadRecords(number, 10);
+  await store.directory.deadRecords([number], 10);
   for (const owner of [customerId, null]) {
     await store.overview.backlog(owner, 10);
     await store.overview.ailing(owner, 10);

@@ -148,7 +148,7 @@ function applicationPage({ pages, services, store, publicUrl }: SharedPageDepend
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
     const around = { user, products: named, tokens, address: addressFor(call.request, publicUrl()) };
-    return withOwner(store, application, applicationView(call, application, around));
+    return withOwner(await readOwner(store, application), applicationView(call, application, around));
   });
 }
 

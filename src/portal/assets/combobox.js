@@ -94,10 +94,12 @@
     const offers = document.createElement('datalist');
     offers.id = `${select.id}-offers`;
     offers.append(...choices.map((option) => new Option('', textOf(option))));
-    for (const name of ['id', 'aria-describedby', 'aria-invalid'])
+    for (const name of ['id', 'required', 'aria-describedby', 'aria-invalid'])
       if (select.hasAttribute(name)) field.setAttribute(name, select.getAttribute(name));
     select.id = `${select.id}-choice`;
     select.hidden = true;
+    // The browser's message about a missing choice needs a visible field.
+    select.required = false;
     field.setAttribute('list', offers.id);
     const empty = [...select.options].find(({ value }) => value === '');
     field.placeholder = empty?.label ?? '';
@@ -106,7 +108,9 @@
       field.value = option === undefined || option === empty ? '' : textOf(option);
       field.dataset.chosen = field.value;
     };
-    field.addEventListener('change', () => {
+    field.addEventListener('change', (event) => {
+      // The change of the list is the one that the form hears.
+      event.stopPropagation();
       const typed = field.value.trim().toLowerCase();
       const option = typed === '' ? empty : choices.find((one) => textOf(one).toLowerCase() === typed);
       if (option !== undefined) select.value = option.value;

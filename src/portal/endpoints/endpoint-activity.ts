@@ -13,18 +13,23 @@ import { attemptsText, figureTone, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { type DeadRecords, failsBriefly, failsSince } from '../record/webhook-state.ts';
+import { type DeadRecords, failsBriefly, failsSince, failuresOf } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
 
+/** Webhooks of an endpoint whose dead deliveries its page counts. */
+export const DEAD_OF_WEBHOOKS = 20;
+
 export type EndpointActivity = LastOutcomes & {
-  /** A webhook that mostly delivers and fails only briefly is `running` here. */
+  /** Newest first. A webhook that mostly delivers and fails only briefly is `running` here. */
   readonly webhooks: readonly EndpointWebhook[];
+  /** Of all of them. */
   readonly day: Day;
+  readonly dayOf: (webhookNumber: number) => Day | undefined;
 };
 
-/** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the oldest ones are read. */
+/** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the newest ones are read. */
 export async function readEndpointActivity(
   { store, figures: kept, clock }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>,
   endpointIds: readonly string[],
@@ -43,6 +48,7 @@ export async function readEndpointActivity(
     return {
       webhooks,
       day: sumOfDays(webhooks.flatMap(({ webhookNumber }) => days.get(webhookNumber) ?? [])),
+      dayOf: (webhookNumber) => days.get(webhookNumber),
       deliveredAt: last.reduce<number | null>(
         (latest, { deliveredAt }) => (deliveredAt === null ? latest : Math.max(latest ?? 0, deliveredAt)),
         null,
@@ -133,9 +139,7 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
     },
     {
       label: 'Dead',
-      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
-      tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
+      ...deadFigure(dead),
     },
     {
       label: 'Last success',
@@ -152,6 +156,18 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
   return html`<div id="figures">${made}</div>`;
 }
 
+/** A count of none says of which webhooks, unless it is of all. */
+function deadFigure({ records, isWhole }: DeadRecords) {
+  if (records > 0)
+    return {
+      value: `${countText(records)}${isWhole ? '' : '+'}`,
+      tone: 'negative' as const,
+      hint: 'kept until you send them again',
+    };
+  const hint = isWhole ? 'No delivery is dead' : `of its newest ${DEAD_OF_WEBHOOKS} webhooks`;
+  return { value: '0', tone: 'neutral' as const, hint };
+}
+
 /** Whether an attempt failed after the last success. */
 function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
   return failure !== null && failure.at >= (deliveredAt ?? 0);
@@ -164,8 +180,7 @@ export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActi
   if (failure === null || first === undefined || !isFailedLast(activity)) return null;
   const { errorClass, errorMessage } = failure;
   const cause = `${latestError(errorClass, errorMessage)} `;
-  const failures =
-    webhooks.length === 1 ? html` <a href="/deliveries/failures?webhook=${first.id}">Failures by cause</a>` : null;
+  const failures = webhooks.length === 1 ? html` <a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
   return notice({
     tone: 'caution',
     text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)}${failures}</p>`,

@@ -151,9 +151,8 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, hub: En
         { label: 'Pending', kind: 'number', phone: 'named' },
         { label: 'Actions', kind: 'actions' },
       ],
-      rows: listings.map(({ webhook, pendingRecords }) => {
+      rows: listings.map(({ webhook, pendingRecords, day }) => {
         const { progress, eventTypes, filter } = webhook;
-        const day = hub?.days.get(progress.webhookNumber);
         return [
           html`<a href="/webhooks/${webhook.id}">${webhook.name}</a>`,
           stateBadge(failsBriefly(progress, day, call.now) ? 'running' : progress.state),
@@ -264,8 +263,15 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
 /** The worst first. */
 const TROUBLED = ['failed', 'failing'] as const;
 
-/** The problems of its webhooks in a few words, below the worst of them, and the deliveries that wait for a start. */
-export function troubleHints(webhooks: readonly Pick<EndpointWebhook, 'state' | 'pendingRecords'>[]): Html[] {
+/**
+ * The problems of its webhooks in a few words, below the worst of them, and the deliveries that wait for a start. A disabled endpoint has
+ * none: no webhook can start before it is enabled, and a warning says that they send there.
+ */
+export function troubleHints(
+  { enabled }: Pick<Endpoint, 'enabled'>,
+  webhooks: readonly Pick<EndpointWebhook, 'state' | 'pendingRecords'>[],
+): Html[] {
+  if (!enabled) return [];
   const ofState = (state: EndpointWebhook['state']) => webhooks.filter((webhook) => webhook.state === state);
   const troubled = TROUBLED.flatMap((state) => {
     const count = ofState(state).length;

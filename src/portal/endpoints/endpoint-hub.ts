@@ -11,42 +11,42 @@ import { periodTabs, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
 import type { DeadRecords } from '../record/webhook-state.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
+import { DEAD_OF_WEBHOOKS, type EndpointActivity } from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;
   readonly deliveries: LatestDeliveries;
-  /** The newest webhooks, and the last day of each by its number. */
-  readonly listings: readonly WebhookListing[];
-  readonly days: ReadonlyMap<number, Day>;
+  /** The newest webhooks, each with its last day. */
+  readonly listings: readonly (WebhookListing & { readonly day: Day | undefined })[];
   readonly dead: DeadRecords;
 };
 
 /** Webhooks in the table, and the batches in which the dead deliveries of each are counted. */
 const WEBHOOKS_SHOWN = 10;
 const DEAD_COUNTED_BATCHES = 1000;
-const DEAD_OF = 20;
 
 /** Null if no webhook sends to the endpoint. */
 export async function readHub(
   { store, figures }: Pick<SharedPageDependencies, 'store' | 'figures'>,
   query: URLSearchParams,
   endpointId: string,
-  webhooks: readonly EndpointWebhook[],
+  { webhooks, dayOf }: EndpointActivity,
 ): Promise<EndpointHub | null> {
   if (webhooks.length === 0) return null;
   const numbers = webhooks.map(({ webhookNumber }) => webhookNumber);
-  const [series, deliveries, listings, counts] = await Promise.all([
+  const counted = numbers.slice(0, DEAD_OF_WEBHOOKS);
+  const [series, deliveries, listings, dead] = await Promise.all([
     figures.within(async () => numbers).series(readPeriod(query), 0),
     readLatestDeliveries(store, numbers),
     store.directory.webhooks({ endpointId }, null, WEBHOOKS_SHOWN),
-    Promise.all(numbers.slice(0, DEAD_OF).map((number) => store.directory.deadRecords(number, DEAD_COUNTED_BATCHES))),
+    store.directory.deadRecords(counted, DEAD_COUNTED_BATCHES),
   ]);
-  const days = await figures.days(listings.map(({ webhook }) => webhook.progress.webhookNumber));
-  const dead = {
-    records: counts.reduce((sum, { records }) => sum + records, 0),
-    isWhole: numbers.length <= DEAD_OF && counts.every(({ isWhole }) => isWhole),
+  return {
+    series,
+    deliveries,
+    listings: listings.map((listing) => ({ ...listing, day: dayOf(listing.webhook.progress.webhookNumber) })),
+    dead: { ...dead, isWhole: dead.isWhole && counted.length === numbers.length },
   };
-  return { series, deliveries, listings, days, dead };
 }
 
 /** The page must set `hasCharts: true` and have `period` in its URL. */

@@ -213,7 +213,7 @@ function endpointTable(
           <span class="cell-hint cell-address" title="${url}">${breakable(url.replace('https://', ''))}</span>
           ${warningLines(warnings)}
         `,
-        html`<span class="badges">${endpointBadges(endpoint, activity.webhooks)}</span>${troubleHints(activity.webhooks)}`,
+        html`<span class="badges">${endpointBadges(endpoint, activity.webhooks)}</span>${troubleHints(endpoint, activity.webhooks)}`,
         healthCell(activity.day),
         lastDelivery(activity, call.now),
         lastError(activity, call.now),

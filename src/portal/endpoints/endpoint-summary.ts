@@ -1,12 +1,11 @@
 /** One sentence at the end of the form of an endpoint: what it will do with the values in the form. */
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
-import { countOf } from '../parts/text.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
+import { patternsText } from '../webhooks/webhook-summary.ts';
 
 const PATH = '/endpoints/new/summary';
 const TITLE = 'What will happen';
-const EVENTS_NAMED = 3;
 
 /** The script asks for it again after each change. */
 export function endpointSummaryRegion(sent: URLSearchParams) {
@@ -31,7 +30,7 @@ export function endpointSummary(sent: URLSearchParams): string {
   const events =
     patterns.length === 0
       ? 'Nothing else is sent until a webhook has events for it.'
-      : `A webhook of the same name sends ${eventsText(patterns)} ${verification === '' ? 'immediately' : 'after you start it'}.`;
+      : `A webhook of the same name sends ${patternsText(patterns)} to it${verification === '' ? ' immediately' : ', once you start it'}.`;
   return `${verification === '' ? `${host} is enabled immediately.` : `${host} ${verification}`} ${events}`;
 }
 
@@ -43,9 +42,4 @@ const VERIFICATIONS: Readonly<Record<string, string>> = {
 function hostOf(url: string): string | null {
   const host = URL.parse(url.trim())?.host ?? '';
   return host === '' ? null : host;
-}
-
-function eventsText(patterns: readonly string[]): string {
-  if (patterns.length > EVENTS_NAMED) return countOf(patterns.length, 'kind of events', undefined, 'kinds of events');
-  return patterns.length === 1 ? String(patterns[0]) : `${patterns.slice(0, -1).join(', ')} and ${patterns.at(-1)}`;
 }

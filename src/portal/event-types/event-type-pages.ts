@@ -1,6 +1,7 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
 
 import { type EventType, STATUS_CATEGORY } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/usage.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { indentedJson } from '../../kernel/json-text.ts';
@@ -35,10 +36,10 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
   const namingOf = async (name: string): Promise<Uses | null> => {
-    const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
-    const { named } = await readOwners(store, 'webhook', idsOf(naming));
-    const first = naming.map((webhook) => ({ ...webhook, name: named(webhook) }));
-    return naming.length === 0 ? null : { count: naming.length, first };
+    const naming = (await store.uses.ofPatterns([name])).get(name);
+    if (naming === undefined) return null;
+    const { named } = await readOwners(store, 'webhook', idsOf(naming.first));
+    return { ...naming, first: naming.first.map((webhook) => ({ ...webhook, name: named(webhook) })) };
   };
   const entity = {
     for: 'operator' as const,
@@ -85,7 +86,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       ]);
       const owners = await readOwners(store, 'webhook', idsOf(uses.first));
       const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
-      const naming = await namingOf(name);
+      const naming = manages(call, eventType) ? await namingOf(name) : null;
       return eventTypeView(call, {
         eventType,
         isOffered,
@@ -117,7 +118,7 @@ function idsOf(records: readonly { readonly id: string }[]): string[] {
 type Shown = {
   readonly eventType: EventType;
   readonly uses: Uses;
-  /** The webhooks that name it, which keep it from being deleted; null for none. */
+  /** The webhooks that name it, which keep it from being deleted; null for none, and for users who cannot delete it. */
   readonly naming: Uses | null;
   /** Whether the event catalogue has it. */
   readonly isOffered: boolean;
@@ -130,7 +131,7 @@ type Shown = {
 
 function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, owners, sample, volume }: Shown): View {
   const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
-  const manages = call.may('administrator') && !builtIn;
+  const isManaged = manages(call, eventType);
   const content = html`
     ${pageHeader({
       title: name,
@@ -138,7 +139,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
       badges: eventTypeBadges(eventType),
       lead: description === '' ? undefined : description,
       actions: [
-        manages ? linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+        isManaged ? linkButton({ href: `/event-types/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         call.may('operator') && !name.startsWith(STATUS_CATEGORY)
           ? linkButton({ href: `${PUBLISH_PATH}?type=${name}`, label: 'Publish an event', icon: 'send' })
           : null,
@@ -171,7 +172,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
         ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
       ]),
     })}
-    ${sampleSection(eventType, manages ? sampleRemedy(id) : null)}
+    ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
     ${latestSection(call, eventType, sample)}
     ${fieldsSection(eventType)}
     ${
@@ -181,9 +182,14 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
-    ${manages ? removal(eventType, naming) : null}
+    ${isManaged ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
+}
+
+/** Whether the user may change and delete it. */
+function manages(call: PageCall, { builtIn }: EventType): boolean {
+  return call.may('administrator') && !builtIn;
 }
 
 const REMOVABLE = 'No webhook names it: it can be deleted. Published events stay.';
@@ -298,8 +304,6 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
     });
   });
 }
-
-const DAY_MS = 86_400_000;
 
 function fits(text: string | null, ...fields: readonly string[]): boolean {
   return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));

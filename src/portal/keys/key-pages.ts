@@ -1,6 +1,7 @@
 /** The pages of PGP keys: the list with a chart of expiries, one key, importing, changing and deleting. */
 
 import { EXPIRY_WARNING_DAYS } from '../../domain/limits.ts';
+import { DAY_MS } from '../../domain/usage.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
@@ -61,8 +62,8 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
     }),
     pages.view('/keys/{id}', 'both', async (call) => {
       const key = await found(call);
-      const owner = await readOwner(store, key);
-      return withOwner(store, key, keyView(call, key, owner, await usesOf(key.id)));
+      const [owner, uses] = await Promise.all([readOwner(store, key), usesOf(key.id)]);
+      return withOwner(owner, keyView(call, key, owner, uses));
     }),
     ...removalPages(pages, entity, {
       text: () => 'Nothing can be encrypted with it any more. It can be imported again.',
@@ -139,16 +140,19 @@ function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Use
       ]),
     })}
     ${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}
-    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE, held: uses === null ? null : heldByKey(uses) }) : null}
+    ${manages ? removalSection({ path: `/keys/${id}`, noun: 'key', text: REMOVABLE, held: heldBy(key, uses) }) : null}
   `;
   return { title: name, content };
 }
 
-/** The page names these webhooks above. */
-function heldByKey({ count }: Uses): HeldRecord {
+/** Null while no webhook uses it. */
+function heldBy(key: PgpKey, uses: Uses | null): HeldRecord | null {
+  if (uses === null) return null;
+  const { count } = uses;
   return {
     title: `${count === 1 ? 'A webhook encrypts' : `${count} webhooks encrypt`} with it, so it cannot be deleted.`,
-    text: `First choose another key for ${count === 1 ? 'this webhook, or delete it' : 'these webhooks, or delete them'}.`,
+    text: `First choose another key for ${count === 1 ? 'this webhook, or delete it' : 'these webhooks, or delete them'}:`,
+    list: usesList(uses, listOf(key)),
   };
 }
 
@@ -184,8 +188,12 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
       (after, limit) => keys.list(after ?? '', limit, filter),
       ({ id }) => id,
     );
-    const [uses, ownerIn] = await Promise.all([store.uses.ofKeys(items.map(({ id }) => id)), ownerNames(store, items)]);
-    const expiries = await store.expiry.all(store.customerId, EXPIRIES_SHOWN);
+    // A key of the operator can have the name of a customer’s.
+    const [uses, ownerIn, expiries] = await Promise.all([
+      store.uses.ofKeys(items.map(({ id }) => id)),
+      ownerNames(store, items, { namesOwn: true }),
+      store.expiry.all(store.customerId, EXPIRIES_SHOWN),
+    ]);
     const isEmpty = items.length === 0 && cursor === null && text === null && !owner.isFiltered;
     return listView({
       title: LIST.label,
@@ -201,11 +209,7 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
       filters: isEmpty
         ? []
         : [textField(newForm({ q: text }), { name: 'q', label: 'Name', type: 'search' }), ...owner.fields],
-      results: keyTable(call, items, {
-        uses,
-        ownerIn: store.customerId === null ? ownerOrOwn(ownerIn) : ownerIn,
-        isFiltered: !isEmpty,
-      }),
+      results: keyTable(call, items, { uses, ownerIn, isFiltered: !isEmpty }),
     });
   });
 }
@@ -218,11 +222,6 @@ function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: nu
       'With an expired key nothing is sent.',
     content: expiryTimeline(expiries, now),
   });
-}
-
-/** A key of the operator can have the name of a customer’s, so the owner is never left out. */
-function ownerOrOwn(ownerIn: Beside['ownerIn']): Beside['ownerIn'] {
-  return (customerId) => ownerIn(customerId) ?? html`<span class="cell-hint cell-owner">${YOUR_OWN}</span>`;
 }
 
 type Beside = {
@@ -302,7 +301,6 @@ function importButton(query = ''): Html {
   return linkButton({ href: `${PATH}/new${query}`, label: 'Import a key', kind: 'primary', icon: 'plus' });
 }
 
-const DAY_MS = 86_400_000;
 /** The length of the axis. A later expiry fills the whole bar. */
 const SPAN_MS: number = 365 * DAY_MS;
 const MARKS: readonly string[] = ['today', '3 months', '6 months', '9 months', 'a year'];

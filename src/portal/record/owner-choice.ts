@@ -36,19 +36,20 @@ async function customerWith({ customers }: Owners, id: string | null): Promise<O
   return customer;
 }
 
-/** The same for a form that is shown again: null while it names no customer. */
+/** The same for a form that is shown again: null while its field names no customer, which the form says beside it. */
 export async function shownOwner(owners: Owners | undefined, call: PageCall): Promise<OwnerName | null> {
   try {
     return await newOwner(owners, call);
   } catch (error) {
-    caught(error);
+    if (caught(error).code === 'not_found') throw error;
     return null;
   }
 }
 
-/** Whether the form has the field. */
-export async function hasOwnerChoice(owners: Owners | undefined): Promise<boolean> {
-  return owners !== undefined && owners.customerId === null && (await owners.customers.search({}, null, 1)).length > 0;
+/** Whether the form has the field: there is a customer, or there was one when the form was shown. */
+export async function hasOwnerChoice(owners: Owners | undefined, { form }: PageCall): Promise<boolean> {
+  if (owners === undefined || owners.customerId !== null) return false;
+  return form.has(FOR) || (await owners.customers.search({}, null, 1)).length > 0;
 }
 
 /** Whether only the owner was chosen. */

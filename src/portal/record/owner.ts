@@ -222,8 +222,7 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
 }
 
 /** The page of a record, with the customer that it belongs to above it and in the title of the window. */
-export async function withOwner(store: Owners, record: Owned, { title, content, ...view }: View): Promise<View> {
-  const owner = await readOwner(store, record);
+export function withOwner(owner: OwnerName | null, { title, content, ...view }: View): View {
   if (owner === null) return { title, content, ...view };
   const line = html`<p class="owner-line"><span class="visually-hidden">Customer:</span> ${ownerHint(owner)}</p>`;
   return { ...view, title: ownedName(title, owner), content: html`${line}${content}` };

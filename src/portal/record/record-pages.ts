@@ -120,7 +120,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
     const choices = await entity.choices(owner?.id ?? owners?.customerId ?? OPERATOR);
     const table = fields(before, choices);
     const isNewOfCustomer = before === null && owner !== null;
-    const asksOwner = before === null && (await hasOwnerChoice(owners));
+    const asksOwner = before === null && (await hasOwnerChoice(owners, call));
     const path =
       before === null ? (isNewOfCustomer ? `/customers/${owner.id}` : list.href) : `${list.href}/${before.id}`;
     const texts =

@@ -128,7 +128,7 @@ function userPage({ pages, services, store }: SharedPageDependencies): PageRoute
       store.audit.lastOf('user.sign-in', [target]),
     ]);
     const visits = { open: open.length, lastAt: signedIn.get(target) ?? null };
-    return withOwner(store, user, userView(call, user, applications, visits));
+    return withOwner(await readOwner(store, user), userView(call, user, applications, visits));
   });
 }
 

@@ -1,6 +1,7 @@
 /** The fields of a webhook's format and of its retry schedule, with what depends on them. */
 
 import { type RetrySettings, retrySpanMs } from '../../domain/retry.ts';
+import { DAY_MS } from '../../domain/usage.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import {
   type FormatSettings,
@@ -85,15 +86,14 @@ export function formatText({ format, batch, thin }: FormatSettings): string {
   return [LABELS[format], ...(batch ? ['in batches'] : []), ...(thin ? ['without the data'] : [])].join(', ');
 }
 
-/** `20 attempts over about 2.5 days, then dead`; of a schedule also its waits. */
+/** `20 attempts over about 2.5 days, then dead`, or `3 attempts, after 5 s, 5 min, over about 5 minutes, then dead` of a schedule. */
 export function retriesText(webhook: RetrySettings): string {
   const { maxAttempts, retryDelaysSeconds } = webhook;
   if (maxAttempts === 1) return 'one attempt, then dead';
   const span = retrySpanMs(webhook);
   const length =
     span < DAY_MS ? lengthText(span) : `${Math.round((2 * span) / DAY_MS) / 2} days`.replace(/^1 days/, '1 day');
-  const waits = retryDelaysSeconds?.map((seconds) => spanText(seconds * 1000)).join(', ');
-  return `${countOf(maxAttempts, 'attempt')} over about ${length}, then dead${waits === undefined ? '' : `: after ${waits}`}`;
+  const delays = retryDelaysSeconds?.map((seconds) => spanText(seconds * 1000)).join(', ');
+  const waits = delays === undefined ? '' : `, after ${delays},`;
+  return `${countOf(maxAttempts, 'attempt')}${waits} over about ${length}, then dead`;
 }
-
-const DAY_MS = 86_400_000;

@@ -297,43 +297,41 @@ export function webhookLayout(layout: FormLayout<Webhook, WebhookChoices>): Html
   `;
 }
 
-const SENDING = {
-  'Order, batches and rate': ['ordered', 'batch', 'maxBatchRecords', 'maxRecordsPerSecond'],
-  'Retries, time-out and heartbeat': [
-    'retry.policy',
-    'retry.maxAttempts',
-    'retry.delaysSeconds',
-    'timeoutSeconds',
-    'heartbeatSeconds',
-  ],
-  'Custom headers and Standard Webhooks': ['customHeaders', 'standardWebhooks'],
-} as const;
+type Parts = readonly (readonly [part: string, names: readonly string[]])[];
 
-/** The parts that may be changed, as the folded line names them. */
-const SENDING_PARTS: readonly (readonly [part: string, names: readonly string[]])[] = [
-  ['order', ['ordered']],
-  ['batches', ['batch', 'maxBatchRecords']],
-  ['rate', ['maxRecordsPerSecond']],
-  ['retries', ['retry.policy', 'retry.maxAttempts', 'retry.delaysSeconds']],
-  ['time-out', ['timeoutSeconds']],
-  ['heartbeat', ['heartbeatSeconds']],
-  ['headers', ['customHeaders']],
-  ['signatures', ['standardWebhooks', ...Object.keys(signatureFields())]],
-];
+/** The fields of mode `push` by their folds, each with its parts as the line *Changed* names them. */
+const SENDING: Readonly<Record<string, Parts>> = {
+  'Order, batches and rate': [
+    ['order', ['ordered']],
+    ['batches', ['batch', 'maxBatchRecords']],
+    ['rate', ['maxRecordsPerSecond']],
+  ],
+  'Retries, time-out and heartbeat': [
+    ['retries', ['retry.policy', 'retry.maxAttempts', 'retry.delaysSeconds']],
+    ['time-out', ['timeoutSeconds']],
+    ['heartbeat', ['heartbeatSeconds']],
+  ],
+  'Custom headers and Standard Webhooks': [
+    ['headers', ['customHeaders']],
+    ['signatures', ['standardWebhooks']],
+  ],
+};
+/** Their fold has a layout of its own. */
+const SIGNATURES: Parts = [['signatures', Object.keys(signatureFields())]];
 
 /** The fields that few need, in one fold: open if one of its own is. */
 function advancedLayout({ state, before, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {
   const isPulled = before?.mode === 'pull';
-  const parts: readonly (readonly [part: string, names: readonly string[]])[] = [
+  const parts: Parts = [
     ['the data', ['thin']],
     ...(before === null ? [['push or pull', ['mode']] as const] : []),
-    ...(isPulled ? [] : SENDING_PARTS),
+    ...(isPulled ? [] : [...Object.values(SENDING).flat(), ...SIGNATURES]),
   ];
-  const changed = parts.filter(([, names]) => isSet(...names)).map(([part]) => part);
+  const changed = [...new Set(parts.filter(([, names]) => isSet(...names)).map(([part]) => part))];
   // The style hides what only mode `push` has once *Pull* is chosen.
   const sending = html`
     <div class="push-only">
-      ${Object.entries(SENDING).map(([title, fields]) => more(title, ...fields))}
+      ${Object.entries(SENDING).map(([title, parts]) => more(title, ...parts.flatMap(([, names]) => names)))}
       ${signatureLayout(state, field)}
     </div>
   `;

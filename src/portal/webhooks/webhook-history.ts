@@ -90,13 +90,13 @@ function stateMoment(past: PastState, mode: Webhook['mode'], who: Html | null): 
 }
 
 function stateTitle({ state, previousState }: PastState, mode: Webhook['mode']): string {
-  if (state === 'running') {
-    if (mode === 'pull') return 'Running: its reader has acknowledged events';
-    return previousState === 'failing'
-      ? 'Running: deliveries succeed again'
-      : 'Running: the first delivery after the start succeeded';
-  }
-  return TITLES[state];
+  if (mode === 'pull' && state === 'started') return 'Started: its reader has acknowledged nothing yet';
+  if (state !== 'running') return TITLES[state];
+  if (mode === 'pull') return 'Running: its reader has acknowledged events';
+  // The request may be a heartbeat.
+  return previousState === 'failing'
+    ? 'Running: requests succeed again'
+    : 'Running: the first request after the start succeeded';
 }
 
 const TITLES: Readonly<Record<Exclude<WebhookState, 'running'>, string>> = {
@@ -108,7 +108,7 @@ const TITLES: Readonly<Record<Exclude<WebhookState, 'running'>, string>> = {
 
 function failuresMoment({ times, from, until, reason }: Extract<Incident, { kind: 'failures' }>): Moment {
   const why = reason === null ? null : reasonText(reason);
-  if (times === 1 && until === null) return { at: from, title: 'Deliveries began to fail', tone: 'caution', text: why };
+  if (times === 1 && until === null) return { at: from, title: TITLES.failing, tone: 'caution', text: why };
   const length = until === null ? 'not recovered yet' : `recovered after ${spanText(until - from)}`;
   const text =
     times === 1 ? html`${why} <span class="quiet">${sentence(length)}</span>` : html`Last error: ${why ?? 'unknown.'}`;

@@ -57,15 +57,16 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       (after, limit) => store.directory.webhooks(filter, after, limit),
       ({ webhook }) => webhook.id,
     );
-    const [days, ownerIn] = await Promise.all([
+    const [days, ownerIn, ailing] = await Promise.all([
       figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber)),
       ownerNames(
         store,
         items.map(({ webhook }) => webhook),
       ),
+      store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
-    const problems = (await store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1)).length;
+    const problems = ailing.length;
     const empty = isEmpty ? await firstWebhook(dependencies, call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',

@@ -24,5 +24,5 @@ export async function endpointUrlOf({ services }: Reading, { endpointId }: Webho
 }
 
 export function deadRecordsOf({ store }: Reading, { webhook: { progress } }: WebhookListing): Promise<DeadRecords> {
-  return store.directory.deadRecords(progress.webhookNumber, DEAD_COUNTED_BATCHES);
+  return store.directory.deadRecords([progress.webhookNumber], DEAD_COUNTED_BATCHES);
 }

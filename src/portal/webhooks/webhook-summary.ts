@@ -50,7 +50,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
   const given = sent.get('name')?.trim();
   if (patterns.length === 0) return `Choose events, and this line says what ${given || 'the webhook'} does with them.`;
   const name = given || 'The webhook';
-  const events = `${eventsText(patterns)}${filterWords(sent)}`;
+  const events = `${patternsText(patterns)}${filterWords(sent)}`;
   if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;
   if (destination === null) return `Choose the endpoint to which ${given || 'the webhook'} sends ${events}.`;
   const key = sent.get('encryptionKeyName') ?? '';
@@ -77,7 +77,7 @@ function startText(isStarted: boolean, { enabled }: Destination): string {
 }
 
 /** `order.created and order.shipped`, `every order event and 4 other kinds of events`. */
-function eventsText(patterns: readonly string[]): string {
+export function patternsText(patterns: readonly string[]): string {
   if (patterns.includes('*')) return 'every event';
   const named = patterns.slice(0, patterns.length > EVENTS_NAMED ? EVENTS_NAMED - 1 : EVENTS_NAMED).map(patternText);
   const more = patterns.length - named.length;

@@ -66,12 +66,15 @@ export type DirectoryStore = {
   webhookNames(numbers: readonly number[]): Promise<ReadonlyMap<number, WebhookName>>;
   /** The time of a webhook's oldest waiting record, or null. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
-  /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */
-  deadRecords(webhookNumber: number, batches: number): Promise<{ readonly records: number; readonly isWhole: boolean }>;
+  /** The number of dead records in up to `batches` batches of each webhook; `isWhole` if there are no further batches. */
+  deadRecords(
+    webhookNumbers: readonly number[],
+    batches: number,
+  ): Promise<{ readonly records: number; readonly isWhole: boolean }>;
   /** The number of webhooks by state, without states that have none: of a customer, or of all with null. */
   states(customerId: string | null): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
-  /** The webhooks of endpoints, in order of creation, at most `limit` in total. */
+  /** The webhooks of endpoints, newest first, at most `limit` in total. */
   webhooksOf(endpointIds: readonly string[], limit: number): Promise<EndpointWebhook[]>;
   /** For a choice of endpoints, ordered by name: of a customer ('' is the operator), or of all with null. */
   endpointNames(customerId: string | null, limit: number): Promise<EndpointName[]>;
@@ -135,6 +138,8 @@ export type UseStore = {
   ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
   /** By key id. */
   ofKeys(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By pattern. A webhook with `order.*` does not count for `order.created`. */
+  ofPatterns(patterns: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
   /** By event type, of a customer, or of all with null. A webhook with a wildcard counts for every matching type. */
   ofEventTypes(names: readonly string[], customerId: string | null): Promise<ReadonlyMap<string, Uses>>;
   /** The webhooks that subscribe to an event type: first the operator's own and those of the audience. At most `limit` are listed. */

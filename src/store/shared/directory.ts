@@ -34,11 +34,14 @@ const LISTED = `
 const WEBHOOK_NAMES =
   'SELECT w.number, w.id, w.name FROM numbers(@numbers) AS wanted JOIN webhook AS w ON w.number = wanted.value';
 const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_status AS p WHERE p.webhook_number = @webhookNumber`;
-// Covering index: batch_dead. Limited, because the page of a webhook repeats this query.
+// Covering index: batch_dead. Limited, because the pages of a webhook and of an endpoint repeat this query.
+// A subquery has one value, so both figures are one text.
 const DEAD = `
-  SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records
-  FROM (SELECT first_offset, last_offset FROM batch INDEXED BY batch_dead
-        WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit) AS dead`;
+  SELECT (
+    SELECT count(*) || ' ' || coalesce(sum(dead.last_offset - dead.first_offset + 1), 0) FROM (
+      SELECT b.first_offset, b.last_offset FROM batch AS b INDEXED BY batch_dead
+      WHERE b.webhook_number = wanted.value AND b.state = 'dead' LIMIT @limit) AS dead) AS batches_and_records
+  FROM numbers(@webhookNumbers) AS wanted`;
 const names = (where: string): string =>
   `SELECT id, name, enabled, token_challenge, verified FROM endpoint ${where} ORDER BY lower(name), id LIMIT @limit`;
 const NAMES = names('');
@@ -49,7 +52,7 @@ const OF_ENDPOINT = `
     ${RECORDS_WAITING} AS pending_records
   FROM texts(@endpointIds) AS wanted
   JOIN webhook AS w ON w.endpoint_id = wanted.value JOIN webhook_status AS p ON p.webhook_number = w.number
-  ORDER BY w.id LIMIT @limit`;
+  ORDER BY w.id DESC LIMIT @limit`;
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 // Index: webhook_customer.
 const STATES_OF_CUSTOMER = `
@@ -100,9 +103,13 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       const row = await db.get(OLDEST, { webhookNumber });
       return (row?.at ?? null) as number | null;
     },
-    deadRecords: async (webhookNumber, batches) => {
-      const row = await db.get(DEAD, { webhookNumber, limit: batches + 1 });
-      return { records: Number(row?.records), isWhole: Number(row?.batches) <= batches };
+    deadRecords: async (webhookNumbers, batches) => {
+      const rows = await db.all(DEAD, { webhookNumbers: JSON.stringify(webhookNumbers), limit: batches + 1 });
+      const counted = rows.map((row) => String(row.batches_and_records).split(' ').map(Number));
+      return {
+        records: counted.reduce((sum, [, records = 0]) => sum + records, 0),
+        isWhole: counted.every(([read = 0]) => read <= batches),
+      };
     },
     states: async (customerId) => {
       const rows = await (customerId === null ? db.all(STATES, {}) : db.all(STATES_OF_CUSTOMER, { customerId }));
@@ -190,6 +197,9 @@ const OF_ENDPOINTS =
 const OF_KEYS =
   'SELECT wanted.value AS used, w.number FROM texts(@wanted) AS wanted JOIN pgp_key AS k ON k.id = wanted.value ' +
   'JOIN webhook AS w ON w.customer_id = k.customer_id AND w.encryption_key_name = k.name';
+const OF_PATTERNS =
+  'SELECT wanted.value AS used, s.webhook_number AS number FROM texts(@wanted) AS wanted ' +
+  'JOIN subscription AS s ON s.pattern = wanted.value';
 // A webhook subscribes to a type by its name, by its category or by `*`; each webhook counts once.
 const ofEventTypes = (condition: string): string => `
   SELECT DISTINCT wanted.value AS used, s.webhook_number AS number FROM texts(@wanted) AS wanted
@@ -240,6 +250,7 @@ export function useStore(db: Database): UseStore {
   return {
     ofEndpoints: read(OF_ENDPOINTS),
     ofKeys: read(OF_KEYS),
+    ofPatterns: read(OF_PATTERNS),
     ofEventTypes: (names, customerId) => (customerId === null ? ofAll(names) : ofCustomer(names, { customerId })),
     subscribers: async (type, audience, limit) => {
       const wanted = { type, category: categoryPattern(type) };

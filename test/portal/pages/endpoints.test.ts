@@ -10,7 +10,12 @@ import type { EventType } from '../../../src/domain/event.ts';
 import type { PastState, WebhookState } from '../../../src/domain/webhook.ts';
 import { html } from '../../../src/http/html.ts';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge-section.ts';
-import { allFailSince, type EndpointActivity, withOutages } from '../../../src/portal/endpoints/endpoint-activity.ts';
+import {
+  activityFigures,
+  allFailSince,
+  type EndpointActivity,
+  withOutages,
+} from '../../../src/portal/endpoints/endpoint-activity.ts';
 import { endpointSentence, endpointWarnings, troubleHints } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
@@ -114,10 +119,14 @@ describe('the state of an endpoint', () => {
     assert.deepEqual(about({ enabled: false }), [], 'no webhook sends there');
     assert.deepEqual(about({ enabled: false }, 'stopped'), [['state', 'caution']]);
     assert.deepEqual(about({}, 'running', 'started', 'stopped'), []);
-    const { markup } =
-      html`${troubleHints((['failing', 'failed', 'failing'] as const).map((state) => ({ ...webhook, state })))}`;
+    const { markup } = html`${troubleHints(
+      made,
+      (['failing', 'failed', 'failing'] as const).map((state) => ({ ...webhook, state })),
+    )}`;
     assert.match(markup, />1 of 3 webhooks failed<.*>2 of 3 webhooks failing</s);
-    assert.match(html`${troubleHints([{ state: 'stopped', pendingRecords: 237 }])}`.markup, />stopped, 237 pending</);
+    const waiting = [{ state: 'stopped', pendingRecords: 237 }] as const;
+    assert.match(html`${troubleHints(made, waiting)}`.markup, />stopped, 237 pending</);
+    assert.deepEqual(troubleHints({ enabled: false }, waiting), [], 'it cannot start');
     const challenged = (afterMs: number): Partial<Endpoint> => ({
       lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
     });
@@ -148,6 +157,7 @@ describe('the outage of an endpoint', () => {
   const activityOf = (...states: readonly WebhookState[]): EndpointActivity => ({
     webhooks: states.map((state, at) => ({ ...webhook, id: `w${at}`, state })),
     day,
+    dayOf: () => day,
     deliveredAt: null,
     failure: null,
   });
@@ -171,6 +181,18 @@ describe('the outage of an endpoint', () => {
     assert.equal(allFailSince(activityOf('failing', 'started').webhooks), null);
     assert.equal(allFailSince(activityOf('running').webhooks), null);
     assert.equal(allFailSince(activityOf('stopped').webhooks), null);
+  });
+
+  it('counts dead deliveries, and says of which webhooks if it found none in some of them', () => {
+    const told = (records: number, isWhole: boolean): string =>
+      /Dead<.*?<\/dd>/s
+        .exec(activityFigures(activityOf('running'), { records, isWhole }, NOW)?.markup ?? '')?.[0]
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ') ?? '';
+    assert.match(told(0, true), /^Dead 0 No delivery is dead/);
+    assert.match(told(0, false), /^Dead 0 of its newest 20 webhooks/);
+    assert.match(told(3, true), /^Dead 3 kept/);
+    assert.match(told(3, false), /^Dead 3\+ kept/);
   });
 });
 

@@ -13,9 +13,15 @@ it('the form of an endpoint says what will happen, for each verification, with e
     ['url=https://a.example/in&tokenChallenge=cloudevents', /^a\.example gets an OPTIONS request/],
     [
       'url=https://a.example/in&tokenChallenge=false&eventTypes=a.b&eventTypes=a.c',
-      /^a\.example is enabled immediately\. A webhook of the same name sends a\.b and a\.c immediately\.$/,
+      /^a\.example is enabled immediately\. A webhook of the same name sends a\.b and a\.c to it immediately\.$/,
     ],
-    ['url=https://a.example/in&tokenChallenge=true&eventTypes=a.b', /sends a\.b after you start it\.$/],
+    ['url=https://a.example/in&tokenChallenge=true&eventTypes=a.b', / sends a\.b to it, once you start it\.$/],
+    // In the words of the form of a webhook.
+    ['url=https://a.example/in&tokenChallenge=true&eventTypes=*', / sends every event to it, once you start it\.$/],
+    [
+      'url=https://a.example/in&tokenChallenge=true&eventTypes=a.*&morePatterns=b.a+b.b+b.c',
+      / sends every a event, b\.a and 2 other kinds of events to it, once/,
+    ],
   ];
   for (const [form, says] of cases) assert.match(endpointSummary(new URLSearchParams(form)), says);
 });
@@ -27,7 +33,7 @@ it('retries are told by how long they take, and how they end', () => {
   assert.equal(retriesText({ ...exponential, retryPolicy: 'linear' }), '20 attempts over about 2 hours, then dead');
   assert.equal(
     retriesText({ retryPolicy: 'schedule', maxAttempts: 3, retryDelaysSeconds: [5, 300] }),
-    '3 attempts over about 5 minutes, then dead: after 5 s, 5 min',
+    '3 attempts, after 5 s, 5 min, over about 5 minutes, then dead',
   );
   assert.equal(retriesText({ ...exponential, maxAttempts: 1 }), 'one attempt, then dead');
 });

@@ -128,6 +128,18 @@ describe('the state of a webhook', () => {
     assert.doesNotMatch(historyOf(incidents, { isWhole: false }), /Created/);
   });
 
+  it('has a title for each change in its history, which a heartbeat or a reader may have caused', () => {
+    const past = (state: WebhookState, previousState: WebhookState) => ({ state, previousState, reason: null, at: 1 });
+    const titles = (mode: 'push' | 'pull', ...states: readonly PastState[]): string =>
+      historyOf(incidentsOf(states), { webhook: { id: 'w', createdAt: 0, mode } });
+    assert.match(titles('push', past('started', 'stopped')), /Started: nothing was sent yet/);
+    assert.match(titles('pull', past('started', 'stopped')), /Started: its reader has acknowledged nothing yet/);
+    assert.match(titles('push', past('running', 'started')), /Running: the first request after the start succeeded/);
+    assert.match(titles('push', past('running', 'failing')), /Running: requests succeed again/);
+    assert.match(titles('pull', past('running', 'started')), /Running: its reader has acknowledged events/);
+    assert.match(titles('push', past('failing', 'running')), /Deliveries began to fail/);
+  });
+
   it('fails since the first failure after it last ran, over stops and starts', () => {
     const past = (state: WebhookState, at: number): PastState => ({
       state,
