@@ -1,6 +1,5 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
-import type { Endpoint } from '../../domain/endpoint.ts';
-import { adviceForMessage, statusInMessage } from '../../domain/outcome.ts';
+import { statusInMessage } from '../../domain/outcome.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
@@ -9,11 +8,12 @@ import type { EndpointWebhook } from '../../store/port/directory.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { attemptsText, figureTone, latestError } from '../parts/health.ts';
-import { STATES_READ } from '../parts/limits.ts';
+import { attemptsText, figureTone } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { type DeadRecords, failsBriefly, failsSince } from '../record/webhook-state.ts';
+import { type Cause, deadCauses, failingAdvice } from '../record/causes.ts';
+import { type DeadRecords, deadText } from '../record/dead-records.ts';
+import { causeSentence, failsBriefly, failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
@@ -57,17 +57,12 @@ const HISTORIES_READ = 20;
 
 /** The same with the time at which each webhook began to fail, as its own page tells it. */
 export async function withOutages(
-  { stateHistory }: Pick<SharedPageDependencies['store'], 'stateHistory'>,
+  store: Pick<SharedPageDependencies['store'], 'stateHistory'>,
   activity: EndpointActivity,
 ): Promise<EndpointActivity> {
   const failing = activity.webhooks.filter(({ state }) => state === 'failing').slice(0, HISTORIES_READ);
   const begun = new Map(
-    await Promise.all(
-      failing.map(async (webhook) => {
-        const history = await stateHistory.ofWebhook(webhook.id, STATES_READ);
-        return [webhook.id, failsSince(webhook, history)] as const;
-      }),
-    ),
+    await Promise.all(failing.map(async (webhook) => [webhook.id, await readFailsSince(store, webhook)] as const)),
   );
   const webhooks = activity.webhooks.map((webhook) => ({
     ...webhook,
@@ -133,7 +128,7 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
     },
     {
       label: 'Dead',
-      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
+      value: deadText(dead),
       tone: dead.records > 0 ? 'negative' : 'neutral',
       hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
     },
@@ -153,21 +148,35 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
 }
 
 /** Whether an attempt failed after the last success. */
-function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
+export function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
   return failure !== null && failure.at >= (deliveredAt ?? 0);
 }
 
-/** The last error and its advice, if nothing succeeded since. The header leads to the failures of several webhooks. */
-export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActivity): Html | null {
+/**
+ * Why deliveries fail with the advice, if nothing succeeded since, and why others are dead. The header leads to the failures of several
+ * webhooks. `reader`: the customer who reads it; null: the operator.
+ */
+export function failureNotice(
+  activity: EndpointActivity,
+  causes: readonly Cause[],
+  reader: string | null,
+): Html | null {
   const { failure, webhooks } = activity;
-  const [first] = webhooks;
-  if (failure === null || first === undefined || !isFailedLast(activity)) return null;
-  const { errorClass, errorMessage } = failure;
-  const cause = `${latestError(errorClass, errorMessage)} `;
-  const failures =
-    webhooks.length === 1 ? html` <a href="/deliveries/failures?webhook=${first.id}">Failures by cause</a>` : null;
+  const latest =
+    failure === null || !isFailedLast(activity) ? null : ([failure.errorClass, failure.errorMessage] as const);
+  const dead = deadCauses(causes);
+  const [first, ...others] = webhooks;
+  if (first === undefined || (latest === null && dead === null)) return null;
+  const link = others.length === 0 ? html` <a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
   return notice({
     tone: 'caution',
-    text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)}${failures}</p>`,
+    text: html`
+      ${
+        latest === null
+          ? null
+          : html`<p>${causeSentence(causes, latest)} ${failingAdvice(causes, latest, reader)}${link}</p>`
+      }
+      ${dead === null ? null : html`<p><strong>Dead deliveries.</strong> ${dead}${latest === null ? link : null}</p>`}
+    `,
   });
 }

@@ -3,14 +3,17 @@
 import { type Html, html } from '../../http/html.ts';
 import type { Day, Series } from '../../observe/figures.ts';
 import type { EndpointWebhook, WebhookListing } from '../../store/port/directory.ts';
+import type { Store } from '../../store/port/store.ts';
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { periodTabs, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
-import type { DeadRecords } from '../record/webhook-state.ts';
+import { type Cause, mergedCauses, readCausesOf } from '../record/causes.ts';
+import { type DeadRecords, deadOf } from '../record/dead-records.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
+import { type EndpointActivity, isFailedLast } from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;
@@ -19,34 +22,54 @@ export type EndpointHub = {
   readonly listings: readonly WebhookListing[];
   readonly days: ReadonlyMap<number, Day>;
   readonly dead: DeadRecords;
+  /** Why deliveries to it fail, by all of its webhooks. */
+  readonly causes: readonly Cause[];
 };
 
-/** Webhooks in the table, and the batches in which the dead deliveries of each are counted. */
+/** Webhooks in the table, and webhooks whose dead deliveries and causes are read, the failing ones first. */
 const WEBHOOKS_SHOWN = 10;
-const DEAD_COUNTED_BATCHES = 1000;
-const DEAD_OF = 20;
+const FAILURES_OF = 20;
 
 /** Null if no webhook sends to the endpoint. */
 export async function readHub(
   { store, figures }: Pick<SharedPageDependencies, 'store' | 'figures'>,
   query: URLSearchParams,
   endpointId: string,
-  webhooks: readonly EndpointWebhook[],
+  activity: EndpointActivity,
 ): Promise<EndpointHub | null> {
+  const { webhooks } = activity;
   if (webhooks.length === 0) return null;
   const numbers = webhooks.map(({ webhookNumber }) => webhookNumber);
-  const [series, deliveries, listings, counts] = await Promise.all([
+  const [series, deliveries, listings, failures] = await Promise.all([
     figures.within(async () => numbers).series(readPeriod(query), 0),
     readLatestDeliveries(store, numbers),
     store.directory.webhooks({ endpointId }, null, WEBHOOKS_SHOWN),
-    Promise.all(numbers.slice(0, DEAD_OF).map((number) => store.directory.deadRecords(number, DEAD_COUNTED_BATCHES))),
+    readFailures(store, activity),
   ]);
   const days = await figures.days(listings.map(({ webhook }) => webhook.progress.webhookNumber));
+  return { series, deliveries, listings, days, ...failures };
+}
+
+async function readFailures(
+  store: Pick<Store, 'directory' | 'deliveries'>,
+  activity: EndpointActivity,
+): Promise<Pick<EndpointHub, 'dead' | 'causes'>> {
+  const inOrder = activity.webhooks.toSorted((a, b) => Number(isInTrouble(b)) - Number(isInTrouble(a)));
+  const read = inOrder.slice(0, FAILURES_OF);
+  const numbers = read.map(({ webhookNumber }) => webhookNumber);
+  const countOf = await deadOf(store, numbers);
+  const counts = numbers.map(countOf);
   const dead = {
     records: counts.reduce((sum, { records }) => sum + records, 0),
-    isWhole: numbers.length <= DEAD_OF && counts.every(({ isWhole }) => isWhole),
+    isWhole: inOrder.length === read.length && counts.every(({ isWhole }) => isWhole),
   };
-  return { series, deliveries, listings, days, dead };
+  const fails = dead.records > 0 || isFailedLast(activity);
+  const causesOf = await readCausesOf(store, fails ? numbers : []);
+  return { dead, causes: mergedCauses(read.flatMap(({ id }) => causesOf(id))) };
+}
+
+function isInTrouble({ state }: EndpointWebhook): boolean {
+  return state === 'failing' || state === 'failed';
 }
 
 /** The page must set `hasCharts: true` and have `period` in its URL. */

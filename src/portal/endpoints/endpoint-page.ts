@@ -143,9 +143,11 @@ async function readTab(
     const content = historySection({ target, createdAt: endpoint.createdAt, lead, changes }, call.now);
     return { version: changes.entries, content };
   }
-  const hub = await readHub(dependencies, call.query, endpoint.id, activity.webhooks);
+  const hub = await readHub(dependencies, call.query, endpoint.id, activity);
   const version =
-    hub === null ? null : [hub.series, latestVersion(hub.deliveries, call.now), hub.listings, [...hub.days], hub.dead];
+    hub === null
+      ? null
+      : [hub.series, latestVersion(hub.deliveries, call.now), hub.listings, [...hub.days], hub.dead, hub.causes];
   return { version, content: endpointActivity(call, page, hub) };
 }
 
