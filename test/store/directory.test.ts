@@ -156,6 +156,11 @@ describe('the search', () => {
     assert.ok((await names(shop.url.slice(8, 20))).some((name) => name.startsWith('endpoint ')));
     assert.ok((await names(key.fingerprint.slice(4, 24))).includes(`key ${key.name}`));
     assert.deepEqual(await names("' OR 1=1 --"), []);
+    // A webhook has its state.
+    const found = await s.store.search.find('o', null, 10);
+    const states = found.filter(({ kind }) => kind === 'webhook').map(({ name, state }) => `${name} ${state}`);
+    assert.deepEqual(states.sort(), ['ORDERS, archived stopped', 'Orders started', 'people stopped']);
+    assert.ok(found.every(({ kind, state }) => kind === 'webhook' || state === null));
   });
 });
 
