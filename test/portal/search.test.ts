@@ -157,6 +157,25 @@ describe('the search', () => {
     assert.ok((await hits('rotate secrets')).some((href) => href.startsWith('/docs/')));
   });
 
+  it('offers an action in its first line only on the page, and to people who may do it', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    await makeEventType(admin, 'order.created');
+    const { id } = await succeeded<{ id: string }>(
+      admin.post('endpoints', { name: 'Shop', url: 'https://127.0.0.1:1/in' }),
+    );
+    await makeWebhook(admin, { id }, ['order.*'], { name: 'Orders' });
+    const read = async (role: 'viewer' | 'operator', headers: Readonly<Record<string, string>> = {}) => {
+      const { token } = await newSession(service, role);
+      return (await request(`${service.url}/search`, { token, headers })).text;
+    };
+    assert.match(await read('operator'), /Search by name, id or value\. Actions work too: “start Orders”\./);
+    const viewers = await read('viewer');
+    assert.match(viewers, /Search by name, id or value\./);
+    assert.doesNotMatch(viewers, /Actions work too/);
+    assert.doesNotMatch(await read('operator', { 'hx-request': 'true' }), /Search by name/);
+  });
+
   it('leads to the button of an action, and only while it is possible', async (t) => {
     const { openAs, admin, receiver } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import type { AuditEntry } from '../../src/domain/audit.ts';
 import { ConstraintViolation } from '../../src/store/port/errors.ts';
-import { AUDIT_EXAMINED_AT_ONCE, auditStatement, auditStore } from '../../src/store/shared/audit.ts';
+import { AUDIT_EXAMINED_AT_ONCE, AUDIT_KIND, auditStatement, auditStore } from '../../src/store/shared/audit.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { onSqlite, openTestStore, type TestStore } from '../support/store.ts';
+import { onPostgres, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 
 repeats('postgres');
@@ -74,6 +75,8 @@ describe('the audit log', () => {
     assert.equal((await store.get(id))?.number, 3);
     assert.equal((await store.list(null, 1)).length, 1);
     assert.equal((await store.list(id, 10)).length, 2);
+    assert.equal((await store.list(null, 10, { kind: 'changes' })).length, 3);
+    assert.deepEqual(await store.list(null, 10, { kind: 'sign-ins', customerId: 'acme' }), []);
     for (const sql of asked) {
       // Replaces every parameter with a number, because only the chosen index matters.
       const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${sql.replaceAll(/@\w+/g, '+1')}`).all() as {
@@ -81,7 +84,39 @@ describe('the audit log', () => {
       }[];
       for (const { detail } of plan) assert.match(detail, /^SEARCH/, sql);
     }
-    assert.equal(asked.length, 5);
+    assert.equal(asked.length, 9);
+    for (const [at, index] of [
+      [6, 'audit_kind'],
+      [8, 'audit_customer_kind'],
+    ] as const) {
+      const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${asked[at]?.replaceAll(/@\w+/g, '+1')}`).all();
+      assert.match(JSON.stringify(plan), new RegExp(`USING INDEX ${index} `));
+    }
+  });
+
+  it('has indexes of changes and of people who come and go, by the list of these actions', () => {
+    for (const file of ['schema.sql', 'src/store/postgres/schema.sql']) {
+      const schema = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').replaceAll(/\s+/g, ' ');
+      assert.equal(schema.split(AUDIT_KIND).length, 3, file);
+    }
+  });
+
+  it('reads a page of changes in one look, however many sign-ins came after them', async (t) => {
+    const { store, database } = await chainOf(t, 3);
+    const length = 5 * AUDIT_EXAMINED_AT_ONCE;
+    const fill = `
+      WITH RECURSIVE series (value) AS (SELECT 4 UNION ALL SELECT value + 1 FROM series WHERE value < ${length})
+      INSERT INTO audit SELECT value, 'id ' || value, value, 'user:1', 'user.sign-in', 'user:1', 'acme', '{}', '', '' FROM series`;
+    await database.commit([{ sql: fill, params: {} }]);
+    const turn = countTurns(t);
+    const before = turn();
+    for (const filter of [{}, { customerId: 'acme' }]) {
+      const numbers = async (kind: 'changes' | 'sign-ins', limit: number) =>
+        (await store.audit.list(null, limit, { kind, ...filter })).map(({ number }) => number);
+      assert.deepEqual(await numbers('sign-ins', 2), [length, length - 1]);
+      assert.deepEqual(await numbers('changes', 10), 'customerId' in filter ? [] : [3, 2, 1]);
+    }
+    if (!onPostgres) assert.equal(turn() - before, 0);
   });
 
   it('searches in steps when few entries match, and lets other work run in between', async (t) => {

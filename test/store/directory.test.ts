@@ -130,7 +130,7 @@ describe('the dead records of a webhook', () => {
     const { s, orders, people } = await openDirectory(t);
     const number = (await s.webhooks.get(orders.id)).progress.webhookNumber;
     const quiet = (await s.webhooks.get(people.id)).progress.webhookNumber;
-    const dead = (batches: number) => s.store.directory.deadRecords([number], batches);
+    const dead = async (batches: number, of = number) => (await s.store.directory.deadRecords([of], batches)).get(of);
     assert.deepEqual(await dead(10), { records: 0, isWhole: true });
     await publishMany(s, 'order.placed', 12);
     await settleNext(s, number, [3, 2], 'dead');
@@ -138,11 +138,11 @@ describe('the dead records of a webhook', () => {
     await settleNext(s, number, [4], 'dead');
     assert.deepEqual(await dead(3), { records: 9, isWhole: true });
     assert.deepEqual(await dead(1), { records: 5, isWhole: false });
-    assert.deepEqual(await s.store.directory.deadRecords([quiet], 3), { records: 0, isWhole: true });
-    assert.deepEqual(await s.store.directory.deadRecords([], 3), { records: 0, isWhole: true });
+    assert.deepEqual(await dead(3, quiet), { records: 0, isWhole: true });
+    assert.equal((await s.store.directory.deadRecords([], 3)).size, 0);
   });
 
-  it('are the sum over several webhooks, whole only if those of each are', async (t) => {
+  it('are counted for each of several webhooks', async (t) => {
     const { s, orders, archive, people } = await openDirectory(t);
     await s.endpoints.patch(archive.endpointId ?? '', { enabled: true }, ACTOR);
     await s.webhooks.start(archive.id, ACTOR);
@@ -152,10 +152,21 @@ describe('the dead records of a webhook', () => {
     await publishMany(s, 'order.placed', 7);
     await settleNext(s, first, [3, 2], 'dead');
     await settleNext(s, second, [4], 'dead');
-    const dead = (batches: number, of = [first, second, quiet]) => s.store.directory.deadRecords(of, batches);
-    assert.deepEqual(await dead(2), { records: 9, isWhole: true });
-    assert.deepEqual(await dead(1, [second, quiet]), { records: 4, isWhole: true });
-    assert.equal((await dead(1)).isWhole, false);
+    const none = { records: 0, isWhole: true };
+    const dead = async (batches: number) => [
+      ...(await s.store.directory.deadRecords([first, second, quiet], batches)).entries(),
+    ];
+    const whole = { records: 4, isWhole: true };
+    assert.deepEqual(await dead(2), [
+      [first, { records: 5, isWhole: true }],
+      [second, whole],
+      [quiet, none],
+    ]);
+    assert.deepEqual(await dead(1), [
+      [first, { records: 5, isWhole: false }],
+      [second, whole],
+      [quiet, none],
+    ]);
   });
 });
 
@@ -171,6 +182,11 @@ describe('the search', () => {
     assert.ok((await names(shop.url.slice(8, 20))).some((name) => name.startsWith('endpoint ')));
     assert.ok((await names(key.fingerprint.slice(4, 24))).includes(`key ${key.name}`));
     assert.deepEqual(await names("' OR 1=1 --"), []);
+    // A webhook has its state.
+    const found = await s.store.search.find('o', null, 10);
+    const states = found.filter(({ kind }) => kind === 'webhook').map(({ name, state }) => `${name} ${state}`);
+    assert.deepEqual(states.sort(), ['ORDERS, archived stopped', 'Orders started', 'people stopped']);
+    assert.ok(found.every(({ kind, state }) => kind === 'webhook' || state === null));
   });
 });
 

@@ -291,7 +291,8 @@ describe('deliveries', () => {
       await s.store.attempts.insert(attemptOf(s, first, failed(status, NOW + at)));
     await settleBatch(s, first, { kind: 'dead', at: s.clock() }, failed(500, NOW + 4));
     await settleBatch(s, await claimNext(s, webhookNumber, 1), { kind: 'dead', at: s.clock() }, failed(500, NOW + 9));
-    const { groups } = await s.store.deliveries.failures(null);
+    const { groups, dead: given } = await s.store.deliveries.failures(null);
+    assert.equal(given, 2);
     const [{ cause, dead, retrying, firstAt, lastAt, oldest, webhookState } = assert.fail()] = groups;
     assert.deepEqual([groups.length, cause, dead, retrying], [1, '500', 2, 0]);
     assert.deepEqual([firstAt, lastAt], [NOW + 2, NOW + 9]);
@@ -309,13 +310,16 @@ describe('deliveries', () => {
       await settleBatch(s, batch, { kind: 'dead', at: s.clock() }, failed);
     }
     const within = async (first: number, last: number) => {
-      const { groups } = await s.store.deliveries.failures([webhookNumber], { first, last });
-      return groups.map(({ cause, dead }) => `${cause} ${dead}`).sort();
+      const { groups, dead: all } = await s.store.deliveries.failures([webhookNumber], { first, last });
+      return [...groups.map(({ cause, dead }) => `${cause} ${dead}`).sort(), all];
     };
-    assert.deepEqual(await within(0, 5), ['404 2', '500 4']);
-    assert.deepEqual(await within(2, 3), ['404 1', '500 1']);
-    assert.deepEqual(await within(5, 5), ['500 1']);
-    assert.deepEqual(await within(6, 9), []);
+    assert.deepEqual(await within(0, 5), ['404 2', '500 4', 6]);
+    assert.deepEqual(await within(2, 3), ['404 1', '500 1', 2]);
+    assert.deepEqual(await within(5, 5), ['500 1', 1]);
+    assert.deepEqual(await within(6, 9), [0]);
+    // Also those whose attempts are no longer kept.
+    await s.database.commit([{ sql: 'DELETE FROM attempt WHERE first_offset = 3', params: {} }]);
+    assert.deepEqual(await within(0, 5), ['500 4', 6]);
   });
 
   it('are counted for the webhooks that a list of queues leaves out', async (t) => {

@@ -77,6 +77,10 @@
     const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
     return relative.format(Math.sign(seconds) * Math.round(Math.abs(seconds) / length), unit);
   };
+  // A text that is the same stays, with what people have selected of it.
+  const say = (element, text) => {
+    if (element.textContent !== text) element.textContent = text;
+  };
   const showTimes = (root) => {
     for (const element of root.querySelectorAll('time[data-local]')) {
       const at = Date.parse(element.dateTime);
@@ -84,10 +88,10 @@
       const text =
         { relative: relativeText, ahead: aheadText, brief: briefText, length: lengthText }[local]?.(at) ??
         ({ short, exact, day }[local] ?? instant).format(at);
-      if (element.textContent !== text) element.textContent = text;
+      say(element, text);
     }
-    for (const element of root.querySelectorAll('[data-zone]'))
-      element.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    for (const element of root.querySelectorAll('[data-zone]')) say(element, timeZone);
   };
   htmx.onLoad(showTimes);
   // Before new markup enters the page, so that a live update does not flicker, and does not change elements that are the same.

@@ -25,13 +25,14 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
       });
       if (story === null) return goneView(dependencies.kept);
       const { eventType, offset } = story.delivery;
-      const [content, partial] = [liveStory(call, story, 'page'), liveStory(call, story, 'panel')];
-      return { title: `${eventType} #${offset}`, content, partial };
+      // The script of the list asks for the part beside it.
+      const content = liveStory(call, story, { isBeside: call.isPartial });
+      return { title: `${eventType} #${offset}`, content, partial: content };
     }),
     pages.stream(`${PATH}/{id}/live`, 'both', async (call) => {
       const id = pathId(call);
       const { delivery } = await deliveries.get(id);
-      const place = call.query.has('panel') ? 'panel' : 'page';
+      const place = { isBeside: call.query.has('panel') };
       return liveContent(feed, delivery.webhookId, call.signal, async () => {
         const story = await readStory(dependencies, call, id);
         const now = clock();

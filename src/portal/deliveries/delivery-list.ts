@@ -8,17 +8,18 @@ import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
-import { liveContent } from '../frame/live-content.ts';
+import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
+import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
-import { causeAdvice, causeText } from './causes.ts';
+import { causeAdvice, causeText } from '../record/causes.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
-import { type FoundDeliveries, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
+import { type FoundDeliveries, isOfDead, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
@@ -45,13 +46,15 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const { query } = call;
       // A refusal comes before the stream.
       const first = await lookedUp(dependencies, readAsked(query, call.now, isOfOperator));
-      return liveContent(feed, first.one?.id ?? null, call.signal, async () => {
+      const readLive = async (): Promise<LiveReading> => {
         const now = clock();
         const asked = await lookedUp(dependencies, readAsked(query, now, isOfOperator));
         const listed = await readDeliveries(dependencies, asked, query);
         const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
         return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, query })) };
-      });
+      };
+      const pace = isOfDead(first) ? { everyMs: FAILURES_EVERY_MS } : {};
+      return liveContent(feed, first.one?.id ?? null, call.signal, readLive, pace);
     }),
     pages.page({
       for: 'both',
@@ -164,7 +167,7 @@ function panel(call: PageCall, close: string, story: Story | null): Html {
           <a class="icon-button" href="${close}" data-panel-close aria-label="Close" title="Close (Esc)">${icon('cross')}</a>
         </div>
       </div>
-      <div id="panel-content">${story === null ? null : liveStory(call, story, 'panel')}</div>
+      <div id="panel-content">${story === null ? null : liveStory(call, story, { isBeside: true })}</div>
     </aside>
   `;
 }

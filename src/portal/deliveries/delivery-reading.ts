@@ -2,16 +2,16 @@
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { DeliveryContent } from '../../store/port/deliveries.ts';
+import type { DeliveryContent, FailureGroup } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from '../../webhooks/sent-again.ts';
 import { actorsSeen, readResourceLinks } from '../audit/entries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
+import { type Cause, readCausesOf } from '../record/causes.ts';
 import { ownerNames } from '../record/owner.ts';
-import { failsSince } from '../record/webhook-state.ts';
-import { type Cause, readCausesOf } from './causes.ts';
+import { readFailsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */
@@ -78,23 +78,25 @@ async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, we
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
-  const ahead = await aheadOf(store, offset, webhook);
-  const { state, webhookNumber } = webhook.progress;
-  if (state !== 'failing') return { ahead, before, ...NOT_FAILING };
-  const [history, outcomes, causesOf] = await Promise.all([
-    store.stateHistory.ofWebhook(webhook.id, STATES_READ),
+  const { id, progress } = webhook;
+  const { webhookNumber } = progress;
+  if (progress.state !== 'failing') return { ahead: await aheadOf(store, offset, webhook, []), before, ...NOT_FAILING };
+  const [failsSince, outcomes, causesOf] = await Promise.all([
+    readFailsSince(store, { id, ...progress }),
     store.attempts.lastOutcomes([webhookNumber]),
     readCausesOf(store, [webhookNumber]),
   ]);
+  const causes = causesOf(id);
+  const ahead = await aheadOf(store, offset, webhook, causes);
   const succeededAt = outcomes.get(webhookNumber)?.deliveredAt ?? null;
-  const since = failsSince(webhook.progress, history);
-  return { ahead, before, failsSince: since, succeededAt, causes: causesOf(webhook.id) };
+  return { ahead, before, failsSince, succeededAt, causes };
 }
 
 async function aheadOf(
   { deliveries }: Store,
   offset: number,
   { ordered, progress: { state, webhookNumber, cursorOffset } }: Webhook,
+  causes: readonly FailureGroup[],
 ): Promise<Delivery | null> {
   const waitingAt = async (at: number): Promise<Delivery | null> => {
     const found = await deliveries.at(webhookNumber, at);
@@ -104,8 +106,7 @@ async function aheadOf(
   if (ordered === true) return waitingAt(cursorOffset - 1);
   if (state !== 'failing') return null;
   // Records with an attempt go first when they are due, then the untried ones in order.
-  const { groups } = await deliveries.failures([webhookNumber]);
-  const oldest = groups.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
+  const oldest = causes.filter(({ retrying }) => retrying > 0).map((group) => group.oldest.offset);
   for (const at of [...oldest.toSorted((a, b) => a - b), cursorOffset]) {
     const delivery = await waitingAt(at);
     if (delivery !== null) return delivery;

@@ -119,25 +119,29 @@ export async function readDeliveries(
       : { webhookId: one.id, ...(offsets !== null && { offsets }) };
   const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
   const isEmpty = page.items.length === 0 && page.next === null;
-  const isOfDead = filter.state === 'dead' && Object.keys(filter).length === 1 && offsets === null;
   const [attempts, ownerIn, unsent, dead, first] = await Promise.all([
     store.attempts.lastOf(page.items),
     ownerNames(store, page.items),
     !isEmpty || store.customerId !== null ? null : eventOf(store, filter),
-    isOfDead && !isEmpty ? onlyCause(store, numbers) : null,
+    isOfDead({ filter, offsets }) && !isEmpty ? onlyCause(store, numbers) : null,
     isEmpty && store.customerId !== null ? store.directory.webhooks({}, null, 1) : null,
   ]);
   return { ...page, attempts, ownerIn, unsent, dead, hasWebhooks: first === null || first.length > 0 };
 }
 
-/** The only group of dead deliveries of these webhooks, or of all with null. */
+/** Whether a search is for all dead deliveries, of whichever webhooks. Their causes are counted. */
+export function isOfDead({ filter, offsets }: Pick<Searched, 'filter' | 'offsets'>): boolean {
+  return filter.state === 'dead' && Object.keys(filter).length === 1 && offsets === null;
+}
+
+/** The group of all dead deliveries of these webhooks, or of all with null; null unless they have one cause, which is known of each. */
 async function onlyCause(
   store: SharedPageDependencies['store'],
   numbers: readonly number[] | null,
 ): Promise<FoundDeliveries['dead']> {
-  const { groups, isWhole } = await store.deliveries.failures(numbers);
-  const [group, ...others] = groups.filter(({ dead }) => dead > 0);
-  if (group === undefined || others.length > 0 || !isWhole) return null;
+  const { groups, dead, isWhole } = await store.deliveries.failures(numbers);
+  const group = groups.find((one) => one.dead > 0);
+  if (group === undefined || group.dead !== dead || !isWhole) return null;
   const { webhookId: id, webhookName: name } = group;
   return { group, name: (await readOwners(store, 'webhook', [id])).named({ id, name }) };
 }

@@ -5,11 +5,14 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { failingFacts } from '../parts/health.ts';
 import { countOf, relativeTime, shortTime } from '../parts/text.ts';
+import { failingAdvice, failingCauses } from '../record/causes.ts';
 import { errorOf } from '../record/webhook-state.ts';
-import { failingCauses } from './causes.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
 
-type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt' | 'causes'>;
+type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt' | 'causes'> & {
+  /** The customer who reads it; null: the operator. */
+  readonly reader: string | null;
+};
 
 /** None unless it waits for its first attempt. */
 export function turnMoments(story: Waiting, now: number): Moment[] {
@@ -46,15 +49,19 @@ function placeText({ ahead, before }: Waiting, now: number): Html | null {
   return html`<p>${count}${next}</p>`;
 }
 
-function failingText({ delivery, webhook, failsSince, succeededAt, causes }: Waiting, now: number): Html | null {
+function failingText(waiting: Waiting, now: number): Html | null {
+  const { delivery, webhook, failsSince: since, succeededAt, causes, reader } = waiting;
   const { state, failingSinceAt } = webhook.progress;
   if (state !== 'failing' || failingSinceAt === null) return null;
-  const { stateDescription } = viewWebhook(webhook);
   const { webhookName } = delivery;
   const error = errorOf(webhook.progress);
   const stopsAt = failingSinceAt + FAILING_LIMIT_MS;
   return html`
-    <p>${failingFacts({ since: failsSince, succeededAt, error, causes: failingCauses(causes, error) }, now)} ${stateDescription}</p>
+    <p>
+      ${failingFacts({ since, succeededAt, error, causes: failingCauses(causes, error) }, now)}
+      ${' '}
+      ${failingAdvice(causes, error, reader)}
+    </p>
     <p>
       As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops
       ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.

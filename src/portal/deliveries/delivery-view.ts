@@ -19,18 +19,18 @@ import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { turnMoments } from './delivery-turn.ts';
 import { searchHref } from './search-line.ts';
 
-/** On a page of its own, or beside the list. */
-type ViewPlace = 'page' | 'panel';
+/** Beside the list, or on a page of its own. */
+type ViewPlace = { readonly isBeside: boolean };
 
 /** A delivery that follows what happens to it. */
 export function liveStory(call: PageCall, story: Story, place: ViewPlace): Html {
-  const stream = `${PATH}/${story.delivery.id}/live${place === 'panel' ? '?panel=1' : ''}`;
+  const stream = `${PATH}/${story.delivery.id}/live${place.isBeside ? '?panel=1' : ''}`;
   const live = attributes({ 'data-hx-sse:connect': stream, 'data-hx-swap': 'innerMorph' });
   return html`<div id="delivery" class="page-part"${live}>${storyView(call, story, place)}</div>`;
 }
 
 /** The whole of a delivery. */
-export function storyView(call: PageCall, story: Story, place: ViewPlace): Html {
+export function storyView(call: PageCall, story: Story, { isBeside }: ViewPlace): Html {
   const { delivery, attempts, content, webhook, endpoint } = story;
   const url = endpoint?.url ?? null;
   const reader = call.session.customerId;
@@ -41,19 +41,19 @@ export function storyView(call: PageCall, story: Story, place: ViewPlace): Html 
     id: 'story',
     content: html`
       ${isCut ? html`<p class="quiet">These are the last ${ATTEMPTS_SHOWN} attempts.</p>` : null}
-      ${timeline([...moments, ...turnMoments(story, call.now)], call.now)}
+      ${timeline([...moments, ...turnMoments({ ...story, reader }, call.now)], call.now)}
     `,
   });
-  // Without attempts the story is short, and leaves room for the payload below it. In the panel the payload comes first.
   const payload = payloadSection(delivery, content, webhook);
+  // Beside the list the payload comes first. Without attempts the story is short, and leaves room for the payload below it.
+  const isAside = !isBeside && attempts.length > 0;
+  const main = html`<div class="stack">${isBeside ? [payload, told] : [told, payload]}</div>`;
   return html`
-    ${place === 'page' ? pageHead(call, story) : panelHead(call, story)}
+    ${isBeside ? panelHead(call, story) : pageHead(call, story)}
     ${standing({ ...story, reader }, call.now)}
     <div class="columns columns-wide-first story">
-      ${place === 'panel' ? html`<div class="stack">${payload}${told}</div>` : null}
-      ${place === 'page' && attempts.length === 0 ? html`<div class="stack">${told}${payload}</div>` : null}
-      ${place === 'page' && attempts.length > 0 ? told : null}
-      <div class="stack story-side">${place === 'page' && attempts.length > 0 ? payload : null}${facts(story)}</div>
+      ${isAside ? told : main}
+      <div class="stack story-side">${isAside ? payload : null}${facts(story)}</div>
     </div>
   `;
 }
@@ -155,7 +155,7 @@ function facts(story: Story): Html {
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search('id', eventId), label: 'This event’s other deliveries', kind: 'quiet' })],
+    actions: [linkButton({ href: search('id', eventId), label: 'All deliveries of this event', kind: 'quiet' })],
     content: html`
       ${definitionList(
         present([

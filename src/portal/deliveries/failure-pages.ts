@@ -11,31 +11,29 @@ import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
+import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
-import { countText, lengthTime, relativeTime } from '../parts/text.ts';
+import { countOf, countText, lengthTime, relativeTime } from '../parts/text.ts';
+import { causeAdvice, causeText } from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
-import { causeAdvice, causeText } from './causes.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { replayHref, replayLabel } from './sending-again.ts';
 
-/** Failures by cause take some ten milliseconds to count. */
-const FAILURES_EVERY_MS = 2000;
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
 const TRY = `${PATH}/try`;
 
 export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
-  const read = (numbers: readonly number[] | null): Promise<OwnedFailures> => readFailures(store, numbers);
   return [
     pages.view(PATH, 'both', async (visit) => {
       const query = await withWebhookId(store, visit.query);
       const call = { ...visit, query };
       const scope = await readScope(dependencies, query);
-      const failures = await read(scope.numbers);
+      const failures = await readFailures(store, scope.numbers);
       return listView({
         title: 'Failures by cause',
         layout: 'under-tabs',
@@ -51,10 +49,10 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       await readScope(dependencies, call.query);
       const readLive = async () => {
         const { numbers } = await readScope(dependencies, call.query);
-        const failures = await read(numbers);
+        const failures = await readFailures(store, numbers);
         const now = clock();
         const content = (): Html => listResults(resultsOf({ ...call, now }, failures));
-        return { version: JSON.stringify([failures, [...failures.pending]]), content };
+        return { version: JSON.stringify(failures), content };
       };
       return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
     }),
@@ -83,8 +81,8 @@ const LEAD = 'Failed deliveries of any age, dead or waiting for a retry, grouped
 
 type OwnedFailures = Failures & {
   readonly owners: RecordOwners;
-  /** How many deliveries of a webhook are pending, tried or not, by its id. */
-  readonly pending: ReadonlyMap<string, number>;
+  /** `7 of 100 pending were tried.`, by the id of each webhook of which others were not: its groups have only tried deliveries. */
+  readonly tried: Readonly<Record<string, string>>;
 };
 
 /** Webhooks whose pending deliveries are counted. */
@@ -93,15 +91,19 @@ const PENDING_COUNTED = 20;
 async function readFailures(store: Store, numbers: readonly number[] | null): Promise<OwnedFailures> {
   const failures = await store.deliveries.failures(numbers);
   const ids = failures.groups.map(({ webhookId }) => webhookId);
-  const waiting = [
-    ...new Set(failures.groups.filter(({ retrying }) => retrying > 0).map(({ webhookId }) => webhookId)),
-  ];
-  const [owners, listings] = await Promise.all([
-    readOwners(store, 'webhook', ids),
-    Promise.all(waiting.slice(0, PENDING_COUNTED).map((id) => store.directory.webhook(id))),
-  ]);
-  const counted = listings.flatMap((one) => (one === null ? [] : [[one.webhook.id, one.pendingRecords] as const]));
-  return { ...failures, owners, pending: new Map(counted) };
+  const [owners, tried] = await Promise.all([readOwners(store, 'webhook', ids), readTried(store, failures.groups)]);
+  return { ...failures, owners, tried };
+}
+
+async function readTried({ directory }: Store, groups: readonly FailureGroup[]): Promise<OwnedFailures['tried']> {
+  const retried = groups.filter(({ retrying }) => retrying > 0);
+  const byWebhook = [...Map.groupBy(retried, ({ webhookId }) => webhookId)].slice(0, PENDING_COUNTED);
+  const texts = byWebhook.map(async ([id, own]) => {
+    const pending = (await directory.webhook(id))?.pendingRecords ?? 0;
+    const tried = own.reduce((sum, { retrying }) => sum + retrying, 0);
+    return tried < pending ? [[id, `${countText(tried)} of ${countText(pending)} pending were tried.`] as const] : [];
+  });
+  return Object.fromEntries((await Promise.all(texts)).flat());
 }
 
 /** Groups of dead deliveries that a form without a webhook offers. */
@@ -111,9 +113,12 @@ const OFFERED = 8;
 export async function deadSection(dependencies: SharedPageDependencies, now: number): Promise<Html | null> {
   const { store } = dependencies;
   const { numbers } = await readScope(dependencies, new URLSearchParams());
-  const { groups, owners } = await readFailures(store, numbers);
+  const { groups } = await store.deliveries.failures(numbers);
   const dead = groups.filter((group) => group.dead > 0);
   if (dead.length === 0) return null;
+  const shown = dead.slice(0, OFFERED);
+  const ids = shown.map(({ webhookId }) => webhookId);
+  const owners = await readOwners(store, 'webhook', ids);
   const more = dead.length > OFFERED ? html` <a href="${PATH}">All failures by cause</a>` : null;
   return section({
     title: 'Dead deliveries',
@@ -128,7 +133,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
         { label: 'Last failure', phone: 'named' },
         { label: 'Action', kind: 'actions' },
       ],
-      rows: dead.slice(0, OFFERED).map((group) => {
+      rows: shown.map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;
         return [
           html`<a href="/webhooks/${id}">${name}</a> ${stateBadge(group.webhookState)}${owners.hintOf(id)}`,
@@ -145,6 +150,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
 
 function resultsOf(call: PageCall, failures: OwnedFailures) {
   const { groups, isWhole } = failures;
+  const unknown = failures.dead - groups.reduce((sum, { dead }) => sum + dead, 0);
   const list = table({
     caption: 'Failures by cause',
     columns: [
@@ -158,23 +164,38 @@ function resultsOf(call: PageCall, failures: OwnedFailures) {
     rows: groups.map((group) => row(group, failures, call)),
     rowIds: groups.map(({ webhookId, cause }) => `failures-${webhookId}-${cause}`),
     live: ['cause', 'causes'],
-    empty: NO_FAILURES,
+    empty: unknown > 0 ? NO_CAUSE : NO_FAILURES,
   });
-  const note = isWhole
-    ? null
-    : html`
-      <p class="quiet">
-        Only the newest ${countText(FAILURES_EXAMINED_MAX)} failing batches were counted. Choose a webhook to count
-        more of its failures.
-      </p>
-    `;
-  return { path: PATH, query: call.query, results: html`${list}${note}` };
+  const notes = [
+    isWhole
+      ? null
+      : html`
+        <p class="quiet">
+          Only the newest ${countText(FAILURES_EXAMINED_MAX)} failing batches were counted. Choose a webhook to count
+          more of its failures.
+        </p>
+      `,
+    unknown === 0 ? null : unknownNote(unknown, call.query),
+  ];
+  return { path: PATH, query: call.query, results: html`${list}${notes}` };
+}
+
+function unknownNote(count: number, query: URLSearchParams): Html {
+  const dead = countOf(count, 'dead delivery', undefined, 'dead deliveries');
+  return html`
+    <p class="quiet">
+      The cause of <a href="${withQuery(DELIVERIES_PATH, query, { state: 'dead' })}">${dead}</a> is not known:
+      ${count === 1 ? 'it was' : 'they were'} never tried, or the attempts are no longer kept.
+    </p>
+  `;
 }
 
 function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Html | 0)[] {
-  const { owners } = failures;
+  const { owners, tried, groups } = failures;
   const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
   const { now } = call;
+  const isFirst = group === groups.find((one) => one.webhookId === webhookId && one.retrying > 0);
+  const triedText = isFirst ? tried[webhookId] : undefined;
   const listed = (state: 'dead' | 'pending', count: number): Html | 0 => {
     if (count === 0) return 0;
     const query = new URLSearchParams({ webhook: webhookId, state, response: cause });
@@ -185,7 +206,7 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Htm
     html`
       <span class="failure-webhook"><a href="/webhooks/${webhookId}">${webhookName}</a> ${stateBadge(group.webhookState)}</span>
       ${owners.hintOf(webhookId)}
-      ${triedText(group, failures)}
+      ${triedText === undefined ? null : html`<span class="cell-hint">${triedText}</span>`}
     `,
     listed('dead', dead),
     listed('pending', retrying),
@@ -195,16 +216,6 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Htm
     `,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
-}
-
-/** `7 of 100 pending were tried`, in the first row of a webhook: its rows have only tried deliveries. */
-function triedText({ webhookId, cause }: FailureGroup, { groups, pending }: OwnedFailures): Html | null {
-  const all = pending.get(webhookId);
-  const own = groups.filter((group) => group.webhookId === webhookId && group.retrying > 0);
-  if (all === undefined || own[0]?.cause !== cause) return null;
-  const tried = own.reduce((sum, { retrying }) => sum + retrying, 0);
-  if (tried >= all) return null;
-  return html`<span class="cell-hint">${countText(tried)} of ${countText(all)} pending were tried.</span>`;
 }
 
 /** The action that helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
@@ -242,6 +253,10 @@ function replayLink(group: FailureGroup, webhookName: string): Html {
   });
 }
 
+const NO_CAUSE = emptyState({
+  title: 'No known cause',
+  text: 'No delivery waits for another attempt after a failure.',
+});
 const NO_FAILURES = emptyState({
   title: 'No failures',
   text: 'No delivery is dead, and none waits for another attempt after a failure.',

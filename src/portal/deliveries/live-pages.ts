@@ -117,13 +117,13 @@ export function tail({ attempts, webhookOf, carried, stream }: Tail): Html {
         <button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button>
         <span class="quiet" data-tail-still>Reload the page to see newer attempts.</span>
       </div>
-      ${attemptList(attempts, { webhookOf, carried, isOfAll: true }, live)}
+      ${attemptList(attempts, { webhookOf, carried }, live)}
     </div>
   `;
 }
 
-/** The facts that a list shows of its attempts. `isOfAll` shows the webhook of each. */
-type Telling = Pick<Tail, 'webhookOf' | 'carried'> & { readonly isOfAll: boolean };
+/** The facts that a list shows of its attempts. */
+type Telling = Pick<Tail, 'webhookOf' | 'carried'>;
 
 /** Attempts, newest first. */
 export function attemptList(attempts: readonly AttemptRecord[], telling: Telling, live: Html | null = null): Html {
@@ -184,7 +184,7 @@ async function pieceRows({ items, dropped }: FeedPiece, { webhookOf, carriedBy }
   const rows = newestFirst.map(({ webhookId, attempt }, at) =>
     row(
       attempt,
-      { webhookOf: () => webhooks.get(webhookId) ?? null, carried, isOfAll: true },
+      { webhookOf: () => webhooks.get(webhookId) ?? null, carried },
       { above: newestFirst[at - 1]?.attempt, isNew: true },
     ),
   );
@@ -202,17 +202,16 @@ async function pieceRows({ items, dropped }: FeedPiece, { webhookOf, carriedBy }
 /** The script goes on with it as rows come in (`assets/live.js`). */
 function row(
   attempt: AttemptRecord,
-  { webhookOf, carried, isOfAll }: Telling,
+  { webhookOf, carried }: Telling,
   { above, isNew = false }: { readonly above: AttemptRecord | undefined; readonly isNew?: boolean },
 ): Html {
   const { id, startedAt, timings, errorClass, errorMessage } = attempt;
   const webhook = webhookOf(attempt);
-  const shown = isOfAll ? webhook : null;
   const name =
-    shown === null
+    webhook === null
       ? null
       : html`
-        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${shown.id}">${shown.name}</a>${shown.owner}</span>
+        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>${webhook.owner}</span>
       `;
   const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);

@@ -11,7 +11,7 @@ import { type Suggestion, suggestionOptions } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { countOf, countText } from '../parts/text.ts';
-import { causeText } from './causes.ts';
+import { byFrequency, causeText } from '../record/causes.ts';
 import { withWebhookId } from './delivery-scope.ts';
 
 export const CAUSES_PATH = '/deliveries/replay/causes';
@@ -33,8 +33,7 @@ export async function readCauses(store: Store, sent: URLSearchParams): Promise<C
   const offsets = await store.deliveries.offsetsBetween(webhookNumber, period);
   if (offsets === null) return NONE;
   const { groups, isWhole } = await store.deliveries.failures([webhookNumber], offsets);
-  const causes = groups.filter(({ dead }) => dead > 0).toSorted((a, b) => b.dead - a.dead);
-  return { causes, isWhole };
+  return { causes: byFrequency(groups, 'dead'), isWhole };
 }
 
 /** Null while people still type a time. */

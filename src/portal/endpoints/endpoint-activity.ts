@@ -1,6 +1,5 @@
 /** The deliveries to endpoints in the last 24 hours, over all webhooks that send there. */
-import type { Endpoint } from '../../domain/endpoint.ts';
-import { adviceForMessage, statusInMessage } from '../../domain/outcome.ts';
+import { statusInMessage } from '../../domain/outcome.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate, sumOfDays } from '../../observe/figures.ts';
@@ -9,17 +8,18 @@ import type { EndpointWebhook } from '../../store/port/directory.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { figures } from '../parts/details.ts';
 import { errorWords } from '../parts/error-words.ts';
-import { attemptsText, figureTone, latestError } from '../parts/health.ts';
-import { STATES_READ } from '../parts/limits.ts';
+import { attemptsText, figureTone } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { type DeadRecords, failsBriefly, failsSince, failuresOf } from '../record/webhook-state.ts';
+import { type Cause, deadCauses, failingAdvice } from '../record/causes.ts';
+import { type DeadRecords, deadText } from '../record/dead-records.ts';
+import { causeSentence, failsBriefly, failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
 
-/** Webhooks of an endpoint whose dead deliveries its page counts. */
-export const DEAD_OF_WEBHOOKS = 20;
+/** Webhooks of an endpoint whose dead deliveries and causes its page reads, the failing ones first. */
+export const FAILURES_OF = 20;
 
 export type EndpointActivity = LastOutcomes & {
   /** Newest first. A webhook that mostly delivers and fails only briefly is `running` here. */
@@ -63,17 +63,12 @@ const HISTORIES_READ = 20;
 
 /** The same with the time at which each webhook began to fail, as its own page tells it. */
 export async function withOutages(
-  { stateHistory }: Pick<SharedPageDependencies['store'], 'stateHistory'>,
+  store: Pick<SharedPageDependencies['store'], 'stateHistory'>,
   activity: EndpointActivity,
 ): Promise<EndpointActivity> {
   const failing = activity.webhooks.filter(({ state }) => state === 'failing').slice(0, HISTORIES_READ);
   const begun = new Map(
-    await Promise.all(
-      failing.map(async (webhook) => {
-        const history = await stateHistory.ofWebhook(webhook.id, STATES_READ);
-        return [webhook.id, failsSince(webhook, history)] as const;
-      }),
-    ),
+    await Promise.all(failing.map(async (webhook) => [webhook.id, await readFailsSince(store, webhook)] as const)),
   );
   const webhooks = activity.webhooks.map((webhook) => ({
     ...webhook,
@@ -157,32 +152,46 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
 }
 
 /** A count of none says of which webhooks, unless it is of all. */
-function deadFigure({ records, isWhole }: DeadRecords) {
-  if (records > 0)
-    return {
-      value: `${countText(records)}${isWhole ? '' : '+'}`,
-      tone: 'negative' as const,
-      hint: 'kept until you send them again',
-    };
-  const hint = isWhole ? 'No delivery is dead' : `of its newest ${DEAD_OF_WEBHOOKS} webhooks`;
-  return { value: '0', tone: 'neutral' as const, hint };
+function deadFigure(dead: DeadRecords) {
+  const { records, isWhole } = dead;
+  const none = isWhole ? 'No delivery is dead' : `of ${FAILURES_OF} of its webhooks`;
+  return {
+    value: deadText(dead),
+    tone: records > 0 ? ('negative' as const) : ('neutral' as const),
+    hint: records > 0 ? 'kept until you send them again' : none,
+  };
 }
 
 /** Whether an attempt failed after the last success. */
-function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
+export function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolean {
   return failure !== null && failure.at >= (deliveredAt ?? 0);
 }
 
-/** The last error and its advice, if nothing succeeded since. The header leads to the failures of several webhooks. */
-export function lastErrorNotice({ customerId }: Endpoint, activity: EndpointActivity): Html | null {
+/**
+ * Why deliveries fail with the advice, if nothing succeeded since, and why others are dead. The header leads to the failures of several
+ * webhooks. `reader`: the customer who reads it; null: the operator.
+ */
+export function failureNotice(
+  activity: EndpointActivity,
+  causes: readonly Cause[],
+  reader: string | null,
+): Html | null {
   const { failure, webhooks } = activity;
-  const [first] = webhooks;
-  if (failure === null || first === undefined || !isFailedLast(activity)) return null;
-  const { errorClass, errorMessage } = failure;
-  const cause = `${latestError(errorClass, errorMessage)} `;
-  const failures = webhooks.length === 1 ? html` <a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
+  const latest =
+    failure === null || !isFailedLast(activity) ? null : ([failure.errorClass, failure.errorMessage] as const);
+  const dead = deadCauses(causes);
+  const [first, ...others] = webhooks;
+  if (first === undefined || (latest === null && dead === null)) return null;
+  const link = others.length === 0 ? html` <a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
   return notice({
     tone: 'caution',
-    text: html`<p>${cause}${adviceForMessage(customerId, errorClass, errorMessage)}${failures}</p>`,
+    text: html`
+      ${
+        latest === null
+          ? null
+          : html`<p>${causeSentence(causes, latest)} ${failingAdvice(causes, latest, reader)}${link}</p>`
+      }
+      ${dead === null ? null : html`<p><strong>Dead deliveries.</strong> ${dead}${latest === null ? link : null}</p>`}
+    `,
   });
 }

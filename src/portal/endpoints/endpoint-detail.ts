@@ -16,7 +16,7 @@ import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import { failsBriefly } from '../record/webhook-state.ts';
 import { challengeSection, isUnprepared, verifyButton } from './challenge-section.ts';
-import { activityFigures, allFailSince, type EndpointActivity, lastErrorNotice } from './endpoint-activity.ts';
+import { activityFigures, allFailSince, type EndpointActivity, failureNotice } from './endpoint-activity.ts';
 import { type EndpointHub, hubSections } from './endpoint-hub.ts';
 
 /** Event types that a row names. */
@@ -79,7 +79,7 @@ export function endpointActivity(
   return html`
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
-    ${lastErrorNotice(endpoint, activity)}
+    ${hub === null ? null : failureNotice(activity, hub.causes, call.session.customerId)}
     ${hub === null ? null : activityFigures(activity, hub.dead, call.now)}
     ${webhooks(call, endpoint, uses, hub)}
     ${isUnused ? null : hubSections(call, endpoint.id, activity.webhooks, hub)}

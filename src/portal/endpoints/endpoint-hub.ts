@@ -3,15 +3,17 @@
 import { type Html, html } from '../../http/html.ts';
 import type { Day, Series } from '../../observe/figures.ts';
 import type { EndpointWebhook, WebhookListing } from '../../store/port/directory.ts';
+import type { Store } from '../../store/port/store.ts';
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
 import { periodTabs, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
-import type { DeadRecords } from '../record/webhook-state.ts';
+import { type Cause, mergedCauses, readCausesOf } from '../record/causes.ts';
+import { type DeadRecords, deadOf } from '../record/dead-records.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
-import { DEAD_OF_WEBHOOKS, type EndpointActivity } from './endpoint-activity.ts';
+import { type EndpointActivity, FAILURES_OF, isFailedLast } from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;
@@ -19,34 +21,57 @@ export type EndpointHub = {
   /** The newest webhooks, each with its last day. */
   readonly listings: readonly (WebhookListing & { readonly day: Day | undefined })[];
   readonly dead: DeadRecords;
+  /** Why deliveries to it fail, by all of its webhooks. */
+  readonly causes: readonly Cause[];
 };
 
-/** Webhooks in the table, and the batches in which the dead deliveries of each are counted. */
+/** Webhooks in the table. */
 const WEBHOOKS_SHOWN = 10;
-const DEAD_COUNTED_BATCHES = 1000;
 
 /** Null if no webhook sends to the endpoint. */
 export async function readHub(
   { store, figures }: Pick<SharedPageDependencies, 'store' | 'figures'>,
   query: URLSearchParams,
   endpointId: string,
-  { webhooks, dayOf }: EndpointActivity,
+  activity: EndpointActivity,
 ): Promise<EndpointHub | null> {
+  const { webhooks, dayOf } = activity;
   if (webhooks.length === 0) return null;
   const numbers = webhooks.map(({ webhookNumber }) => webhookNumber);
-  const counted = numbers.slice(0, DEAD_OF_WEBHOOKS);
-  const [series, deliveries, listings, dead] = await Promise.all([
+  const [series, deliveries, listings, failures] = await Promise.all([
     figures.within(async () => numbers).series(readPeriod(query), 0),
     readLatestDeliveries(store, numbers),
     store.directory.webhooks({ endpointId }, null, WEBHOOKS_SHOWN),
-    store.directory.deadRecords(counted, DEAD_COUNTED_BATCHES),
+    readFailures(store, activity),
   ]);
   return {
     series,
     deliveries,
     listings: listings.map((listing) => ({ ...listing, day: dayOf(listing.webhook.progress.webhookNumber) })),
-    dead: { ...dead, isWhole: dead.isWhole && counted.length === numbers.length },
+    ...failures,
   };
+}
+
+async function readFailures(
+  store: Pick<Store, 'directory' | 'deliveries'>,
+  activity: EndpointActivity,
+): Promise<Pick<EndpointHub, 'dead' | 'causes'>> {
+  const inOrder = activity.webhooks.toSorted((a, b) => Number(isInTrouble(b)) - Number(isInTrouble(a)));
+  const read = inOrder.slice(0, FAILURES_OF);
+  const numbers = read.map(({ webhookNumber }) => webhookNumber);
+  const countOf = await deadOf(store, numbers);
+  const counts = numbers.map(countOf);
+  const dead = {
+    records: counts.reduce((sum, { records }) => sum + records, 0),
+    isWhole: inOrder.length === read.length && counts.every(({ isWhole }) => isWhole),
+  };
+  const fails = dead.records > 0 || isFailedLast(activity);
+  const causesOf = await readCausesOf(store, fails ? numbers : []);
+  return { dead, causes: mergedCauses(read.flatMap(({ id }) => causesOf(id))) };
+}
+
+function isInTrouble({ state }: EndpointWebhook): boolean {
+  return state === 'failing' || state === 'failed';
 }
 
 /** The page must set `hasCharts: true` and have `period` in its URL. */

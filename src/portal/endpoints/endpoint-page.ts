@@ -144,7 +144,8 @@ async function readTab(
     return { version: changes.entries, content };
   }
   const hub = await readHub(dependencies, call.query, endpoint.id, activity);
-  const version = hub === null ? null : [hub.series, latestVersion(hub.deliveries, call.now), hub.listings, hub.dead];
+  const version =
+    hub === null ? null : [hub.series, latestVersion(hub.deliveries, call.now), hub.listings, hub.dead, hub.causes];
   return { version, content: endpointActivity(call, page, hub) };
 }
 

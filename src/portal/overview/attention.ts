@@ -6,29 +6,31 @@ import { type Html, html } from '../../http/html.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { type Cause, failingAdvice, failingCauses, readCausesOf } from '../deliveries/causes.ts';
 import { section } from '../parts/header.ts';
-import { AILING_SHOWN, EXPIRIES_SHOWN, STATES_READ } from '../parts/limits.ts';
+import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
 import { countText, lengthTime, relativeTime, sentence } from '../parts/text.ts';
+import { type Cause, failingAdvice, failingCauses, readCausesOf } from '../record/causes.ts';
+import { type DeadRecords, deadOf, deadText } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
-import { failsSince } from '../record/webhook-state.ts';
+import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
 export type Attention = {
   /** Whether a webhook is started, and whether there is one. */
   readonly webhooks: 'started' | 'none started' | 'none';
-  readonly ailing: readonly Ailing[];
+  readonly ailing: readonly AilingWebhook[];
   /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
   readonly owners?: ProblemOwners;
   /** The button that starts a webhook; null if the visitor may not start webhooks and send again. */
   readonly startButton: ((webhook: Ailing) => Html) | null;
-  /** Why the deliveries of a webhook failed. */
-  readonly causesOf: (webhookId: string) => readonly Cause[];
   readonly now: number;
 };
+
+/** With its dead deliveries, and why its deliveries failed. */
+export type AilingWebhook = Ailing & { readonly dead: DeadRecords; readonly causes: readonly Cause[] };
 
 /** Whose the webhooks, keys and endpoints with problems are. */
 export type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners } & {
@@ -49,7 +51,6 @@ export function attentionSection({
   expiring,
   owners = OF_ONE_CUSTOMER,
   startButton,
-  causesOf,
   now,
 }: Attention): Html {
   const count = ailing.length + expiring.length;
@@ -62,7 +63,7 @@ export function attentionSection({
           })
         : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
       : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton, causesOf })}
+        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton })}
         ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
       `;
   return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
@@ -74,9 +75,9 @@ const NO_WEBHOOKS = {
 } as const;
 
 function ailingTable(
-  ailing: readonly Ailing[],
+  ailing: readonly AilingWebhook[],
   owners: ProblemOwners,
-  { now, startButton, causesOf }: Pick<Attention, 'now' | 'startButton' | 'causesOf'>,
+  { now, startButton }: Pick<Attention, 'now' | 'startButton'>,
 ): Html {
   // Only a webhook that does not run has a button.
   const button = ailing.every(({ state }) => isRunnable(state)) ? null : startButton;
@@ -97,7 +98,7 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners, causesOf(webhook.id)),
+      problemOf(webhook, owners.customerId),
       lengthTime(webhook.since, now),
       webhook.waiting === 0
         ? 0
@@ -111,27 +112,31 @@ function ailingTable(
 }
 
 /** The problem, the advice below it, and where its failures and its dead deliveries are. */
-function problemOf({ id, name, state, reason, detail }: Ailing, owners: ProblemOwners, causes: readonly Cause[]): Html {
-  const dead = causes.reduce((sum, cause) => sum + cause.dead, 0);
+function problemOf(
+  { id, name, state, reason, detail, dead, causes }: AilingWebhook,
+  reader: ProblemOwners['customerId'],
+): Html {
+  const count = deadText(dead);
   const links = [
-    dead === 0
+    dead.records === 0
       ? null
-      : html`<a href="/deliveries?webhook=${id}&state=dead" aria-label="${countText(dead)} dead: ${name}">${countText(dead)} dead</a> · `,
+      : html`<a href="/deliveries?webhook=${id}&state=dead" aria-label="${count} dead: ${name}">${count} dead</a> · `,
     state === 'stopped'
       ? null
-      : html`<a href="/deliveries/failures?webhook=${id}" aria-label="Failures by cause: ${name}">Failures by cause</a>`,
+      : html`<a href="${failuresOf(id)}" aria-label="Failures by cause: ${name}">Failures by cause</a>`,
   ];
   const failures = links.every((link) => link === null)
     ? null
     : html`<span class="cell-hint is-sentence">${links}</span>`;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined) return html`${reason === 'too_many_dead' && dead === 0 ? NO_DEAD_LEFT : known} ${failures}`;
+  if (known !== undefined)
+    return html`${reason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : known} ${failures}`;
   const latest = [reason, detail] as const;
   return html`
     ${failingCauses(causes, latest) ?? sentence(detail ?? reason)}
     ${' '}
-    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, owners.customerId)}</span>
+    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, reader)}</span>
     ${failures}
   `;
 }
@@ -175,33 +180,39 @@ type AttentionStore = Pick<Store, 'customerId' | 'directory' | 'overview' | 'exp
 
 /** Reads the entries of the section *Problems*: of the customer of the store, or of everyone. */
 export async function readAttention(
-  { customerId, directory, overview, expiry, deliveries, stateHistory }: AttentionStore,
+  store: AttentionStore,
   now: number,
 ): Promise<Omit<Attention, 'now' | 'startButton'>> {
+  const { customerId, directory, expiry } = store;
   const [states, ailing, expiries] = await Promise.all([
     directory.states(customerId),
-    overview.ailing(customerId, AILING_SHOWN),
+    readAiling(store),
     expiry.all(customerId, EXPIRIES_SHOWN),
   ]);
-  const expiring = expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS);
-  const [begun, causesOf] = await Promise.all([
-    Promise.all(ailing.map((webhook) => begunAt(stateHistory, webhook))),
-    readCausesOf(
-      { deliveries },
-      ailing.map(({ webhookNumber }) => webhookNumber),
-    ),
-  ]);
-  const told = ailing.map((webhook, at) => ({ ...webhook, since: begun[at] ?? webhook.since }));
-  return { webhooks: webhooksIn(states), ailing: told, expiring, causesOf };
+  const numbers = ailing.map(({ webhookNumber }) => webhookNumber);
+  const [deadAt, causesOf] = await Promise.all([deadOf(store, numbers), readCausesOf(store, numbers)]);
+  return {
+    webhooks: webhooksIn(states),
+    ailing: ailing.map((webhook) => ({
+      ...webhook,
+      dead: deadAt(webhook.webhookNumber),
+      causes: causesOf(webhook.id),
+    })),
+    expiring: expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS),
+  };
 }
 
-/** Since when a failing webhook fails, by the rule of its own page. Null for others. */
-async function begunAt(
-  stateHistory: Store['stateHistory'],
-  { id, state, since }: Pick<Ailing, 'id' | 'state' | 'since'>,
-): Promise<number | null> {
-  if (state !== 'failing') return null;
-  return failsSince({ state, failingSinceAt: since }, await stateHistory.ofWebhook(id, STATES_READ));
+/** The webhooks with problems, a failing one with the time since which it fails by the rule of its own page. */
+export async function readAiling(
+  store: Pick<Store, 'customerId' | 'overview' | 'stateHistory'>,
+): Promise<readonly Ailing[]> {
+  const ailing = await store.overview.ailing(store.customerId, AILING_SHOWN);
+  return Promise.all(
+    ailing.map(async (webhook) => {
+      const begunAt = await readFailsSince(store, { ...webhook, failingSinceAt: webhook.since });
+      return { ...webhook, since: begunAt ?? webhook.since };
+    }),
+  );
 }
 
 function webhooksIn(states: Readonly<Partial<Record<WebhookState, number>>>): Attention['webhooks'] {

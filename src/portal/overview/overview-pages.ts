@@ -137,7 +137,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   return html`
     ${hasProblems ? problems : null}
     ${periodTabs(PATH, NO_QUERY, series.period)}
-    ${headFigures(overview)}
+    ${headFigures({ ...overview, hasTokens })}
     ${hasProblems ? null : problems}
     <div class="columns">
       ${section({
@@ -200,9 +200,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       tone: dead.records > 0 ? 'negative' : 'neutral',
       hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
     },
-    ...(hasTokens && hasTokenFigures(series)
-      ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }]
-      : []),
+    ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
 }
 

@@ -41,3 +41,6 @@ export const QUEUES_SHOWN = 5;
 export const TAIL_BEGINS_WITH = 30;
 export const TAIL_SHOWN = 100;
 export const TAIL_EVERY_MS = 400;
+
+/** How often a live page counts failures by cause at most, which takes some ten milliseconds. */
+export const FAILURES_EVERY_MS = 5000;

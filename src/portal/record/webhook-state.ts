@@ -5,17 +5,18 @@ import { FAILING_LIMIT_MS, NO_DEAD_LEFT } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { type Day, successRate } from '../../observe/figures.ts';
 import type { LastOutcomes } from '../../store/port/deliveries.ts';
+import type { Store } from '../../store/port/store.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { failingFacts, latestError } from '../parts/health.ts';
+import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { capital, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
+import { type Cause, failingAdvice, failingCauses, type LatestError } from './causes.ts';
+import type { DeadRecords } from './dead-records.ts';
 
 /** A webhook that mostly delivers is shown as failing only after this time without a success. */
 const BRIEF_MS = 300_000;
 const MOSTLY = 0.5;
-
-/** Counted up to a bound. `isWhole` tells that there are no more. */
-export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
 
 /** The facts with which its state is shown. */
 export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
@@ -23,6 +24,8 @@ export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
   readonly dead: DeadRecords;
   /** Since when it fails (`failsSince`). */
   readonly failsSince: number | null;
+  /** Why its deliveries fail. */
+  readonly causes: readonly Cause[];
 };
 
 /** The state in a line. The notice below it has the cause of a failure. */
@@ -47,10 +50,7 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number):
 }
 
 /** The newest error of a failing webhook. */
-export function errorOf({
-  stateReason,
-  stateDetail,
-}: Pick<Progress, 'stateReason' | 'stateDetail'>): readonly [errorClass: string, message: string | null] | null {
+export function errorOf({ stateReason, stateDetail }: Pick<Progress, 'stateReason' | 'stateDetail'>): LatestError {
   return stateReason === null ? null : [stateReason, stateDetail];
 }
 
@@ -66,6 +66,15 @@ export function failsSince(
   const ran = history.findIndex((past) => past.state === 'running');
   const since = ran === -1 ? history : history.slice(0, ran);
   return since.findLast((past) => past.state === 'failing')?.at ?? failingSinceAt;
+}
+
+/** The same, with the history read. */
+export async function readFailsSince(
+  { stateHistory }: Pick<Store, 'stateHistory'>,
+  { id, state, failingSinceAt }: Pick<Progress, 'state' | 'failingSinceAt'> & { readonly id: string },
+): Promise<number | null> {
+  if (state !== 'failing') return null;
+  return failsSince({ state, failingSinceAt }, await stateHistory.ofWebhook(id, STATES_READ));
 }
 
 /** Whether a failing webhook is shown as running: most attempts of the last two hours succeeded, and it fails only since a short time. */
@@ -86,10 +95,14 @@ function isStoppedByService({ progress: { state, stateReason } }: Webhook): bool
   return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
 }
 
+/** `reader`: the customer who reads it; null: the operator. */
+type Telling = { readonly now: number; readonly reader: string | null };
+
 /** The problem of a webhook, with its cause and the advice; null if there is none. The header leads to its failures. */
-export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number): Html | null {
-  const { id, customerId, progress } = webhook;
+export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, reader }: Telling): Html | null {
+  const { id, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);
+  const { causes } = health;
   if (state === 'failing' && !failsBriefly(progress, health.day, now)) {
     const { failingSinceAt } = progress;
     const givenUpAt = failingSinceAt === null ? null : failingSinceAt + FAILING_LIMIT_MS;
@@ -97,8 +110,9 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number
       givenUpAt === null
         ? null
         : html` Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).`;
+    const error = errorOf(progress);
     const text = html`
-      <p>${cause(errorOf(progress))}${stateDescription}</p>
+      <p>${causeSentence(causes, error)} ${failingAdvice(causes, error, reader)}</p>
       <p>Pending deliveries are retried.${end}</p>
     `;
     return notice({ tone: 'caution', text });
@@ -107,7 +121,7 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
     const last = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
-    return notice({ tone: 'negative', text: html`<p>${cause(last)}${text}</p>` });
+    return notice({ tone: 'negative', text: html`<p>${causeSentence(causes, last)} ${text}</p>` });
   }
   if (isStoppedByService(webhook)) return notice({ tone: 'caution', text: stateDescription ?? '' });
   const { failure, deliveredAt } = health;
@@ -118,13 +132,13 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, now: number
   const failures = html`<a href="${failuresOf(id)}">Failures by cause</a>`;
   return notice({
     tone: 'caution',
-    text: html`<p>${failed}${adviceForMessage(customerId, errorClass, errorMessage)} ${failures}</p>`,
+    text: html`<p>${failed}${adviceForMessage(reader, errorClass, errorMessage)} ${failures}</p>`,
   });
 }
 
-/** The latest error, before the advice. */
-function cause(error: readonly [errorClass: string, message: string | null] | null): string {
-  return error === null ? '' : `${latestError(...error)} `;
+/** The causes, or the latest error if it tells all. */
+export function causeSentence(causes: readonly Cause[], latest: LatestError): Html | null {
+  return failingCauses(causes, latest) ?? (latest === null ? null : html`${latestError(...latest)}`);
 }
 
 /** The failures of a webhook by cause. */

@@ -15,7 +15,7 @@ import type { PageCall } from '../frame/call.ts';
 import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { readAttention } from '../overview/attention.ts';
+import { readAiling } from '../overview/attention.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon } from '../parts/mark.ts';
@@ -38,7 +38,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
   const { pages, store } = dependencies;
   const documents = createLibrary();
   return [
-    pages.view(PATH, 'both', async ({ query, may, now }) => {
+    pages.view(PATH, 'both', async ({ query, may, now, isPartial }) => {
       const text = readText(query, 'q')?.slice(0, SEARCH_TEXT_MAX_LENGTH) ?? null;
       const hits =
         text === null
@@ -47,7 +47,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
       const results = resultList(text, hits);
       const view = listView({
         title: 'Search',
-        lead: await leadOf(store),
+        lead: isPartial || !may('operator') ? LEAD : await leadWithAction(store),
         path: PATH,
         query,
         submit: 'Search',
@@ -63,14 +63,15 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
 /** Webhooks among which one that runs is sought. */
 const EXAMPLES_READ = 20;
 
-/** With an action on a webhook that there is. */
-async function leadOf({ directory }: SharedPageDependencies['store']): Promise<string> {
+const LEAD = 'Search by name, id or value.';
+
+/** For people who may stop and start webhooks. */
+async function leadWithAction({ directory }: SharedPageDependencies['store']): Promise<string> {
   const webhooks = (await directory.webhooks({}, null, EXAMPLES_READ)).map(({ webhook }) => webhook);
   const running = webhooks.find(({ progress }) => isRunnable(progress.state));
   const [example = null] = running === undefined ? webhooks : [running];
-  const what = 'Search by name, id or value.';
-  if (example === null) return what;
-  return `${what} Actions work too: “${running === undefined ? 'start' : 'stop'} ${example.name}”.`;
+  if (example === null) return LEAD;
+  return `${LEAD} Actions work too: “${running === undefined ? 'start' : 'stop'} ${example.name}”.`;
 }
 
 /** Problems shown before anything is typed, and actions. */
@@ -82,8 +83,7 @@ async function startHits(
   { store, hasPage }: SharedPageDependencies,
   { may, now }: Pick<PageCall, 'may' | 'now'>,
 ): Promise<Hit[]> {
-  const { ailing } = await readAttention(store, now);
-  const shown = ailing.slice(0, PROBLEMS_SHOWN);
+  const shown = (await readAiling(store)).slice(0, PROBLEMS_SHOWN);
   const owners = await readOwners(
     store,
     'webhook',
@@ -130,11 +130,10 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
-  const states = await statesOf(dependencies, named);
   return [
     ...placesOf(text, hasPage, may('administrator')),
     ...actions,
-    ...named.map((one) => hitOf(one, states.get(one.id))),
+    ...named.map(hitOf),
     ...(hasPage('/deliveries') ? deliveriesHit(text, events[0] ?? null, ofSubject, now) : []),
     ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
@@ -160,13 +159,6 @@ async function findNamed({ store, hasPage }: SharedPageDependencies, text: strin
   );
   const ownersOf = new Map<FoundKind, RecordOwners>(owners);
   return found.map((one) => ({ ...one, shown: ownersOf.get(one.kind)?.named(one) ?? one.name }));
-}
-
-/** The states of the webhooks among the results. */
-async function statesOf({ store }: SharedPageDependencies, found: readonly Named[]): Promise<Map<string, string>> {
-  const webhooks = found.filter(({ kind }) => kind === 'webhook');
-  const read = await Promise.all(webhooks.map(({ id }) => store.webhooks.get(id)));
-  return new Map(read.flatMap((one) => (one === null ? [] : [[one.id, one.progress.state] as const])));
 }
 
 /** Shorter words are in almost every page of the documentation. */
@@ -196,7 +188,7 @@ async function actionHits(dependencies: SharedPageDependencies, { text, may }: A
       (found[names.indexOf(name)] ?? [])
         .filter(({ kind }) => kind === action.kind)
         .map(async (one) =>
-          (await isPossible(dependencies, action, one.id)) ? [{ isNamed: isAbout(one.name, name), action, one }] : [],
+          (await isPossible(dependencies, action, one)) ? [{ isNamed: isAbout(one.name, name), action, one }] : [],
         ),
     ),
   );
@@ -209,12 +201,12 @@ async function actionHits(dependencies: SharedPageDependencies, { text, may }: A
 async function isPossible(
   { services, store }: SharedPageDependencies,
   { button }: Action,
-  id: string,
+  { id, state }: Named,
 ): Promise<boolean> {
   switch (button) {
     case 'start':
     case 'stop':
-      return isRunnable((await services.webhooks.get(id)).progress.state) === (button === 'stop');
+      return state !== null && isRunnable(state) === (button === 'stop');
     case 'test':
       return (await services.webhooks.get(id)).mode === 'push';
     case 'enable':
@@ -321,11 +313,17 @@ const OWNED: readonly { readonly kind: FoundKind; readonly table: OwnedTable }[]
   { kind: 'key', table: 'pgp_key' },
 ];
 
-function hitOf({ kind, id, shown: name, detail }: Named, state: string | undefined): Hit {
+function hitOf({ kind, id, shown: name, detail, state }: Named): Hit {
   const { path, group, icon: shape } = KINDS[kind];
   const about = kind === 'webhook' ? (JSON.parse(detail ?? '[]') as string[]).join(', ') : detail;
-  const aside = state === undefined ? {} : { aside: state };
-  return { href: `${path}/${id}`, icon: shape, label: name, group, detail: about, ...aside };
+  return {
+    href: `${path}/${id}`,
+    icon: shape,
+    label: name,
+    group,
+    detail: about,
+    ...(state !== null && { aside: state }),
+  };
 }
 
 /** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */

@@ -11,9 +11,10 @@ import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '
 import { attemptsText, figureTone } from '../parts/health.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
+import { deadCauses } from '../record/causes.ts';
+import { type DeadRecords, deadText } from '../record/dead-records.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import {
-  type DeadRecords,
   failsBriefly,
   failuresOf,
   isInTrouble,
@@ -84,7 +85,7 @@ export function webhookHeader(call: PageCall, { listing, owner, figures, hasPage
         call.may('operator') && isOff ? startOrStop(call, webhook) : null,
       ],
     })}
-    ${stateNotice(webhook, figures, call.now)}
+    ${stateNotice(webhook, figures, { now: call.now, reader: call.session.customerId })}
     ${recordTabs(`The webhook ${name}`, `/webhooks/${id}`, tab, anchorsOf(webhook))}
   `;
 }
@@ -110,7 +111,7 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
     <div id="status" class="status">
       ${cannotStart}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
-      ${deadSection(call, webhook, counted.dead, hasPage)}
+      ${deadSection(call, webhook, counted, hasPage)}
     </div>
   `;
 }
@@ -171,7 +172,7 @@ function webhookFigures(
     },
     {
       label: 'Dead',
-      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
+      value: deadText(dead),
       tone: dead.records > 0 ? 'negative' : 'neutral',
       hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
       ...link('dead'),
@@ -219,14 +220,15 @@ export function deadCount({ records, isWhole }: DeadRecords, kind: '' | 'dead ' 
   return isWhole ? counted : `more than ${counted}`;
 }
 
-/** Dead deliveries, with a link to the page that counts them and sends them again. */
+/** Dead deliveries with their causes, and a link to the page that counts them and sends them again. */
 function deadSection(
   call: PageCall,
   { id }: Webhook,
-  dead: DeadRecords,
+  { dead, causes }: Pick<WebhookFigures, 'dead' | 'causes'>,
   hasPage: (path: string) => boolean,
 ): Html | null {
   if (dead.records === 0) return null;
+  const why = deadCauses(causes);
   const filtered = `/deliveries?webhook=${id}&state=dead`;
   const count = deadCount(dead);
   return section({
@@ -238,6 +240,7 @@ function deadSection(
         : null,
     ],
     content: html`
+      ${why === null ? null : html`<p>${why}</p>`}
       <p class="quiet">
         Dead deliveries used up their attempts. They are kept, and you can send them again once the receiver works.
         Each keeps its message id, so the receiver can drop duplicates.

@@ -10,9 +10,11 @@ import type { PageCall } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
+import { readCausesOf } from '../record/causes.ts';
+import { deadRecordsOf } from '../record/dead-records.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
-import { failsSince } from '../record/webhook-state.ts';
+import { readFailsSince } from '../record/webhook-state.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
@@ -20,7 +22,7 @@ import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { hasReaderBegun, type Status, statusRegion, webhookHeader } from './webhook-detail.ts';
 import { incidentsOf, webhookHistory } from './webhook-history.ts';
-import { deadRecordsOf, endpointUrlOf, listingOf } from './webhook-reading.ts';
+import { endpointUrlOf, listingOf } from './webhook-reading.ts';
 import { settingsSections } from './webhook-settings.ts';
 
 export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -69,22 +71,25 @@ async function testOf(
 }
 
 /** Reads the values of the header, which every tab has. */
-async function readStatus(dependencies: SharedPageDependencies, listing: WebhookListing) {
+async function readStatus(dependencies: SharedPageDependencies, listing: WebhookListing): Promise<Status> {
   const { store, hasPage } = dependencies;
   const { webhook } = listing;
-  const { webhookNumber } = webhook.progress;
-  const [dead, oldestAt, days, outcomes, history, owner] = await Promise.all([
-    deadRecordsOf(dependencies, listing),
+  const { id, progress } = webhook;
+  const { webhookNumber } = progress;
+  const [dead, oldestAt, days, outcomes, failsSince, owner] = await Promise.all([
+    deadRecordsOf(store, webhookNumber),
     store.directory.oldestWaitingAt(webhookNumber),
     dependencies.figures.days([webhookNumber]),
     store.attempts.lastOutcomes([webhookNumber]),
-    store.stateHistory.ofWebhook(webhook.id, STATES_READ),
+    readFailsSince(store, { id, ...progress }),
     readOwner(store, webhook),
   ]);
+  const fails = progress.state === 'failing' || progress.state === 'failed' || dead.records > 0;
+  const causesOf = await readCausesOf(store, fails ? [webhookNumber] : []);
   const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
   const day = days.get(webhookNumber);
-  const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince: failsSince(webhook.progress, history) };
-  return { status: { listing, owner, figures, hasPage }, history };
+  const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince, causes: causesOf(id) };
+  return { listing, owner, figures, hasPage };
 }
 
 /** `test` is the result of a test event just sent. */
@@ -97,17 +102,18 @@ async function readPage(
   listing: WebhookListing,
   { tab, test }: Shown,
 ): Promise<LiveReading & { readonly status: Status }> {
-  const { status, history } = await readStatus(dependencies, listing);
+  const status = await readStatus(dependencies, listing);
   const read = { activity: readActivity, settings: readSettings, history: readHistory }[tab];
-  const part = await read({ dependencies, call, status, history });
+  const part = await read({ dependencies, call, status });
   const version = JSON.stringify([listing, status.figures, status.owner, part.version]);
   const content = (): Html => html`${webhookHeader(call, status, tab)}${testRegion(test)}${part.content()}`;
   return { status, version, content };
 }
 
-type Reading = Awaited<ReturnType<typeof readStatus>> & {
+type Reading = {
   readonly dependencies: SharedPageDependencies;
   readonly call: PageCall;
+  readonly status: Status;
 };
 
 async function readActivity({ dependencies, call, status }: Reading): Promise<LiveReading> {
@@ -150,9 +156,12 @@ async function readSettings({ dependencies, call, status }: Reading): Promise<Li
   };
 }
 
-async function readHistory({ dependencies, call, status, history }: Reading): Promise<LiveReading> {
+async function readHistory({ dependencies, call, status }: Reading): Promise<LiveReading> {
   const { webhook } = status.listing;
-  const changes = await readChanges(dependencies, call.brand, `webhook:${webhook.id}`);
+  const [history, changes] = await Promise.all([
+    dependencies.store.stateHistory.ofWebhook(webhook.id, STATES_READ),
+    readChanges(dependencies, call.brand, `webhook:${webhook.id}`),
+  ]);
   const all = incidentsOf(history);
   const isWhole = history.length < STATES_READ && all.length <= STATES_SHOWN;
   const incidents = all.slice(0, STATES_SHOWN);

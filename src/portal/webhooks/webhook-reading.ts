@@ -4,10 +4,6 @@ import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
-import type { DeadRecords } from '../record/webhook-state.ts';
-
-/** Batches in which the page of a webhook counts dead records. Takes one or two milliseconds. */
-const DEAD_COUNTED_BATCHES = 10_000;
 
 type Reading = Pick<SharedPageDependencies, 'store' | 'services'>;
 
@@ -21,8 +17,4 @@ export async function listingOf({ store }: Reading, call: PageCall): Promise<Web
 /** The URL of its endpoint; empty in mode `pull`, of which there are no attempts. */
 export async function endpointUrlOf({ services }: Reading, { endpointId }: Webhook): Promise<string> {
   return endpointId === null ? '' : (await services.endpoints.get(endpointId)).url;
-}
-
-export function deadRecordsOf({ store }: Reading, { webhook: { progress } }: WebhookListing): Promise<DeadRecords> {
-  return store.directory.deadRecords([progress.webhookNumber], DEAD_COUNTED_BATCHES);
 }

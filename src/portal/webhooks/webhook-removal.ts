@@ -3,17 +3,17 @@ import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { countOf } from '../parts/text.ts';
+import { type DeadRecords, deadRecordsOf } from '../record/dead-records.ts';
 import { removalPages } from '../record/record-pages.ts';
-import type { DeadRecords } from '../record/webhook-state.ts';
 import { deadCount } from './webhook-detail.ts';
 import { webhookEntity } from './webhook-form.ts';
-import { deadRecordsOf, listingOf } from './webhook-reading.ts';
+import { listingOf } from './webhook-reading.ts';
 
 export function webhookRemovalPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return removalPages(dependencies.pages, webhookEntity(dependencies), {
     text: async (call) => {
       const listing = await listingOf(dependencies, call);
-      return lossText(listing, await deadRecordsOf(dependencies, listing));
+      return lossText(listing, await deadRecordsOf(dependencies.store, listing.webhook.progress.webhookNumber));
     },
   });
 }

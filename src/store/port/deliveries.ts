@@ -74,7 +74,12 @@ export type FailureGroup = {
 };
 
 /** Most recent failure first. `isWhole` is false if there are more failing records than were examined. */
-export type Failures = { readonly groups: readonly FailureGroup[]; readonly isWhole: boolean };
+export type Failures = {
+  readonly groups: readonly FailureGroup[];
+  /** Records that were given up, with those whose cause is not known: they were never tried, or their attempts are no longer kept. */
+  readonly dead: number;
+  readonly isWhole: boolean;
+};
 
 /** Records of webhooks' logs with the state of their batch. Reads only. */
 export type DeliveryStore = {

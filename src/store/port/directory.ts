@@ -66,11 +66,11 @@ export type DirectoryStore = {
   webhookNames(numbers: readonly number[]): Promise<ReadonlyMap<number, WebhookName>>;
   /** The time of a webhook's oldest waiting record, or null. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
-  /** The number of dead records in up to `batches` batches of each webhook; `isWhole` if there are no further batches. */
+  /** The number of dead records of each webhook, in up to `batches` batches; `isWhole` if there are no further batches. */
   deadRecords(
     webhookNumbers: readonly number[],
     batches: number,
-  ): Promise<{ readonly records: number; readonly isWhole: boolean }>;
+  ): Promise<ReadonlyMap<number, { readonly records: number; readonly isWhole: boolean }>>;
   /** The number of webhooks by state, without states that have none: of a customer, or of all with null. */
   states(customerId: string | null): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;

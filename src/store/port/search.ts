@@ -1,4 +1,5 @@
 /** The search of the portal over all named resources. Reads only. */
+import type { WebhookState } from '../../domain/webhook.ts';
 
 export type FoundKind = 'customer' | 'endpoint' | 'webhook' | 'application' | 'user' | 'product' | 'event-type' | 'key';
 
@@ -8,6 +9,8 @@ export type Found = {
   readonly id: string;
   readonly name: string;
   readonly detail: string | null;
+  /** Of a webhook; null for others. */
+  readonly state: WebhookState | null;
 };
 
 export type SearchStore = {

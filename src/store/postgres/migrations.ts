@@ -92,4 +92,13 @@ export const MIGRATIONS: readonly Migration[] = [
       return statementOf(readAsset('postgres/schema.sql'), 'CREATE INDEX event_of_audience_key');
     },
   },
+  {
+    version: 4,
+    // Earlier programs do not look for the indexes.
+    oldestProgram: 2,
+    get sql() {
+      const schema = readAsset('postgres/schema.sql');
+      return statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind');
+    },
+  },
 ];

@@ -112,7 +112,8 @@ export const UNIQUE_INDEXES: readonly string[] = [
 
 /** Without them statements are slow. */
 export const OTHER_INDEXES: readonly string[] = [
-  'application_customer application_user attempt_record audit_actor audit_at audit_customer audit_id audit_target',
+  'application_customer application_user attempt_record audit_actor audit_at audit_customer audit_customer_kind',
+  'audit_id audit_kind audit_target',
   'authentication_failure_at authentication_failure_network batch_dead batch_due batch_leased batch_order_key batch_pending',
   'customer_usage_day',
   'employee_division erasure_finished erasure_open event_erased event_erased_key event_of_audience event_of_audience_key event_of_key',

@@ -11,7 +11,7 @@ CREATE TABLE schema_change (
   applied_at     bigint NOT NULL
 );
 INSERT INTO schema_change (version, oldest_program, applied_at)
-VALUES (3, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
+VALUES (4, 2, floor(extract(epoch FROM clock_timestamp()) * 1000));
 
 -- The SHA-256 of a text, which chains the entries of the audit log.
 CREATE FUNCTION sha256_hex(content text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -884,6 +884,15 @@ CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_actor ON audit (actor, number);
 CREATE INDEX audit_target ON audit (target, number);
 CREATE INDEX audit_customer ON audit (customer_id, number) WHERE customer_id <> '';
+-- Sign-ins and changes apart, since either may be rare among the other: of all, and of a customer.
+CREATE INDEX audit_kind ON audit ((
+  CASE WHEN action IN ('user.sign-in', 'user.sign-out', 'user.sign-out-everywhere',
+    'customer.create-link', 'customer.open-link', 'customer.create-token') THEN 'sign-ins' ELSE 'changes' END
+), number);
+CREATE INDEX audit_customer_kind ON audit (customer_id, (
+  CASE WHEN action IN ('user.sign-in', 'user.sign-out', 'user.sign-out-everywhere',
+    'customer.create-link', 'customer.open-link', 'customer.create-token') THEN 'sign-ins' ELSE 'changes' END
+), number) WHERE customer_id <> '';
 
 -- Work that one instance does for all, such as housekeeping.
 CREATE TABLE duty (

@@ -23,7 +23,7 @@ const MIGRATION_PAUSE_MS = 100;
 const MIGRATION_WAIT_MS = 60_000;
 
 /** The version of schema.sql. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The version that this program works with, and the steps to it. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };

@@ -37,7 +37,7 @@ const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_status AS p WHERE
 // Covering index: batch_dead. Limited, because the pages of a webhook and of an endpoint repeat this query.
 // A subquery has one value, so both figures are one text.
 const DEAD = `
-  SELECT (
+  SELECT wanted.value AS webhook_number, (
     SELECT count(*) || ' ' || coalesce(sum(dead.last_offset - dead.first_offset + 1), 0) FROM (
       SELECT b.first_offset, b.last_offset FROM batch AS b INDEXED BY batch_dead
       WHERE b.webhook_number = wanted.value AND b.state = 'dead' LIMIT @limit) AS dead) AS batches_and_records
@@ -105,11 +105,12 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
     },
     deadRecords: async (webhookNumbers, batches) => {
       const rows = await db.all(DEAD, { webhookNumbers: JSON.stringify(webhookNumbers), limit: batches + 1 });
-      const counted = rows.map((row) => String(row.batches_and_records).split(' ').map(Number));
-      return {
-        records: counted.reduce((sum, [, records = 0]) => sum + records, 0),
-        isWhole: counted.every(([read = 0]) => read <= batches),
-      };
+      return new Map(
+        rows.map((row) => {
+          const [read = 0, records = 0] = String(row.batches_and_records).split(' ').map(Number);
+          return [Number(row.webhook_number), { records, isWhole: read <= batches }];
+        }),
+      );
     },
     states: async (customerId) => {
       const rows = await (customerId === null ? db.all(STATES, {}) : db.all(STATES_OF_CUSTOMER, { customerId }));

@@ -10,25 +10,32 @@ type Kind = {
   readonly name: string;
   readonly detail: string;
   readonly more?: readonly string[];
+  readonly state?: string;
 };
 
 /** One kind: names that begin with the text come first, then names that contain it. `others` finds more than the columns do. */
 function kindSql(
-  { kind, table, name, detail, more = [] }: Kind,
+  { kind, table, name, detail, more = [], state = 'CAST(NULL AS TEXT)' }: Kind,
   condition = 'true',
   others: readonly string[] = [],
 ): string {
   const contains = [name, detail, ...more].map((column) => `strpos(lower(${column}), lower(@text)) > 0`);
   const place = `strpos(lower(${name}), lower(@text))`;
   return `SELECT * FROM (
-    SELECT '${kind}' AS kind, r.id, ${name} AS name, ${detail} AS detail FROM ${table} AS r
+    SELECT '${kind}' AS kind, r.id, ${name} AS name, ${detail} AS detail, ${state} AS state FROM ${table} AS r
     WHERE ${condition} AND (r.id = lower(@text) OR ${[...contains, ...others].join(' OR ')})
     ORDER BY ${place} <> 1, ${place} = 0, lower(${name}), r.id LIMIT @limit) AS found`;
 }
 
 /** Resources that belong to customers. */
 const OWNED: readonly Kind[] = [
-  { kind: 'webhook', table: 'webhook', name: 'r.name', detail: 'CAST(r.event_types AS TEXT)' },
+  {
+    kind: 'webhook',
+    table: 'webhook',
+    name: 'r.name',
+    detail: 'CAST(r.event_types AS TEXT)',
+    state: '(SELECT p.state FROM webhook_progress AS p WHERE p.webhook_number = r.number)',
+  },
   { kind: 'endpoint', table: 'endpoint', name: 'r.name', detail: 'r.url' },
   { kind: 'application', table: 'application', name: 'r.name', detail: 'r.client_id' },
   { kind: 'user', table: 'user_account', name: 'r.user_name', detail: 'r.display_name', more: ['r.email'] },

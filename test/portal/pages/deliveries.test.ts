@@ -9,12 +9,11 @@ import { type Html, html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-feed.ts';
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
-import type { Cause } from '../../../src/portal/deliveries/causes.ts';
 import { momentsOf, type NamedResend, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
-import { attentionSection } from '../../../src/portal/overview/attention.ts';
+import { type AilingWebhook, attentionSection } from '../../../src/portal/overview/attention.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
-import type { Ailing } from '../../../src/store/port/overview.ts';
+import type { Cause } from '../../../src/portal/record/causes.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';
@@ -395,31 +394,31 @@ function readingOf(webhook: { id: string; name: string; owner: null } | null): P
 
 describe('a live tail', () => {
   const webhook = { id: 'w', name: 'Shop', owner: null };
-  const rows = (attempts: readonly AttemptRecord[], isOfAll: boolean): string =>
-    textOf(attemptList(attempts, { webhookOf: () => webhook, carried: () => null, isOfAll }));
+  const rows = (...attempts: readonly AttemptRecord[]): string =>
+    textOf(attemptList(attempts, { webhookOf: () => webhook, carried: () => null }));
 
   it('shows the records and the error of each attempt', () => {
     const other = { firstOffset: null, lastOffset: null };
-    assert.match(rows([attempt({ attemptNumber: 3 })], true), /200 ?#7 · Shop · attempt 3 ?21 Nov/);
+    assert.match(rows(attempt({ attemptNumber: 3 })), /200 ?#7 · Shop · attempt 3 ?21 Nov/);
     assert.match(
-      rows([attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })], false),
-      /200 ?3 deliveries #7-9 · attempt 1 ?took 12 ms/,
+      rows(attempt({ lastOffset: 9, timings: { ...NO_TIMINGS, totalMs: 12 } })),
+      /200 ?3 deliveries #7-9 · Shop · attempt 1 ?took 12 ms/,
     );
     assert.match(
-      rows([attempt({ ...FAILED, ...other, kind: 'heartbeat' })], false),
-      /host name not found ?heartbeat ?no such host/,
+      rows(attempt({ ...FAILED, ...other, kind: 'heartbeat' })),
+      /host name not found ?heartbeat · Shop ?no such host/,
     );
-    assert.match(rows([attempt({ ...other, kind: 'test' })], false), /test event/);
+    assert.match(rows(attempt({ ...other, kind: 'test' })), /test event/);
     // A cause is told once, until it changes.
     const down = { ...FAILED, errorClass: 'connect', errorMessage: 'refused' } as const;
     const many = [attempt(FAILED), attempt(FAILED), attempt(down), attempt(FAILED), attempt(), attempt(FAILED)];
-    const list = attemptList(many, { webhookOf: () => webhook, carried: () => null, isOfAll: true });
+    const list = attemptList(many, { webhookOf: () => webhook, carried: () => null });
     const told = [...list.markup.matchAll(/class="cell-hint"( hidden)?/g)].map(([, hidden]) => hidden === undefined);
     assert.deepEqual(told, [true, false, true, true, true]);
     // Of a webhook that is gone nothing can be linked to.
     const { markup } = tail({ attempts: [attempt()], webhookOf: () => null, carried: () => null, stream: '/live' });
     assert.doesNotMatch(markup, /href/);
-    assert.match(rows([], true), /No attempts yet/);
+    assert.match(rows(), /No attempts yet/);
   });
 
   it('continues with settled attempts, newest first, and counts the ones that it left out', async () => {
@@ -473,7 +472,7 @@ describe('the stream of a live list', () => {
 const CAUSE: Cause = { cause: '', dead: 0, retrying: 0, firstAt: NOW - 90_000, lastAt: NOW - 10 };
 
 describe('what needs attention', () => {
-  const ailing: Ailing = {
+  const ailing: AilingWebhook = {
     id: 'w',
     name: 'Shop',
     webhookNumber: 1,
@@ -484,12 +483,10 @@ describe('what needs attention', () => {
     detail: 'no answer within 15 s',
     since: NOW - 60_000,
     waiting: 0,
+    dead: { records: 0, isWhole: true },
+    causes: [],
   };
-  const said = (
-    some: readonly Partial<Ailing>[],
-    ends: readonly number[] = [],
-    causes: readonly Cause[] = [],
-  ): string =>
+  const said = (some: readonly Partial<AilingWebhook>[], ends: readonly number[] = []): string =>
     textOf(
       attentionSection({
         webhooks: 'started',
@@ -502,7 +499,6 @@ describe('what needs attention', () => {
           expiresAt: NOW + inMs,
         })),
         startButton: () => html`<button>Start</button>`,
-        causesOf: () => causes,
         now: NOW,
       }),
     );
@@ -521,25 +517,32 @@ describe('what needs attention', () => {
     ],
     [
       'too many dead',
-      said([{ state: 'failed', reason: 'too_many_dead' }], [], [{ ...CAUSE, cause: '401', dead: 10 }]),
+      said([{ state: 'failed', reason: 'too_many_dead', dead: { records: 10, isWhole: true } }]),
       /send its dead deliveries again\. 10 dead · Failures by cause 1 minute 0 Start ?$/,
     ],
     [
       'several causes, of which the latest is not the most frequent',
-      said(
-        [{ reason: 'connect', detail: 'refused' }],
-        [],
-        [
-          { ...CAUSE, cause: '500', retrying: 6 },
-          { ...CAUSE, cause: 'connect', retrying: 1, firstAt: NOW - 5, lastAt: NOW },
-        ],
-      ),
-      /Mostly 500 Internal Server Error \(6 of 7 tried deliveries\), since .* also no connection\. Look into the receiver/,
+      said([
+        {
+          reason: 'connect',
+          detail: 'refused',
+          causes: [
+            { ...CAUSE, cause: 'connect', retrying: 1, firstAt: NOW - 5, lastAt: NOW },
+            { ...CAUSE, cause: '500', retrying: 6 },
+          ],
+        },
+      ]),
+      /Most often 500 Internal Server Error \(6 of 7 tried deliveries\), since .* also no connection\. Look into the receiver/,
     ],
     [
       'a latest error that is not that of what waits',
-      said([{}], [], [{ ...CAUSE, cause: '503', retrying: 2 }]),
+      said([{ causes: [{ ...CAUSE, cause: '503', retrying: 2 }] }]),
       /failing 503 Service Unavailable\. ?Check that the receiver is up/,
+    ],
+    [
+      'more dead than were counted, whatever their causes',
+      said([{ dead: { records: 1000, isWhole: false }, causes: [{ ...CAUSE, cause: '401', dead: 10 }] }]),
+      /\.1,000\+ dead · Failures by cause/,
     ],
     [
       'too many dead, all sent again',

@@ -14,10 +14,12 @@ import {
   activityFigures,
   allFailSince,
   type EndpointActivity,
+  failureNotice,
   withOutages,
 } from '../../../src/portal/endpoints/endpoint-activity.ts';
 import { endpointSentence, endpointWarnings, troubleHints } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
+import { mergedCauses } from '../../../src/portal/record/causes.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { authenticVectors, requestOf, secretsOf } from '../../support/hand-out.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
@@ -177,6 +179,33 @@ describe('the outage of an endpoint', () => {
     assert.equal(allFailSince(webhooks), began);
   });
 
+  it('has the most frequent cause over all of its webhooks, or the latest error if that is the only one', () => {
+    const failure = { at: NOW, errorClass: 'http_status', errorMessage: 'the receiver answered 503' };
+    const failing = { ...activityOf('failing', 'failing'), failure };
+    const cause = { cause: '503', retrying: 1, dead: 0, firstAt: NOW - 5, lastAt: NOW };
+    const told = (...causes: Parameters<typeof failureNotice>[1]): string =>
+      (failureNotice(failing, causes, null)?.markup ?? '').replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
+    assert.match(told(), /^ ?Latest error: the receiver answered 503\. Check that the receiver is up/);
+    assert.match(told(cause), /Latest error: the receiver answered 503\./);
+    const several = mergedCauses([
+      cause,
+      { ...cause, cause: 'timeout', retrying: 2 },
+      { ...cause, cause: 'timeout', dead: 4 },
+    ]);
+    const said = told(...several);
+    assert.match(
+      said,
+      /Most often no answer in time \(3 of 4 tried deliveries\), also 503 Service Unavailable\. Have the rec/,
+    );
+    assert.doesNotMatch(said, /Dead deliveries/);
+    assert.match(
+      told(cause, { ...cause, cause: '404', dead: 1 }, { ...cause, dead: 2, cause: '422' }),
+      /Dead deliveries\. Most often 422/,
+    );
+    const recovered = { ...failing, deliveredAt: NOW + 1 };
+    assert.equal(failureNotice(recovered, [cause], null), null);
+  });
+
   it('is none while one of its webhooks only was started after a failure, or is shown as running', () => {
     assert.equal(allFailSince(activityOf('failing', 'started').webhooks), null);
     assert.equal(allFailSince(activityOf('running').webhooks), null);
@@ -190,7 +219,7 @@ describe('the outage of an endpoint', () => {
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ') ?? '';
     assert.match(told(0, true), /^Dead 0 No delivery is dead/);
-    assert.match(told(0, false), /^Dead 0 of its newest 20 webhooks/);
+    assert.match(told(0, false), /^Dead 0 of 20 of its webhooks/);
     assert.match(told(3, true), /^Dead 3 kept/);
     assert.match(told(3, false), /^Dead 3\+ kept/);
   });

@@ -34,6 +34,7 @@ const HEALTHY: WebhookHealth = {
   failsSince: null,
   deliveredAt: null,
   failure: null,
+  causes: [],
 };
 
 /** Without changes, unless they are given. */
@@ -60,7 +61,8 @@ describe('the state of a webhook', () => {
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
     const noticed = (progress: Partial<Progress>, records = 1): string | null =>
-      stateNotice(webhook(progress), { ...HEALTHY, dead: { records, isWhole: true } }, now)?.markup ?? null;
+      stateNotice(webhook(progress), { ...HEALTHY, dead: { records, isWhole: true } }, { now, reader: null })?.markup ??
+      null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },
@@ -88,7 +90,8 @@ describe('the state of a webhook', () => {
     const health = { ...HEALTHY, failure, failsSince: now - 3_600_000 };
     const textOf = (shown: Html | null): string => (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '');
     const line = (progress: Partial<Progress>): string => textOf(stateLine(webhook(progress), health, now));
-    const noticed = (progress: Partial<Progress>): string => textOf(stateNotice(webhook(progress), health, now));
+    const noticed = (progress: Partial<Progress>): string =>
+      textOf(stateNotice(webhook(progress), health, { now, reader: null }));
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     const refused = { ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' } as const;
     assert.match(line(refused), /^Deliveries have failed since [^.]* UTC\.$/);
@@ -103,12 +106,46 @@ describe('the state of a webhook', () => {
     assert.match(line({ state: 'running' }), /^Running since .*\. The last attempt succeeded/);
   });
 
+  it('names the most frequent of several causes, with its advice, in the words of a waiting delivery', async (t) => {
+    const { webhook, now } = await stage(t);
+    const cause = { dead: 0, firstAt: now - 90_000, lastAt: now - 10 };
+    const causes = [
+      { ...cause, cause: 'connect', retrying: 1 },
+      { ...cause, cause: '401', retrying: 6 },
+    ];
+    const error = { stateReason: 'connect', stateDetail: 'connection refused' };
+    const failing = webhook({ ...error, state: 'failing', failingSinceAt: now - 3_600_000 });
+    const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
+    const place = { ahead: null, before: null, causes, failsSince: now, succeededAt: null, reader: null };
+    const [turn] = turnMoments({ delivery, webhook: failing, ...place }, now);
+    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null });
+    for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup])
+      assert.match(
+        told,
+        /Most often 401 Unauthorized \(6 of 7 tried deliveries\), also no connection\.\s+The receiver rejects the credentials/,
+      );
+    const ended = stateNotice(
+      webhook({ state: 'failed', stateReason: 'failing_too_long' }),
+      { ...HEALTHY, causes },
+      { now, reader: null },
+    );
+    assert.match(ended?.markup ?? '', /Most often 401 Unauthorized .* Every attempt failed for 24 hours/);
+  });
+
+  it('names a setting only to the operator', async (t) => {
+    const { webhook, now } = await stage(t);
+    const refused = webhook({ state: 'failing', stateReason: 'egress_refused', stateDetail: '10.1.2.3 is private' });
+    const told = (reader: string | null): string => stateNotice(refused, HEALTHY, { now, reader })?.markup ?? '';
+    assert.match(told(null), /SALLYPORT_EGRESS_ALLOW/);
+    assert.doesNotMatch(told('acme'), /SALLYPORT/);
+  });
+
   it('has advice for the last error of a webhook that someone stopped, until something succeeds', async (t) => {
     const { webhook, now } = await stage(t);
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const told = (deliveredAt: number): string =>
-      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, now)?.markup ?? '';
+      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null })?.markup ?? '';
     assert.match(
       told(now - 1),
       /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials/,
@@ -161,7 +198,7 @@ describe('the state of a webhook', () => {
     const [failsSince, deliveredAt] = [now - 5 * 3_600_000, now - 6 * 3_600_000];
     const line = stateLine(restarted, { ...HEALTHY, failsSince, deliveredAt }, now);
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
-    const place = { ahead: null, before: null, causes: [], failsSince, succeededAt: deliveredAt };
+    const place = { ahead: null, before: null, causes: [], failsSince, succeededAt: deliveredAt, reader: null };
     const [turn] = turnMoments({ delivery, webhook: restarted, ...place }, now);
     const [since, last] = [failsSince, deliveredAt].map((at) => new Date(at).toISOString());
     for (const told of [line.markup, html`${turn?.text ?? null}`.markup]) {

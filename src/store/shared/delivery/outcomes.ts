@@ -110,6 +110,7 @@ export async function failures(
       : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers) });
   const share = Math.ceil(FAILURES_EXAMINED_MAX / Math.max(2 * webhooks.length, 1));
   const groups: Group[] = [];
+  let dead = 0;
   let isWhole = true;
   for (const webhook of webhooks) {
     const ofWebhook = new Map<string, Group>();
@@ -119,7 +120,11 @@ export async function failures(
         const limit = Math.min(left, FAILURES_EXAMINED_AT_ONCE);
         const asked = { webhookNumber: Number(webhook.number), first: within.first, below, limit };
         const rows = await db.all(FAILED_BATCHES[state], asked);
-        for (const row of rows) count(ofWebhook, webhook, state, clipped(row, within));
+        for (const row of rows) {
+          const part = clipped(row, within);
+          if (state === 'dead') dead += recordsIn(part);
+          count(ofWebhook, webhook, state, part);
+        }
         left -= rows.length;
         if (rows.length < limit) break;
         below = Number(rows.at(-1)?.first_offset);
@@ -131,13 +136,17 @@ export async function failures(
     groups.push(...ofWebhook.values());
   }
   const begun = await beganAt(db, groups);
-  return { groups: begun.toSorted((a, b) => b.lastAt - a.lastAt), isWhole };
+  return { groups: begun.toSorted((a, b) => b.lastAt - a.lastAt), dead, isWhole };
 }
 
 /** The part of a batch that is looked at. */
 function clipped(row: Row, { first, last }: FoundOffsets): Row {
   const [from, to] = [Math.max(Number(row.first_offset), first), Math.min(Number(row.last_offset), last)];
   return { ...row, first_offset: from, last_offset: to };
+}
+
+function recordsIn(batch: Row): number {
+  return Number(batch.last_offset) - Number(batch.first_offset) + 1;
 }
 
 function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pending', row: Row): void {
@@ -155,7 +164,7 @@ function count(groups: Map<string, Group>, webhook: Row, state: 'dead' | 'pendin
     firstAt: at,
     lastAt: at,
   };
-  group[state === 'dead' ? 'dead' : 'retrying'] += Number(row.last_offset) - Number(row.first_offset) + 1;
+  group[state === 'dead' ? 'dead' : 'retrying'] += recordsIn(row);
   const offset = Math.min(group.oldest.offset, Number(row.first_offset));
   group.oldest = { ...group.oldest, offset };
   group.firstAt = Math.min(group.firstAt, at);

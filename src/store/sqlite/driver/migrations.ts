@@ -90,4 +90,12 @@ export const MIGRATIONS: readonly Migration[] = [
       return statementOf(readAsset('schema.sql'), 'CREATE INDEX event_of_audience_key');
     },
   },
+  {
+    from: 3,
+    to: 4,
+    get sql() {
+      const schema = readAsset('schema.sql');
+      return statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind');
+    },
+  },
 ];

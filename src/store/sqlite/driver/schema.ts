@@ -12,7 +12,7 @@ import { MIGRATIONS, type Migration } from './migrations.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
 /** The `PRAGMA user_version` of schema.sql. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The version that this program works with, and the steps to it from earlier ones. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };

@@ -1,0 +1,32 @@
+/** The dead deliveries of webhooks, counted up to a bound. */
+import type { Store } from '../../store/port/store.ts';
+import { countText } from '../parts/text.ts';
+
+/** `isWhole` tells that there are no more. */
+export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
+
+type Directory = Pick<Store, 'directory'>;
+
+/** Batches in which they are counted: of one webhook, which takes one or two milliseconds, and of each of several. */
+const BATCHES_COUNTED = 10_000;
+const BATCHES_COUNTED_EACH = 1000;
+
+export async function deadRecordsOf({ directory }: Directory, webhookNumber: number): Promise<DeadRecords> {
+  return (await directory.deadRecords([webhookNumber], BATCHES_COUNTED)).get(webhookNumber) ?? NONE;
+}
+
+/** Those of each webhook, by its number. */
+export async function deadOf(
+  { directory }: Directory,
+  webhookNumbers: readonly number[],
+): Promise<(webhookNumber: number) => DeadRecords> {
+  const counts = await directory.deadRecords(webhookNumbers, BATCHES_COUNTED_EACH);
+  return (number) => counts.get(number) ?? NONE;
+}
+
+const NONE: DeadRecords = { records: 0, isWhole: true };
+
+/** `1,204`, or `10,000+` if not all were counted. */
+export function deadText({ records, isWhole }: DeadRecords): string {
+  return `${countText(records)}${isWhole ? '' : '+'}`;
+}

@@ -1,0 +1,117 @@
+/** The causes of failures on pages of the portal: what they say of them, and how often they are counted. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
+import { FAILURES_EVERY_MS } from '../../src/portal/parts/limits.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { connect, deliveriesOf, type Journey, makeEventType, publish, startJourney } from '../support/journey.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { changeBeside } from '../support/service.ts';
+import { onSqlite } from '../support/store.ts';
+
+const TYPE = 'order.created';
+const ALONE = { name: 'Dock', maxBatchRecords: 1, retry: { policy: 'linear', maxAttempts: 1 } };
+
+type Dock = Journey & Awaited<ReturnType<typeof connect>> & { page(path: string): Promise<string> };
+
+/** A webhook whose first deliveries, one a request, are answered with these statuses. Later ones are accepted. */
+async function dock(t: TestContext, more: Readonly<Record<string, unknown>>, ...statuses: number[]): Promise<Dock> {
+  const journey = await startJourney(t);
+  const { admin, service } = journey;
+  await makeEventType(admin, TYPE);
+  const connected = await connect(journey, [TYPE], { webhook: { ...ALONE, ...more }, endpoint: { name: 'Gate' } });
+  const left = [...statuses];
+  connected.at.answer(() => ({ status: left.shift() ?? 204, headers: { 'retry-after': '3600' } }));
+  for (const _ of statuses) {
+    await publish(admin, TYPE, {});
+    await service.log.nextAttempt(connected.webhook.id);
+  }
+  const { token } = await newSession(service, 'operator');
+  const page = async (path: string): Promise<string> =>
+    (await request(service.url + path, { token })).text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
+  return { ...journey, ...connected, page };
+}
+
+/** Counts how often this process counts the failures of a webhook by cause. */
+function countings(t: TestContext): () => number {
+  const probe = new BetterSqlite3(':memory:');
+  const prototype = Object.getPrototypeOf(probe.prepare('SELECT 1')) as { all: BetterSqlite3.Statement['all'] };
+  probe.close();
+  const { all } = prototype;
+  let counted = 0;
+  prototype.all = function (this: BetterSqlite3.Statement, ...values: unknown[]) {
+    if (this.source.includes('INDEXED BY batch_pending') && this.source.includes(' AS cause')) counted += 1;
+    return all.apply(this, values);
+  };
+  cleanUp(t, () => {
+    prototype.all = all;
+  });
+  return () => counted;
+}
+
+/** Opens the stream of a live page. */
+async function openStream(t: TestContext, { service }: Journey, path: string, token: string): Promise<void> {
+  const sent = httpRequest(service.url + path, { headers: { cookie: `${SESSION_COOKIE}=${token}` } });
+  cleanUp(t, () => void sent.destroy());
+  sent.on('error', () => undefined);
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  assert.equal(response.statusCode, 200);
+  response.resume();
+}
+
+describe('the causes of failures', () => {
+  onSqlite('are counted once for the page of a delivery that waits', async (t) => {
+    const { admin, webhook, page } = await dock(t, { retry: { policy: 'linear', maxAttempts: 5 } }, 503);
+    await publish(admin, TYPE, {});
+    const waiting = (await deliveriesOf(admin, webhook)).at(-1);
+    const counted = countings(t);
+    assert.match(
+      await page(`/deliveries/${waiting?.id}`),
+      /Waits for its turn.*Latest error: the receiver answered 503\./,
+    );
+    assert.equal(counted(), 1);
+  });
+
+  onSqlite('are counted by live pages at a pace of their own, however many attempts are made', async (t) => {
+    const d = await dock(t, {}, 422);
+    const { admin, service, webhook } = d;
+    const { token } = await newSession(service, 'viewer');
+    const counted = countings(t);
+    await openStream(t, d, '/deliveries/failures/changes', token);
+    await openStream(t, d, '/deliveries/changes?state=dead', token);
+    const until = Date.now() + FAILURES_EVERY_MS / 2;
+    while (Date.now() < until) {
+      await publish(admin, TYPE, {});
+      await service.log.nextAttempt(webhook.id);
+      await sleep(200);
+    }
+    assert.equal(counted(), 2, 'once for each page');
+  });
+
+  it('are one only if that of each dead delivery is known', async (t) => {
+    const { service, page } = await dock(t, {}, 422, 422, 422);
+    assert.match(await page('/deliveries?state=dead'), /3 dead, all with 422 Unprocessable Entity at Dock\./);
+    assert.doesNotMatch(await page('/deliveries/failures'), /is not known/);
+    await changeBeside(t, service, 'DELETE FROM attempt WHERE first_offset = 1');
+    assert.doesNotMatch(await page('/deliveries?state=dead'), /dead, all with/);
+    assert.match(await page('/deliveries/failures'), /The cause of 1 dead delivery is not known: it was never tried/);
+    await changeBeside(t, service, 'DELETE FROM attempt');
+    const none = await page('/deliveries/failures');
+    assert.match(none, /No known cause.*The cause of 3 dead deliveries is not known/);
+    assert.doesNotMatch(none, /No delivery is dead/);
+    // The overview counts them too.
+    assert.match(await page('/'), /3 dead · Failures by cause/);
+  });
+
+  it('of dead deliveries are named on the pages of the webhook and of its endpoint, the most frequent first', async (t) => {
+    const { page, webhook, endpoint } = await dock(t, {}, 404, 422, 422, 404, 422);
+    const said = String.raw`Most often 422 Unprocessable Entity \(3 deliveries\), also 404 Not Found\.`;
+    assert.match(await page(`/webhooks/${webhook.id}`), new RegExp(`5 deliveries are dead.*${said}`));
+    assert.match(await page(`/endpoints/${endpoint.id}`), new RegExp(`Dead deliveries\\. ${said}`));
+  });
+});
