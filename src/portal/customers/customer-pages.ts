@@ -274,10 +274,10 @@ function filterFields(form: FormState): Html[] {
 function customerRow(
   { id, name, externalId, active }: Customer,
   { endpoints, webhooks }: Belongings = NOTHING,
-  doing: Doing = { health: undefined, day: sumOfDays([]), pending: 0 },
+  doing: Doing = { health: undefined, day: sumOfDays([]) },
   now: number,
 ): (Html | string | 0)[] {
-  const troubled = doing.health?.troubled ?? 0;
+  const { troubled = 0, pending = 0 } = doing.health ?? {};
   return [
     html`
       <a href="${LIST.href}/${id}">${name}</a>
@@ -296,9 +296,9 @@ function customerRow(
       }
     `,
     healthCell(doing.day),
-    doing.pending === 0
+    pending === 0
       ? 0
-      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(doing.pending)}</a>`,
+      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
     activityText(doing, now),
     ...[webhooks, endpoints].map(number),
   ];
@@ -308,21 +308,16 @@ function number(count: number): Html | string {
   return count === 0 ? html`<span class="quiet">0</span>` : countText(count);
 }
 
-type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day; readonly pending: number };
+type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day };
 
 /** How customers are doing, by id: their webhooks in the last 24 hours, as on their own pages. */
 async function readDoing({ store, figures, services }: PageDependencies, ids: readonly string[]) {
-  const [healths, numbers, backlogs] = await Promise.all([
-    services.usage.health(ids),
-    store.customers.webhookNumbersOf(ids),
-    Promise.all(ids.map((id) => store.overview.backlog(id, 1))),
-  ]);
+  const [healths, numbers] = await Promise.all([services.usage.health(ids), store.customers.webhookNumbersOf(ids)]);
   const days = await figures.days([...numbers.values()].flat());
   return new Map<string, Doing>(
-    ids.map((id, at) => {
+    ids.map((id) => {
       const own = (numbers.get(id) ?? []).flatMap((number) => days.get(number) ?? []);
-      const pending = backlogs[at]?.records ?? 0;
-      return [id, { health: healths.get(id), day: sumOfDays(own), pending }];
+      return [id, { health: healths.get(id), day: sumOfDays(own) }];
     }),
   );
 }

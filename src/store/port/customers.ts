@@ -32,6 +32,8 @@ type CustomerSearch = {
 export type CustomerHealth = {
   /** Webhooks with problems: failing, failed, or stopped by something else than people. */
   readonly troubled: number;
+  /** Waiting records of all its webhooks, including those in flight or waiting for a retry. */
+  readonly pending: number;
   /** The last day with events, deliveries or tokens; null if there was none, or if it is no longer kept. */
   readonly lastDay: string | null;
 };
