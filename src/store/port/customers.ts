@@ -78,6 +78,8 @@ export type PortalLinkStore = {
   addToken(session: Session, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The link with this token if it can be used: not used, not expired, of an active customer. */
   find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
+  /** The `renewUrl` of the link with this token, also of one that was used; null without one, or for an unknown link. */
+  renewUrl(tokenHash: Uint8Array): Promise<string | null>;
   /** Uses the link and begins the session. Throws `StaleWrite` if the link has already been used. */
   use(link: PortalLink, session: Session, audit: AuditEntry): Promise<void>;
 };

@@ -213,6 +213,8 @@ const LINK = table<PortalLink>('portal_link', 'id', {
 const FIND = `
   SELECT ${LINK.columns('l')} FROM portal_link AS l JOIN customer AS c ON c.id = l.customer_id
   WHERE l.token_hash = @tokenHash AND l.used_at IS NULL AND l.expires_at > @now AND c.active`;
+// Index: that of token_hash.
+const RENEW_URL = 'SELECT renew_url FROM portal_link WHERE token_hash = @tokenHash';
 const USE = 'UPDATE portal_link SET used_at = @now WHERE id = @id AND used_at IS NULL AND expires_at > @now';
 // Index: portal_link_expiry.
 const PURGE = `
@@ -237,6 +239,10 @@ export function portalLinkStore(db: Database): PortalLinkStore {
         auditStatement(audit),
       ])),
     find: async (tokenHash, now) => readOne(LINK, await db.get(FIND, { tokenHash, now })),
+    renewUrl: async (tokenHash) => {
+      const url = (await db.get(RENEW_URL, { tokenHash }))?.renew_url ?? null;
+      return url === null ? null : String(url);
+    },
     use: async ({ id, customerId }, session, audit) =>
       void (await db.commit([
         ...requireActive(customerId),
