@@ -14,7 +14,7 @@ import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
+import { LOOK_FROM_CUSTOMERS, LOOK_TITLE } from '../parts/look-place.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, dayText } from '../parts/text.ts';
 import { type FieldTable, type FormField, number as numberField, rows, text } from '../record/field-table.ts';
@@ -24,7 +24,6 @@ import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { customerView, readCustomerPage } from './customer-detail.ts';
 import { heldByBelongings } from './customer-removal.ts';
-
 import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
@@ -225,7 +224,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
     const isFiltered = text !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
-    const look = linkButton({ href: `${LOOK_PATH}?from=customers`, label: LOOK_TITLE, icon: 'settings' });
+    const look = linkButton({ href: LOOK_FROM_CUSTOMERS, label: LOOK_TITLE, icon: 'settings' });
     return listView({
       title: 'Customers',
       lead: 'The customers you serve. Each has its own endpoints, webhooks, applications and users, and a portal to manage them.',
