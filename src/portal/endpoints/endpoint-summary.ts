@@ -1,7 +1,7 @@
 /** One sentence at the end of the form of an endpoint: what it will do with the values in the form. */
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, listText } from '../parts/text.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
 
 const PATH = '/endpoints/new/summary';
@@ -47,5 +47,5 @@ function hostOf(url: string): string | null {
 
 function eventsText(patterns: readonly string[]): string {
   if (patterns.length > EVENTS_NAMED) return countOf(patterns.length, 'kind of events', undefined, 'kinds of events');
-  return patterns.length === 1 ? String(patterns[0]) : `${patterns.slice(0, -1).join(', ')} and ${patterns.at(-1)}`;
+  return listText(patterns);
 }
