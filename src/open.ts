@@ -32,7 +32,7 @@ import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import type { Log } from './kernel/log.ts';
 import { memoized } from './kernel/lru.ts';
-import { Refusal } from './kernel/refusal.ts';
+import { unknownAddress } from './kernel/refusal.ts';
 import { VERSION } from './kernel/version.ts';
 import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
 import { createClockWatch } from './observe/clock-watch.ts';
@@ -139,8 +139,10 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
   const gate = createGate({ store, clock, catalogue, refreshCatalogue });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
-  const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
+  /** As callers of this customer read a refusal; null: those of the operator. */
+  const addressFor = (customerId: string | null) => (): string => knownAddress() ?? refuseUnknownAddress(customerId);
+  const issuer = addressFor(null);
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
   const { egressAddresses } = config;
   const throttle = store.failures.throttle('sign-in');
@@ -188,7 +190,9 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
     // SQLite needs none: nothing can be read before it is durable.
     ...(instances !== null && { confirm: store.confirm }),
     routes: [...routes, ...portal.pages],
-    routeFor: createRouteFor((customerId) => customerAdministration({ ...api, ...ofCustomer(customerId) })),
+    routeFor: createRouteFor((customerId) =>
+      customerAdministration({ ...api, ...ofCustomer(customerId), publicUrl: addressFor(customerId) }),
+    ),
     observe: [metrics.observeRequest, figures.observeRequest],
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
@@ -205,11 +209,12 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
     return { url, address: at };
   });
   const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
-  const shared = { clock, publicUrl: issuer, runOnce: createRunOnce({ store, clock }) };
+  const shared = { clock, runOnce: createRunOnce({ store, clock }) };
   const programFor = (customerId: string | null, acting: Acting): Program => {
     const own = customerId === null ? services : ofCustomer(customerId).services;
     const operator = customerId === null ? services : null;
-    return refusedAfterStop(during, createProgram({ own, operator, acting, ...shared }));
+    const publicUrl = addressFor(customerId);
+    return refusedAfterStop(during, createProgram({ own, operator, acting, publicUrl, ...shared }));
   };
   return {
     // Without the portal: an embedding program has its own pages at these paths.
@@ -377,6 +382,6 @@ function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttem
 }
 
 /** Sallyport does not know the address of an embedding program's server. */
-function refuseUnknownAddress(): never {
-  throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: this needs the address that clients use');
+function refuseUnknownAddress(customerId: string | null): never {
+  throw unknownAddress(customerId);
 }

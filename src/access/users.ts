@@ -55,7 +55,7 @@ const userInput = z
   })
   .meta({ id: 'UserInput', description: 'A portal account.' });
 export type UserBody = BodyOf<typeof userInput>;
-type UserInput = z.output<typeof userInput>;
+export type UserInput = z.output<typeof userInput>;
 
 export const userView = z
   .object({

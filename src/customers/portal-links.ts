@@ -92,8 +92,8 @@ export type PortalLinks = {
     acting: Acting,
     beside?: Beside<NewPortalLink>,
   ): Promise<NewPortalLink>;
-  /** The link, if it can be opened. */
-  find(token: string): Promise<PortalLink | null>;
+  /** Where a new link comes from: the `renewUrl` of this one, also after its use. Null without one, or for an unknown link. */
+  renewUrlOf(token: string): Promise<string | null>;
   /**
    * Begins the session of a link. Null if it was used, has expired, or its customer is suspended. Of concurrent calls, one succeeds.
    * `by`: who opens it, if that is known; else the audit log has the link.
@@ -105,7 +105,7 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
   const find = async (token: string): Promise<PortalLink | null> =>
     isSessionToken(token) ? store.portalLinks.find(hashCredential(token), clock()) : null;
   return {
-    find,
+    renewUrlOf: async (token) => (isSessionToken(token) ? store.portalLinks.renewUrl(hashCredential(token)) : null),
     create: (named, input, acting, beside = () => []) =>
       retryStale(async () => {
         const customer = await customerToOpen({ store, customers }, named, input.role, acting);

@@ -105,6 +105,16 @@ export function refuseField(
   return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }], ...more });
 }
 
+/** For work that needs the address of the service while nobody has set it. A customer cannot change the settings. */
+export function unknownAddress(customerId: string | null): Refusal {
+  return new Refusal(
+    'unavailable',
+    customerId === null
+      ? 'SALLYPORT_PUBLIC_URL is not set: this needs the address that clients use'
+      : 'the address of this service is not set up yet, and this needs it. Ask your provider',
+  );
+}
+
 /** Refuses a time range that ends before it begins; null is an open end. `since` is the name of the first field. */
 export function refuseBackwards(from: number | null, until: number | null, since = 'since'): void {
   if (from !== null && until !== null && until <= from) throw refuseField('until', `must be later than ${since}`);

@@ -19,7 +19,7 @@ export const CONFINEMENT = {
     ...own('get', 'getByExternalId', 'webhookNumbers', 'belongings'),
     ...none('list', 'insert', 'update', 'remove', 'search', 'owns', 'names', 'ownersOf', 'health', 'webhookNumbersOf'),
   },
-  portalLinks: none('add', 'addToken', 'find', 'use'),
+  portalLinks: none('add', 'addToken', 'find', 'renewUrl', 'use'),
   usage: {
     ...own('count', 'days', 'list', 'sums'),
     // The counts of this process for all customers. They reveal nothing.

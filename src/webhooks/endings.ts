@@ -1,4 +1,7 @@
-/** How refusals end: the step that helps, as a request of the API, a button of the portal or a command. */
+/**
+ * How refusals end: the step that helps, as a request of the API, a button of the portal or a command. Programs of customers and people of
+ * customers read the first two.
+ */
 
 import { STATE_REASONS, type StopReason } from '../domain/webhook-states.ts';
 import type { Ending } from '../kernel/refusal.ts';
@@ -7,11 +10,10 @@ type Named = { readonly id: string; readonly name: string };
 
 /** For what needs a verified endpoint. */
 export function verifyFirst({ id, name }: Named): Ending {
-  const command = `sallyport endpoint verify ${id}`;
   return {
-    api: `; verify it first: POST /endpoints/${id}/verify, or ${command}`,
+    api: `; verify it first: POST /endpoints/${id}/verify`,
     portal: `; open the endpoint ${name} and press “Verify now”`,
-    command: `; verify it first: ${command}`,
+    command: `; verify it first: sallyport endpoint verify ${id}`,
   };
 }
 

@@ -14,7 +14,7 @@ import { type OwnHeaders, ownHeaders } from '../domain/endpoint-headers.ts';
 import { maskSecrets } from '../domain/masking.ts';
 import { type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
+import { Refusal, unknownAddress } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
@@ -80,7 +80,7 @@ async function shakeHands(
   endpoint: Endpoint,
 ): Promise<Verification> {
   const address = publicUrl();
-  if (address === null) throw new Refusal('unavailable', noAddress(endpoint.customerId));
+  if (address === null) throw unknownAddress(endpoint.customerId);
   const origin = handshakeOrigin(address);
   const at = clock();
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
@@ -112,13 +112,6 @@ async function shakeHands(
   const verdict = judgeHandshake(answer.headers, origin);
   if (!verdict.ok) return verificationOf(shown, { ...told, error: `${verdict.code}: ${verdict.description}` });
   return { ...verificationOf(shown, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
-}
-
-/** Why the handshake cannot be sent. A customer cannot change the settings. */
-function noAddress(customerId: string | null): string {
-  return customerId === null
-    ? 'SALLYPORT_PUBLIC_URL is not set: the handshake names the host of Sallyport'
-    : 'the address of this service is not set up yet, and the handshake names it. Ask your provider';
 }
 
 type Told = {

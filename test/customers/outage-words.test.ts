@@ -1,5 +1,5 @@
 /**
- * While the database fails at any read or write of a request, no page and no answer for a customer has a word that is only the operator's:
+ * While the database fails at any read or write of a request, no page and no refusal for a customer has a word that is only the operator's:
  * the remedies are not for the customers' people and programs.
  */
 import assert from 'node:assert/strict';
@@ -75,7 +75,9 @@ test('pages and answers say nothing of the database while it fails', async (t) =
       for (const body of bodiesOf(document, operation)) {
         await failEverywhere(`${method} ${path}`, async () => {
           const reply = await own.api.send(method, filled, body === undefined ? {} : { body });
-          return { status: reply.status, text: reply.status < 500 ? '' : JSON.stringify(reply.body) };
+          // Scopes that the request itself names are no words of the answer.
+          const told = JSON.stringify(reply.body).replaceAll(/\bemployees:\w+/g, '');
+          return { status: reply.status, text: reply.status < 400 ? '' : told };
         });
       }
     }

@@ -83,6 +83,12 @@ describe('the audit log', () => {
   it('can be empty, and says how to go on', async (t) => {
     const portal = await startPortal(t);
     const { page, open } = await portal.signIn('viewer', { isBrowserless: true });
+    const { id } = await succeeded<{ id: string }>(portal.service.admin.post('customers', { name: 'Acme' }));
+    // No customer: what the address asks for is a filter too.
+    await open('/audit?show=sign-ins&customer=');
+    await page.getByRole('row').first().waitFor();
+    await open(`/audit?show=sign-ins&customer=${id}`);
+    await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
     await open('/audit?target=nothing');
     await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
     await page.getByRole('link', { name: 'Show all' }).click();

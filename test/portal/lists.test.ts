@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { startPortal, type Visitor } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
@@ -53,6 +54,23 @@ describe('the lists', () => {
     for (const path of ['/endpoints', '/webhooks', '/keys', '/users', '/applications', '/audit', '/deliveries']) {
       assert.equal(await open(`${path}?cursor=none`), 400, path);
       assert.equal(await open(`${path}?limit=0`), 400, path);
+    }
+  });
+});
+
+describe('the search of a list', () => {
+  it('is where it was, and as high, after the script has started', async (t) => {
+    const portal = await startPortal(t);
+    await makeEventType(portal.service.admin, 'order.created');
+    const box = async ({ page, open }: Visitor, path: string) => {
+      assert.equal(await open(path), 200, path);
+      return page.locator('form.filters, form.search-line').boundingBox();
+    };
+    for (const width of [1280, 390]) {
+      const plain = await portal.signIn('viewer', { isScriptless: true, width });
+      const scripted = await portal.signIn('viewer', { width });
+      for (const path of ['/event-catalogue', '/deliveries', '/users', '/audit'])
+        assert.deepEqual(await box(scripted, path), await box(plain, path), `${path} at ${width}`);
     }
   });
 });

@@ -167,6 +167,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
     await store.customers.ownersOf(table, [webhook.id]);
   }
   await store.portalLinks.find(new Uint8Array(32), now);
+  await store.portalLinks.renewUrl(new Uint8Array(32));
   await store.users.getByName(null, 'ada');
   await store.users.getByName(customerId, 'grace');
   await store.users.isEmpty();

@@ -10,6 +10,7 @@ import {
   startFirst,
   verifyFirst,
 } from '../../src/webhooks/endings.ts';
+import { OPERATORS_WORDS } from '../support/operators-words.ts';
 
 const named = { id: 'the-id', name: 'Shop' };
 const ENDINGS = [
@@ -27,12 +28,14 @@ describe('the ending of a refusal', () => {
       assert.doesNotMatch(command, /\b(?:GET|POST|PATCH) \/|“/);
       assert.doesNotMatch(portal, /\b(?:GET|POST|PATCH) \/|\bsallyport |the-id/);
       assert.doesNotMatch(api, /“/);
+      // Programs of customers read it.
+      assert.doesNotMatch(api, OPERATORS_WORDS);
     });
   }
 
   it('follows the description and the problem of the field', () => {
     const refusal = refuseField('enabled', 'must be false', 'not_verified', { ending: verifyFirst(named) });
-    const end = '; verify it first: POST /endpoints/the-id/verify, or sallyport endpoint verify the-id';
+    const end = '; verify it first: POST /endpoints/the-id/verify';
     assert.deepEqual(saidAt('api', refusal), {
       message: `enabled must be false${end}`,
       details: [{ field: 'enabled', problem: `must be false${end}` }],

@@ -189,7 +189,7 @@ describe('an endpoint with tokenChallenge', () => {
       refused(() => m.s.endpoints.patch(id, { enabled: true }, ACTOR), {
         code: 'not_verified',
         fields: ['enabled'],
-        says: `verify it first: POST /endpoints/${id}/verify, or sallyport endpoint verify ${id}`,
+        says: `verify it first: POST /endpoints/${id}/verify`,
       }),
     );
     assert.equal((await m.s.endpoints.patch(id, { name: 'renamed' }, ACTOR)).enabled, false);

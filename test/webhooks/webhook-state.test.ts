@@ -106,7 +106,7 @@ describe('starting a webhook', () => {
     const wakesBefore = s.wakes();
     await refusal(`its endpoint is not enabled; enable it first: PATCH /endpoints/${endpointId}`);
     await s.database.commit([{ sql: 'UPDATE endpoint SET token_challenge = true', params: {} }]);
-    await refusal(`its endpoint is not verified; verify it first: POST /endpoints/${endpointId}/verify, or sallyport`);
+    await refusal(`its endpoint is not verified; verify it first: POST /endpoints/${endpointId}/verify`);
     await s.database.commit([
       { sql: 'UPDATE endpoint SET token_challenge = false, enabled = true', params: {} },
       { sql: 'UPDATE pgp_key SET expires_at = 5', params: {} },

@@ -140,7 +140,11 @@ function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCal
       content: definitionList([
         ['Company', session.customerName],
         ['Role', label, hint],
-        ['Opened', relativeTime(session.createdAt, now), 'With a link from your provider, so without a password.'],
+        [
+          'Opened',
+          relativeTime(session.createdAt, now),
+          opener === null ? `With a link from ${provider}, so without a password.` : undefined,
+        ],
         ['Ends', html`${relativeTime(session.expiresAt, now)}, at ${time(session.expiresAt)}`, next ?? undefined],
         ['Time zone', html`<span data-zone>UTC</span>`, 'Of the times on these pages.'],
       ]),
@@ -269,10 +273,11 @@ function passwordForm(csrf: Html, state: FormState): Html {
 }
 
 function passkeySection(
-  { csrf, now }: PageCall,
+  { csrf, now, may }: PageCall,
   state: FormState,
   { passkeys, takesPasskeys, hasPassword }: AccountState,
 ): Html {
+  const needed = ` A passkey needs a password beside it${may('administrator') ? ': set one above' : ''}.`;
   const list = table({
     caption: 'Your passkeys',
     columns: [
@@ -289,7 +294,7 @@ function passkeySection(
       host,
       linkButton({ href: `/account/passkeys/${id}/remove`, label: 'Remove', longLabel: `Remove the passkey ${name}` }),
     ]),
-    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : ' A passkey needs a password beside it: set one above.'}</p>`,
+    empty: html`<p class="quiet">You have none yet.${hasPassword ? null : needed}</p>`,
   });
   const adding = !takesPasskeys ? NEEDS_HOST_NAME : hasPassword ? passkeyForm(csrf, state) : null;
   return html`${list}${adding}`;

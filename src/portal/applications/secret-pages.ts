@@ -128,14 +128,13 @@ function shownResult(
   );
 }
 
-/** A call that its scopes allow. An API of the company itself has a host of its own. */
+/** A call that its scopes allow, of a path without parameters: it runs as it is. An API of the company itself has a host of its own. */
 function useSection({ scopes }: Application, products: readonly ApiProduct[], address: string): Html | null {
-  const calls = products.flatMap(({ rules, builtIn }) =>
+  const [first] = products.flatMap(({ rules, builtIn }) =>
     rules
-      .filter(({ scope, methods }) => scopes.includes(scope) && methods.includes('GET'))
+      .filter(({ scope, methods, path }) => scopes.includes(scope) && methods.includes('GET') && !path.includes('{'))
       .map(({ path }) => ({ path, origin: builtIn ? address : OWN_HOST })),
   );
-  const [first] = calls.toSorted((a, b) => Number(a.path.includes('{')) - Number(b.path.includes('{')));
   if (first === undefined) return null;
   const { path, origin } = first;
   return section({

@@ -25,7 +25,7 @@ import { visitText } from './visits.ts';
 
 const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
-const FILTERS = [...NAMES, 'customer'] as const;
+const FILTERS = [...NAMES, 'customer', 'show'] as const;
 
 export function auditPages({ pages, store, hasPage }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
@@ -167,6 +167,8 @@ function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'que
   // Every entry of a customer's log is about its own.
   const changes = named(isCustomers || owner === undefined ? others : entry.changes, linkOf);
   const labelOf = fieldLabelsOf(target);
+  // All that `visitText` leaves of a session is its id.
+  const hasWords = Object.keys(changes).some((field) => field !== 'session');
   const details = html`${differences(changes, labelOf)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
   return [
     exactTime(at, now),
@@ -177,7 +179,7 @@ function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'que
     html`
       <details class="audit-changes">
         <summary>
-          ${visitText(entry) ?? (Object.keys(changes).length === 0 ? 'Details' : changesSummary(changes, labelOf))}
+          ${visitText(entry) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
         </summary>
         ${details}
       </details>

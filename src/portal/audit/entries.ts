@@ -8,7 +8,7 @@ import { type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
-import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
+import { isNamedForApplications } from '../users/account-of-applications.ts';
 
 /** The actors as the reader of this portal may know them. */
 export function actorsSeen(
@@ -170,12 +170,8 @@ export function entrySentence(
 
 /** Whether the first application of a customer made this account. */
 function isAccountOfApplications({ action, changes: { role, userName, displayName } }: Told): boolean {
-  return (
-    action === 'user.create' &&
-    role?.to === 'service' &&
-    displayName?.to === ACCOUNT_TITLE &&
-    ACCOUNT_NAMES.some((name) => name === userName?.to)
-  );
+  const created = { role: role?.to, userName: userName?.to, displayName: displayName?.to };
+  return action === 'user.create' && isNamedForApplications(created);
 }
 
 function accountOf(what: ResourceLink, isCustomers: boolean): Html {

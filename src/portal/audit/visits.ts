@@ -6,7 +6,12 @@ import type { AuditRecord } from '../../store/port/audit.ts';
 import { lengthText } from '../parts/text.ts';
 
 /** `as administrator, for 1 hour`; null for an entry that says none of it. */
-export function visitText({ at, action, changes }: Pick<AuditRecord, 'at' | 'action' | 'changes'>): string | null {
+export function visitText({
+  at,
+  action,
+  target,
+  changes,
+}: Pick<AuditRecord, 'at' | 'action' | 'target' | 'changes'>): string | null {
   const { link, token, session } = changes;
   switch (action) {
     case 'customer.create-link':
@@ -18,7 +23,7 @@ export function visitText({ at, action, changes }: Pick<AuditRecord, 'at' | 'act
     case 'user.sign-in':
       return joined([by(session), from(session)]);
     case 'user.sign-out':
-      return ended(session, at);
+      return ended(session, target, at);
     default:
       return null;
   }
@@ -54,8 +59,9 @@ function lasting(change: Change | undefined, name: string): string | null {
   return typeof seconds === 'number' ? `for ${lengthText(seconds * 1000)}` : null;
 }
 
-/** The id of a session has the instant at which the session, or its link, was made. */
-function ended(change: Change | undefined, at: number): string | null {
+/** The id of a session has the instant of its beginning. That of a portal link's session has the instant at which the link was made. */
+function ended(change: Change | undefined, target: string, at: number): string | null {
+  if (target.startsWith('customer:')) return null;
   const id = member(change, 'from', 'id');
   return typeof id === 'string' && isUuidV7(id)
     ? `after ${lengthText(Math.max(at - rowKeyTime(rowKeyOf(id)), 1000))}`

@@ -27,7 +27,7 @@ export function customerSignInPages(dependencies: PageDependencies): PageRoute<'
 }
 
 /** The way in: after a session, and for a browser that never had one. */
-function sessionEndedPage({ pages, cookies, services: { sessions } }: PageDependencies): PageRoute<'anyone'> {
+function sessionEndedPage({ pages, cookies, config, services: { sessions } }: PageDependencies): PageRoute<'anyone'> {
   return pages.openPage({
     method: 'GET',
     path: SESSION_ENDED_PATH,
@@ -46,7 +46,7 @@ function sessionEndedPage({ pages, cookies, services: { sessions } }: PageDepend
         return { reply: { status: 303, headers: { ...PAGE_HEADERS, Location: href, 'Set-Cookie': set }, body: '' } };
       }
       const why = reasonOf(call);
-      const content = wayInPage(call, why);
+      const content = wayInPage(call, why, config.portalFrameAncestors);
       return { title: why.title, content, partial: content };
     },
   });

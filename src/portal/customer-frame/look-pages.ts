@@ -21,7 +21,7 @@ import { type FormState, newForm } from '../parts/fields.ts';
 import { fieldGroup, followsForm, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
-import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
+import { LOOK_FROM_CUSTOMERS, LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { lines, text, titlesOf } from '../record/field-table.ts';
 import { recordForm } from '../record/record-form.ts';
@@ -50,7 +50,7 @@ export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>
           await store.settings.putPortalTheme(theme, stored, { id: ids.uuid(), at: clock(), actor, ...change });
         }
         const note = theme.accent === null ? null : accentNote(theme.accent);
-        return redirectTo(PATH, `The look is saved.${note === null ? '' : ` ${note}`}`);
+        return redirectTo(placeOf(call).own, `The look is saved.${note === null ? '' : ` ${note}`}`);
       }),
     compared: (fields) => Object.fromEntries(Object.keys(LOOK_FIELDS).map((name) => [name, fields.get(name)])),
   });
@@ -122,7 +122,7 @@ const LOOK_FIELDS = {
 
 function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme: PortalTheme, state: FormState): View {
   const title = LOOK_TITLE;
-  const [back, about] = call.query.get('from') === 'customers' ? FROM_CUSTOMERS : FROM_SETTINGS;
+  const { own, back, about } = placeOf(call);
   const fields = html`${fieldGroup('Name, logo and colour', null, [
     LOOK_FIELDS.name.draw(state, 'name'),
     LOOK_FIELDS.logo.draw(state, 'logo'),
@@ -130,7 +130,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
   ])}`;
   const editor = call.may('administrator')
     ? form({
-        action: PATH,
+        action: own,
         csrf: call.csrf,
         form: state,
         content: html`${previewRegion(theme)}${fields}`,
@@ -148,12 +148,15 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
     ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
     ${framing(config.portalFrameAncestors, publicUrl())}
   `;
-  return { title, content, ...about };
+  return { title, content, about };
 }
 
-/** Where the visitor came from: the navigation keeps to it. */
-const FROM_CUSTOMERS = [{ href: '/customers', label: 'Customers' }, { about: '/customers' }] as const;
-const FROM_SETTINGS = [{ href: '/settings', label: 'Settings' }, {}] as const;
+/** The address of the page for a visitor who came from there. The navigation and the way back keep to it. */
+function placeOf({ query }: PageCall) {
+  return query.get('from') === 'customers'
+    ? { own: LOOK_FROM_CUSTOMERS, about: '/customers', back: { href: '/customers', label: 'Customers' } }
+    : { own: PATH, about: PATH, back: { href: '/settings', label: 'Settings' } };
+}
 
 /** The script asks for it again while people type. */
 function previewRegion(theme: PortalTheme): Html {

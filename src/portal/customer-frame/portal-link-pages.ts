@@ -18,7 +18,8 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { visitorOf } from '../sign-in/sign-in-pages.ts';
 import { wayInPage } from './way-in.ts';
 
-export function portalLinkPages({ pages, services }: PageDependencies): PageRoute<'anyone'>[] {
+export function portalLinkPages({ pages, services, config }: PageDependencies): PageRoute<'anyone'>[] {
+  const hosts = config.portalFrameAncestors;
   return [
     pages.openPage({
       method: 'GET',
@@ -32,7 +33,7 @@ export function portalLinkPages({ pages, services }: PageDependencies): PageRout
         if (!isVisit(request)) throw new Refusal('not_found', 'a portal link is opened by a visit');
         // Tries are not counted: nobody guesses 256 random bits, and a count would lock out the links of others behind the same address.
         const begun = await services.portalLinks.open(token, visitorOf(call));
-        if (begun === null) return unusableView(call);
+        if (begun === null) return unusableView(call, await services.portalLinks.renewUrlOf(token), hosts);
         // A frame has cookies of its own. Elsewhere the cookie of an operator's session is overwritten, and nobody could end that session.
         if (!isFramed) await endOperatorsSession(services.sessions, call.cookieOf);
         const cookies = [
@@ -61,9 +62,9 @@ function renewalOf({ token, renewUrl }: OpenedLink): string {
   return renewUrl === null ? clearCookie(RENEWAL_COOKIE) : setRenewal(token, renewUrl);
 }
 
-/** The same for every reason. */
-function unusableView(call: OpenCall): View {
+/** The same for every reason, with the way to a new link if this one was a link. */
+function unusableView(call: OpenCall, renewUrl: string | null, hosts: readonly string[]): View {
   const title = call.isFramed ? 'This part could not be opened' : 'This link cannot be used';
   const text = 'Each link works only once and for a short time.';
-  return { title, content: wayInPage(call, { title, text, isOfLink: true }), status: 404 };
+  return { title, content: wayInPage(call, { title, text, isOfLink: true, renewUrl }, hosts), status: 404 };
 }

@@ -8,7 +8,7 @@ import { brandMark, operatorName } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
 import { capital } from '../parts/text.ts';
 
-type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'frameAncestors' | 'cookieOf'>;
+type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'cookieOf'>;
 
 export type Why = {
   readonly title: string;
@@ -19,32 +19,40 @@ export type Why = {
   readonly isAgain?: boolean;
   /** The text says that a link works once. */
   readonly isOfLink?: boolean;
+  /** The page of the operator's product that opens a new link. Null or absent: the one that the browser remembers. */
+  readonly renewUrl?: string | null;
 };
 
-/** `why` is the title, and a sentence before what to do. The script tells the page around a frame, which may get a new link. */
-export function wayInPage(visitor: Visitor, why: Why): Html {
+/**
+ * `why` is the title, and a sentence before what to do. `hosts`: the origins of the operator's product. The script tells the page around a
+ * frame, which may get a new link.
+ */
+export function wayInPage(visitor: Visitor, why: Why, hosts: readonly string[]): Html {
   const { brand, isFramed } = visitor;
   return html`
     <div class="sign-in" data-session-ended>
       ${isFramed ? null : html`<span class="brand">${brandMark(brand ?? NO_THEME)}</span>`}
       <h1>${why.title}</h1>
       ${why.text === null ? null : html`<p>${why.text}</p>`}
-      ${why.isFinal === true ? null : isFramed ? inFrame(visitor) : wayIn(visitor, why)}
+      ${why.isFinal === true ? null : isFramed ? inFrame(visitor, onlyHost(hosts)) : wayIn(visitor, why, onlyHost(hosts))}
     </div>
   `;
 }
 
-/** The page around makes a new link when it is loaded. Only its origin is known: the button leads there, if it can be only one. */
-function inFrame({ brand, frameAncestors }: Visitor): Html {
-  const [origin = '', ...others] = frameAncestors;
-  const isKnown = others.length === 0 && URL.canParse(origin) && !origin.includes('*');
+/** The origin of the operator's product; null if it can be another one. */
+function onlyHost([origin = '', ...others]: readonly string[]): string | null {
+  return others.length === 0 && URL.canParse(origin) && !origin.includes('*') ? origin : null;
+}
+
+/** The page around makes a new link when it is loaded. Only its origin is known: the button leads there. */
+function inFrame({ brand }: Visitor, host: string | null): Html {
   return html`
     <p>${capital(operatorName(brand ?? NO_THEME))} opens this part again. What you saved is kept.</p>
     ${
-      isKnown
+      host !== null
         ? html`
           <div class="buttons">
-            <a class="button button-primary" href="${origin}" target="_top">Open again</a>
+            <a class="button button-primary" href="${host}" target="_top">Open again</a>
             <span class="quiet">or reload this page</span>
           </div>
         `
@@ -53,10 +61,14 @@ function inFrame({ brand, frameAncestors }: Visitor): Html {
   `;
 }
 
-function wayIn({ brand, cookieOf }: Visitor, { isAgain = false, isOfLink = false }: Why): Html {
+function wayIn(
+  { brand, cookieOf }: Visitor,
+  { isAgain = false, isOfLink = false, renewUrl }: Why,
+  host: string | null,
+): Html {
   const operator = operatorName(brand ?? NO_THEME);
   const visit = readCustomerVisit(cookieOf);
-  const renewal = readRenewal(cookieOf);
+  const renewal = renewUrl ?? readRenewal(cookieOf)?.url.href ?? null;
   const account =
     visit === null
       ? html`
@@ -74,20 +86,23 @@ function wayIn({ brand, cookieOf }: Visitor, { isAgain = false, isOfLink = false
   if (renewal !== null) {
     return html`
       <div class="buttons form-buttons">
-        ${linkButton({ href: renewal.url.href, label: `Open it again from ${operator}`, kind: 'primary' })}
+        ${linkButton({ href: renewal, label: `Open it again from ${operator}`, kind: 'primary' })}
       </div>
       ${account}
     `;
   }
-  if (isAgain) return html`<p>Open webhooks again from ${operator}’s site.</p>${account}`;
+  const linked = (text: string): Html => (host === null ? html`${text}` : html`<a href="${host}">${text}</a>`);
+  if (isAgain) return html`<p>Open this portal again from ${linked(`${operator}’s site`)}.</p>${account}`;
   return html`
     <div class="prose">
       <ol>
-        <li>Go to ${operator}, and sign in there if it asks.</li>
+        <li>Go to ${linked(operator)}, and sign in there if it asks.</li>
         <li>Open its page about webhooks. It opens this portal for you, without another password.</li>
       </ol>
     </div>
-    ${isOfLink ? null : html`<p class="quiet">If you followed a link: each works only once. Ask for a new one.</p>`}
+    <p class="quiet">
+      ${isOfLink ? 'If someone sent you the link, ask for a new one.' : 'If you followed a link: each works only once. Ask for a new one.'}
+    </p>
     ${account}
   `;
 }

@@ -34,7 +34,7 @@ const SHOWN = 5;
 type Item = {
   readonly href: string;
   readonly name: string;
-  readonly state: string | Html;
+  readonly state: Html;
   readonly note: string | Html;
 };
 type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
@@ -108,7 +108,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
         href: `/endpoints/${id}`,
         name,
         note: html`<span title="${url}">${breakable(url.replace('https://', ''))}</span>`,
-        state: enabled ? 'enabled' : 'disabled',
+        state: stateBadge(enabled ? 'enabled' : 'disabled'),
       })),
     },
     {
@@ -117,7 +117,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
       items: webhooks.map(({ webhook: { id, name, progress }, endpointName }) => ({
         href: `/webhooks/${id}`,
         name,
-        state: progress.state,
+        state: stateBadge(progress.state),
         note: endpointName === null ? 'read by its reader (pull)' : `to ${endpointName}`,
       })),
     },
@@ -127,7 +127,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
       items: applications.map(({ application: { id, name, active, scopes } }) => ({
         href: `/applications/${id}`,
         name,
-        state: active ? 'active' : 'inactive',
+        state: stateBadge(active ? 'active' : 'inactive'),
         note: countOf(scopes.length, 'scope'),
       })),
     },
@@ -148,7 +148,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
         href: `/keys/${id}`,
         name,
         note: algorithm,
-        state: expiresAt !== null && expiresAt <= now ? 'expired' : 'valid',
+        state: stateBadge(expiresAt !== null && expiresAt <= now ? 'expired' : 'valid'),
       })),
     },
   ];
@@ -293,7 +293,7 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
       ],
       rows: items.map(({ href, name, state, note }) => [
         html`<a href="${href}">${name}</a><span class="cell-hint">${note}</span>`,
-        typeof state === 'string' ? stateBadge(state) : state,
+        state,
       ]),
       empty: html`<p class="quiet">None yet.</p>`,
     }),
@@ -350,7 +350,7 @@ function auditSection({ now }: PageCall, id: string, { audit, linkOf }: Customer
     title: 'Audit log',
     id: 'audit',
     isPlain: true,
-    actions: [linkButton({ href: `/audit?customer=${id}`, label: 'All entries' })],
+    actions: [linkButton({ href: `/audit?customer=${id}&show=all`, label: 'All entries' })],
     content: table({
       caption: 'Audit log',
       columns: [

@@ -14,7 +14,7 @@ import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
 import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
-import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
+import { LOOK_FROM_CUSTOMERS, LOOK_TITLE } from '../parts/look-place.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, dayText } from '../parts/text.ts';
 import { type FieldTable, type FormField, number as numberField, rows, text } from '../record/field-table.ts';
@@ -24,7 +24,6 @@ import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { customerView, readCustomerPage } from './customer-detail.ts';
 import { heldByBelongings } from './customer-removal.ts';
-
 import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
@@ -225,7 +224,7 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
     const isFiltered = text !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
-    const look = linkButton({ href: `${LOOK_PATH}?from=customers`, label: LOOK_TITLE, icon: 'settings' });
+    const look = linkButton({ href: LOOK_FROM_CUSTOMERS, label: LOOK_TITLE, icon: 'settings' });
     return listView({
       title: 'Customers',
       lead: 'The customers you serve. Each has its own endpoints, webhooks, applications and users, and a portal to manage them.',
@@ -274,10 +273,10 @@ function filterFields(form: FormState): Html[] {
 function customerRow(
   { id, name, externalId, active }: Customer,
   { endpoints, webhooks }: Belongings = NOTHING,
-  doing: Doing = { health: undefined, day: sumOfDays([]), pending: 0 },
+  doing: Doing = { health: undefined, day: sumOfDays([]) },
   now: number,
 ): (Html | string | 0)[] {
-  const troubled = doing.health?.troubled ?? 0;
+  const { troubled = 0, pending = 0 } = doing.health ?? {};
   return [
     html`
       <a href="${LIST.href}/${id}">${name}</a>
@@ -296,9 +295,9 @@ function customerRow(
       }
     `,
     healthCell(doing.day),
-    doing.pending === 0
+    pending === 0
       ? 0
-      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(doing.pending)}</a>`,
+      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
     activityText(doing, now),
     ...[webhooks, endpoints].map(number),
   ];
@@ -308,21 +307,16 @@ function number(count: number): Html | string {
   return count === 0 ? html`<span class="quiet">0</span>` : countText(count);
 }
 
-type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day; readonly pending: number };
+type Doing = { readonly health: CustomerHealth | undefined; readonly day: Day };
 
 /** How customers are doing, by id: their webhooks in the last 24 hours, as on their own pages. */
 async function readDoing({ store, figures, services }: PageDependencies, ids: readonly string[]) {
-  const [healths, numbers, backlogs] = await Promise.all([
-    services.usage.health(ids),
-    store.customers.webhookNumbersOf(ids),
-    Promise.all(ids.map((id) => store.overview.backlog(id, 1))),
-  ]);
+  const [healths, numbers] = await Promise.all([services.usage.health(ids), store.customers.webhookNumbersOf(ids)]);
   const days = await figures.days([...numbers.values()].flat());
   return new Map<string, Doing>(
-    ids.map((id, at) => {
+    ids.map((id) => {
       const own = (numbers.get(id) ?? []).flatMap((number) => days.get(number) ?? []);
-      const pending = backlogs[at]?.records ?? 0;
-      return [id, { health: healths.get(id), day: sumOfDays(own), pending }];
+      return [id, { health: healths.get(id), day: sumOfDays(own) }];
     }),
   );
 }

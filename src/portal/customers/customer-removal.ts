@@ -1,7 +1,7 @@
 /** Why a customer cannot be deleted, on its page and in place of the question. */
 import type { Belongings } from '../../store/port/customers.ts';
 import type { HeldRecord } from '../parts/removal.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, listText } from '../parts/text.ts';
 
 /** Why a customer cannot be deleted: the resources that it has. Null for none. */
 export function heldByBelongings(
@@ -16,12 +16,12 @@ export function heldByBelongings(
     [applications, 'application'],
     [users, 'user'],
   ] as const;
-  const parts = counts.flatMap(([count, noun]) => (count === 0 ? [] : [countOf(count, noun)]));
-  const last = parts.pop();
-  if (last === undefined) return null;
-  const has = parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
+  const owned = counts.filter(([count]) => count > 0);
+  const [first, ...others] = owned;
+  if (first === undefined) return null;
+  const order = others.length > 0 ? 'these first, in this order' : first[0] > 1 ? 'these first' : 'this first';
   return {
-    title: `This customer cannot be deleted: it has ${has}.`,
-    text: `Delete these first, in this order${active ? ', or suspend the customer instead' : ''}.`,
+    title: `This customer cannot be deleted: it has ${listText(owned.map(([count, noun]) => countOf(count, noun)))}.`,
+    text: `Delete ${order}${active ? ', or suspend the customer instead' : ''}.`,
   };
 }

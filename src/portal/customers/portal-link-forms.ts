@@ -12,7 +12,7 @@ import {
 } from '../../customers/portal-links.ts';
 import type { Customer } from '../../domain/customer.ts';
 import { type Html, html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
+import { unknownAddress } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, refusedTo, type View } from '../frame/call.ts';
@@ -43,7 +43,7 @@ function linkFormPages({ pages, results, services, publicUrl }: PageDependencies
     respond: async (call) => {
       const customer = await customers.get(pathId(call));
       const url = addressFor(call.request, publicUrl());
-      if (url === null) throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set, and the link needs it');
+      if (url === null) throw unknownAddress(null);
       const input = validate(portalLinkInput, readForm(LINK_FIELDS, call.form));
       return results.once(call, async () => {
         const { token, expiresAt } = await portalLinks.create(customer.id, input, call.acting);

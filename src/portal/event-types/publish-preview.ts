@@ -10,7 +10,7 @@ import { caught } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, listText } from '../parts/text.ts';
 import { customerNamed } from '../record/owner.ts';
 
 const PREVIEW_PATH = '/publish/preview';
@@ -108,6 +108,5 @@ export function foretoldText(gets: readonly Named[], stopped: number, more: numb
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, names.length > NAMED ? NAMED - 1 : NAMED);
   const more = names.length - shown.length;
-  const all = more === 0 ? shown : [...shown, `${more} more`];
-  return all.length === 1 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
+  return listText(more === 0 ? shown : [...shown, `${more} more`]);
 }

@@ -152,6 +152,21 @@ export function reasonIn(call: Pick<OpenCall, 'brand'>, refusal: Refusal): strin
   return sentence(reasonOf(toldIn(call, refusal)));
 }
 
+/**
+ * Leads to a record that was made although the step after it was refused, with the reason. `made`: `Orders was created`; `missing`:
+ * `started`. Throws any other error.
+ */
+export function madeWithout(
+  call: Pick<OpenCall, 'brand'>,
+  error: unknown,
+  { path, made, missing }: { readonly path: string; readonly made: string; readonly missing: string },
+): Redirect {
+  if (!(error instanceof Refusal)) throw error;
+  const isMissing = error.repeat !== 'after a look';
+  const text = `${made}${isMissing ? ` but not ${missing}` : ''}. ${reasonIn(call, error)}`;
+  return { redirect: path, flash: { tone: 'negative', text } };
+}
+
 /** The refusal as the people of this portal read it: those of a customer know nothing of the database. */
 export function toldIn({ brand }: Pick<OpenCall, 'brand'>, refusal: Refusal): Refusal {
   return brand === null ? refusal : withoutRemedies(refusal);

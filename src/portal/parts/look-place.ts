@@ -2,4 +2,7 @@
 
 export const LOOK_PATH = '/settings/customers-portal';
 
+/** For visitors from the list of customers, which the page leads back to. */
+export const LOOK_FROM_CUSTOMERS: string = `${LOOK_PATH}?from=customers`;
+
 export const LOOK_TITLE = 'Look of the customers’ portal';

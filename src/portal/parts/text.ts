@@ -117,6 +117,11 @@ export function countOf(count: number, noun: string, none?: string, plural = `${
   return `${countText(count)} ${count === 1 ? noun : plural}`;
 }
 
+/** `orders, stock and people`; `last` is the word before the last one. */
+export function listText(parts: readonly string[], last: 'and' | 'or' = 'and'): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} ${last} ${parts.at(-1)}`;
+}
+
 /** A share from 0 to 1: `99.9 %`. Never rounded up to 100 %. */
 export function shareText(share: number): string {
   if (share === 0) return '0 %';

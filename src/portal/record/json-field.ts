@@ -3,6 +3,7 @@ import { jsonProblem } from '../../kernel/json-place.ts';
 import { type FieldProblem, refuseField } from '../../kernel/refusal.ts';
 import { isDeeperThan, isObject, JSON_DEPTH_MAX } from '../../kernel/validation.ts';
 import { textArea } from '../parts/fields.ts';
+import { listText } from '../parts/text.ts';
 import { type Body, type FormField, lines, linesOf } from './field-table.ts';
 
 type JsonObject = Readonly<Body>;
@@ -27,10 +28,7 @@ export function placedProblem(problems: readonly FieldProblem[], name: string): 
   const inside = problems.filter(({ field }) => field.startsWith(`${name}.`));
   const alike = [...Map.groupBy(inside, ({ problem }) => problem)].map(([problem, all]) => {
     const places = all.map(({ field }) => field.slice(name.length + 1));
-    const last = places.pop() ?? '';
-    return places.length === 0
-      ? `${last} ${problem}`
-      : `${places.join(', ')} and ${last} ${problem.replace(/^is /, 'are ')}`;
+    return `${listText(places)} ${places.length === 1 ? problem : problem.replace(/^is /, 'are ')}`;
   });
   return alike.length === 0 ? null : alike.join('; ');
 }

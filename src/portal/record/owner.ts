@@ -22,6 +22,7 @@ import {
 } from '../parts/fields.ts';
 import { pageHeader } from '../parts/header.ts';
 import { icon } from '../parts/mark.ts';
+import { listText } from '../parts/text.ts';
 
 /** Customers that a filter suggests. */
 const CUSTOMERS_SUGGESTED = 20;
@@ -133,7 +134,7 @@ function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
   if (fitting.length === 0) return `“${typed}” does not exist. Enter a name, an id or an external id`;
   if (fitting.length > MEANT) return `“${typed}” fits several. Enter more of the name`;
   const names = fitting.map(({ name }) => name);
-  return `“${typed}” does not exist. Did you mean ${names.slice(0, -1).join(', ')} or ${names.at(-1)}?`;
+  return `“${typed}” does not exist. Did you mean ${listText(names, 'or')}?`;
 }
 
 /**

@@ -14,6 +14,13 @@ export function accountText(isCustomers: boolean): string {
 }
 
 /** Not an account that someone made for applications. */
-export function isOfApplications({ customerId, role, userName, displayName }: User): boolean {
-  return customerId !== null && role === 'service' && ACCOUNT_NAMES.includes(userName) && displayName === ACCOUNT_TITLE;
+export function isOfApplications(user: User): boolean {
+  return user.customerId !== null && isNamedForApplications(user);
 }
+
+/** The same for the fields of a new user of a customer, as the audit log keeps them. */
+export function isNamedForApplications({ role, userName, displayName }: Named): boolean {
+  return role === 'service' && displayName === ACCOUNT_TITLE && ACCOUNT_NAMES.some((name) => name === userName);
+}
+
+type Named = { readonly role: unknown; readonly userName: unknown; readonly displayName: unknown };

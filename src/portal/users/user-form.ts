@@ -1,4 +1,5 @@
 /** The fields of a user. */
+import { INVITATION_MS } from '../../access/limits.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { Constraints, User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
@@ -42,7 +43,9 @@ export function userFields(before: User | null, products: readonly ApiProduct[],
 const INVITING: FieldTable = {
   invite: tick({
     label: 'Invite the user now',
-    hint: 'The next page shows a link with which the user sets a password. It works once, for 72 hours. You send it yourself.',
+    hint:
+      'The next page shows a link with which the user sets a password. ' +
+      `It works once, for ${INVITATION_MS / 3_600_000} hours. You send it yourself.`,
   }),
 };
 

@@ -1,18 +1,18 @@
 /** The pages of users: the accounts that people sign in with and that applications act as. */
 import { INVITATIONS_PATH, invitationUrl } from '../../access/invitations.ts';
-import { userReader } from '../../access/users.ts';
+import { type UserInput, userReader } from '../../access/users.ts';
 import type { User } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { Refusal, refuseField, unknownAddress } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { addressFor } from '../frame/browser.ts';
-import { attempted, orBack, type PageCall, pathId, redirectTo } from '../frame/call.ts';
+import { attempted, madeWithout, orBack, type PageCall, pathId, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { time } from '../parts/text.ts';
+import { sentence, time } from '../parts/text.ts';
 import { OPERATOR, ownedCrumbs, ownedName, permissionsForCustomers, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
@@ -93,10 +93,7 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       respond: async (call, input) => {
         const url = addressFor(call.request, dependencies.publicUrl());
         if (input.role !== 'service' && call.form.has('invite') && url !== null)
-          return dependencies.results.once(call, async () => {
-            const user = await services.users.create(input, call.acting);
-            return invite(dependencies, call, user, url);
-          });
+          return createdAndInvited(dependencies, call, input, url);
         const { id, userName, role } = await services.users.create(input, call.acting);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
@@ -168,11 +165,27 @@ function userActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
   ];
 }
 
-/** Why no link can be made. */
-function noAddress(customerId: string | null): string {
-  return customerId === null
-    ? 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.'
-    : 'The address of this portal is not set up yet, and the link needs it. Ask your provider.';
+/** The user stays if the invitation is refused, such as that of a suspended customer. Its page says why. */
+async function createdAndInvited(
+  dependencies: SharedPageDependencies,
+  call: PageCall,
+  input: UserInput,
+  url: string,
+): Promise<Redirect> {
+  let user = null as User | null;
+  try {
+    return await dependencies.results.once(call, async () => {
+      user = await dependencies.services.users.create(input, call.acting);
+      return invite(dependencies, call, user, url);
+    });
+  } catch (error) {
+    if (user === null) throw error;
+    return madeWithout(call, error, {
+      path: `/users/${user.id}`,
+      made: `${user.userName} is added`,
+      missing: 'invited',
+    });
+  }
 }
 
 /** Makes an invitation, and shows its link once. */
@@ -188,7 +201,7 @@ function invitationPage(dependencies: SharedPageDependencies): PageRoute<'both'>
       const user = await users.get(pathId(call));
       const { id } = user;
       const url = addressFor(call.request, publicUrl());
-      if (url === null) return refused(id, noAddress(call.session.customerId));
+      if (url === null) return refused(id, sentence(unknownAddress(call.session.customerId).message));
       return orBack(`/users/${id}`, async () => {
         if (id !== call.user.id) return results.once(call, () => invite(dependencies, call, user, url));
         // Nobody sends a link to themselves.

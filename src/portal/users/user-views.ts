@@ -1,5 +1,6 @@
 /** `/users` and `/users/{id}`: people who sign in, and accounts that applications act as. */
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
+import { INVITATION_MS } from '../../access/limits.ts';
 import type { Application } from '../../domain/application.ts';
 import { DEPENDENTS_NAMED } from '../../domain/limits.ts';
 import type { User } from '../../domain/user.ts';
@@ -256,7 +257,8 @@ function portalAccess(
 }
 
 const INVITING =
-  'Inviting makes a link, shown once, with which the user sets a password. It works for 72 hours. You send it yourself.';
+  'Inviting makes a link, shown once, with which the user sets a password. ' +
+  `It works for ${INVITATION_MS / 3_600_000} hours. You send it yourself.`;
 
 const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
 

@@ -1,9 +1,8 @@
 /** The forms of a webhook: create and change it. */
 import type { Webhook } from '../../domain/webhook.ts';
 import { html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
 import { viewWebhook, webhookReader } from '../../webhooks/webhook-schema.ts';
-import { type PageCall, type Redirect, reasonIn, redirectTo } from '../frame/call.ts';
+import { madeWithout, type PageCall, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { pageHeader } from '../parts/header.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
@@ -104,9 +103,6 @@ async function started({ services }: SharedPageDependencies, call: PageCall, { i
     await services.webhooks.start(id, call.acting);
     return redirectTo(path, `${name} was created and started.`);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const isStopped = error.repeat !== 'after a look';
-    const text = `${name} was created${isStopped ? ' but not started' : ''}. ${reasonIn(call, error)}`;
-    return { redirect: path, flash: { tone: 'negative', text } };
+    return madeWithout(call, error, { path, made: `${name} was created`, missing: 'started' });
   }
 }

@@ -8,7 +8,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { isObject } from '../../kernel/validation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, listText } from '../parts/text.ts';
 import { typedFilter } from './filter-editor.ts';
 import { patternsOf } from './webhook-events.ts';
 
@@ -81,8 +81,7 @@ export function patternsText(patterns: readonly string[]): string {
   if (patterns.includes('*')) return 'every event';
   const named = patterns.slice(0, patterns.length > EVENTS_NAMED ? EVENTS_NAMED - 1 : EVENTS_NAMED).map(patternText);
   const more = patterns.length - named.length;
-  const parts = more === 0 ? named : [...named, `${more} other kinds of events`];
-  return parts.length === 1 ? (parts[0] ?? '') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+  return listText(more === 0 ? named : [...named, `${more} other kinds of events`]);
 }
 
 function patternText(pattern: string): string {

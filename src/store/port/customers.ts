@@ -32,6 +32,8 @@ type CustomerSearch = {
 export type CustomerHealth = {
   /** Webhooks with problems: failing, failed, or stopped by something else than people. */
   readonly troubled: number;
+  /** Waiting records of all its webhooks, including those in flight or waiting for a retry. */
+  readonly pending: number;
   /** The last day with events, deliveries or tokens; null if there was none, or if it is no longer kept. */
   readonly lastDay: string | null;
 };
@@ -76,6 +78,8 @@ export type PortalLinkStore = {
   addToken(session: Session, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The link with this token if it can be used: not used, not expired, of an active customer. */
   find(tokenHash: Uint8Array, now: number): Promise<PortalLink | null>;
+  /** The `renewUrl` of the link with this token, also of one that was used; null without one, or for an unknown link. */
+  renewUrl(tokenHash: Uint8Array): Promise<string | null>;
   /** Uses the link and begins the session. Throws `StaleWrite` if the link has already been used. */
   use(link: PortalLink, session: Session, audit: AuditEntry): Promise<void>;
 };

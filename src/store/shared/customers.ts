@@ -8,6 +8,7 @@ import type { Database, Statement } from '../port/database.ts';
 import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
+import { RECORDS_WAITING } from './delivery/queues.ts';
 import { judgedChanges } from './judging.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
 import {
@@ -107,7 +108,9 @@ const BELONGINGS = `
 const HEALTH = `
   SELECT wanted.value AS id, (SELECT max(u.day) FROM customer_usage AS u WHERE u.customer_id = wanted.value) AS last_day,
     (SELECT count(*) FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
-      WHERE w.customer_id = wanted.value AND ${TROUBLED}) AS troubled
+      WHERE w.customer_id = wanted.value AND ${TROUBLED}) AS troubled,
+    (SELECT coalesce(sum(${RECORDS_WAITING}), 0) FROM webhook AS w CROSS JOIN webhook_status AS p
+      WHERE w.customer_id = wanted.value AND p.webhook_number = w.number) AS pending
   FROM texts(@ids) AS wanted`;
 const owns = (name: OwnedTable): string => `SELECT 1 FROM ${name} WHERE id = @id AND customer_id = @customerId`;
 const OWNS: Readonly<Record<OwnedTable, string>> = {
@@ -210,6 +213,8 @@ const LINK = table<PortalLink>('portal_link', 'id', {
 const FIND = `
   SELECT ${LINK.columns('l')} FROM portal_link AS l JOIN customer AS c ON c.id = l.customer_id
   WHERE l.token_hash = @tokenHash AND l.used_at IS NULL AND l.expires_at > @now AND c.active`;
+// Index: that of token_hash.
+const RENEW_URL = 'SELECT renew_url FROM portal_link WHERE token_hash = @tokenHash';
 const USE = 'UPDATE portal_link SET used_at = @now WHERE id = @id AND used_at IS NULL AND expires_at > @now';
 // Index: portal_link_expiry.
 const PURGE = `
@@ -234,6 +239,10 @@ export function portalLinkStore(db: Database): PortalLinkStore {
         auditStatement(audit),
       ])),
     find: async (tokenHash, now) => readOne(LINK, await db.get(FIND, { tokenHash, now })),
+    renewUrl: async (tokenHash) => {
+      const url = (await db.get(RENEW_URL, { tokenHash }))?.renew_url ?? null;
+      return url === null ? null : String(url);
+    },
     use: async ({ id, customerId }, session, audit) =>
       void (await db.commit([
         ...requireActive(customerId),

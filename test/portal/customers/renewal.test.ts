@@ -71,6 +71,29 @@ describe('a session that ended', () => {
     assert.equal(await statusOf(renewing), 303);
   });
 
+  it('leads to a new link from one that was used or has expired, also in a browser that was never here', async (t) => {
+    const { service, customer, link } = await start(t);
+    const [used, unused, plain] = [
+      await link({ renewUrl: RENEW }),
+      await link({ renewUrl: RENEW, expiresInSeconds: 60 }),
+      await link({}),
+    ];
+    for (const { url } of [used, plain]) assert.equal((await request(url)).status, 303);
+    service.advance(61_000);
+    for (const [url, leads] of [
+      [used.url, true],
+      [unused.url, true],
+      [plain.url, false],
+      [`${service.url}/portal-links/${'A'.repeat(43)}`, false],
+    ] as const) {
+      const { status, text } = await request(url);
+      assert.deepEqual([status, text.includes(`href="${RENEW}"`)], [404, leads]);
+      if (!leads) assert.match(text, /If someone sent you the link, ask for a new one\./);
+    }
+    assert.equal((await service.admin.patch(`customers/${customer.id}`, { active: false })).status, 200);
+    assert.ok(!(await request(used.url)).text.includes(RENEW), 'not for a suspended customer');
+  });
+
   it('takes only a web address as renewUrl', async (t) => {
     const { service, customer } = await start(t);
     const path = `customers/${customer.id}/portal-links`;

@@ -158,7 +158,12 @@ describe('a visitor without a session', () => {
     assert.doesNotMatch(signIn, /Sallyport/);
     const wayIn = await textOf('/session-ended');
     assert.match(wayIn, /<h1>How to open this portal<\/h1>/);
-    assert.match(wayIn, /Go to Corner Shop, and sign in there if it asks\./);
+    assert.match(wayIn, /Go to <a href="https:\/\/shop\.example">Corner Shop<\/a>, and sign in there if it asks\./);
+    const visited = { cookie: '__Host-sallyport-customer=link.01933f2a-0000-7000-8000-000000000000' };
+    assert.match(
+      await textOf('/session-ended', visited),
+      /Open this portal again from <a href="https:\/\/shop\.example">Corner Shop’s site<\/a>\./,
+    );
     const framed = { 'sec-fetch-dest': 'iframe', cookie: '__Host-sallyport-frame=1' };
     const inFrame = await textOf('/session-ended', framed);
     assert.match(inFrame, /Corner Shop opens this part again/);

@@ -80,7 +80,27 @@ describe('an entry of the audit log', () => {
       ['user.sign-out', { session: { from: { id }, to: null } }, 'after 12 minutes'],
       ['webhook.update', {}, null],
     ] as const)
-      assert.equal(visitText({ at: at + 720_000, action, changes }), text);
+      assert.equal(visitText({ at: at + 720_000, action, target: 'user:1', changes }), text);
+    // The session of a portal link has the id of the link, which was made earlier.
+    const ended = { at, action: 'user.sign-out', changes: { session: { from: { id }, to: null } } };
+    assert.equal(visitText({ ...ended, target: 'customer:1' }), null);
+  });
+
+  it('names the account that the first application of a customer made by its purpose', () => {
+    const fields = { role: 'service', userName: 'applications', displayName: 'Default account', customerId: '1' };
+    const changes = Object.fromEntries(Object.entries(fields).map(([name, to]) => [name, { from: null, to }]));
+    const sentenceFor = (isCustomers: boolean, other: object = {}): string =>
+      entrySentence(
+        { action: 'user.create', actor: 'user:2', target: 'user:1', changes: { ...changes, ...other } },
+        { who: html`Grace`, what: of('user', 'Default account'), isCustomers },
+      ).markup.replaceAll(/<[^>]+>/g, '');
+    assert.equal(
+      sentenceFor(true),
+      'Grace created the account for your applications (automatic, with the first application)',
+    );
+    assert.match(sentenceFor(false), /^Grace created the account for applications /);
+    const named = { userName: { from: null, to: 'sync' } };
+    assert.equal(sentenceFor(true, named), 'Grace created the user Default account');
   });
 
   it('names fields as their forms do', () => {

@@ -4,7 +4,7 @@ import { Refusal } from '../../../src/kernel/refusal.ts';
 import { refusalView } from '../../../src/portal/frame/refusal-page.ts';
 import { problemText, refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
-import { sentence, shareText } from '../../../src/portal/parts/text.ts';
+import { listText, sentence, shareText } from '../../../src/portal/parts/text.ts';
 import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
 const VISIT = { errorId: 'id', isSignedIn: true, path: '/', isCustomers: false };
@@ -36,6 +36,14 @@ describe('a problem of a field', () => {
   ] as const) {
     it(`is said in a form's words: ${problem}`, () => assert.equal(problemText(problem), said));
   }
+});
+
+it('a list in a sentence has a word before its last item', () => {
+  assert.deepEqual(
+    [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((parts) => listText(parts)),
+    ['', 'a', 'a and b', 'a, b and c'],
+  );
+  assert.equal(listText(['a', 'b', 'c'], 'or'), 'a, b or c');
 });
 
 describe('a share', () => {
