@@ -43,19 +43,22 @@ const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 /** Reads `TEST_DATABASE`. A test that does not import it, directly or not, does the same in both runs. */
 const KNOWS_DATABASE = 'support/store.ts';
 
-const HELP = `npm test [-- <files and folders>] [-- --slow] [-- --coverage]
+const HELP = `npm test [-- <files and folders>] [-- --slow | --all] [-- --coverage]
 
 Checks types and style, and runs all tests except the slow ones, whose files are named *.slow.test.ts.
 Given files or folders, it runs their tests and nothing else.
 
   --slow      runs only the slow tests, like npm run test:slow
-  --coverage  also measures the coverage of src/, and fails below ${LINES_PERCENT} % of lines or ${BRANCHES_PERCENT} % of branches
+  --all       runs the slow tests too, as .ci/run does
+  --coverage  also measures what the fast tests cover of src/,
+              and fails below ${LINES_PERCENT} % of lines or ${BRANCHES_PERCENT} % of branches
   --help      shows this text
 
   TEST_DATABASE=postgres, TEST_DATABASE=pgbouncer  runs the given tests on PostgreSQL, or through PgBouncer
   CI=1                                             fails where a program is missing, instead of skipping its tests
 `;
 
+type Tier = 'fast' | 'slow';
 type Job = {
   readonly name: string;
   readonly args: readonly string[];
@@ -67,7 +70,12 @@ type Result = { readonly name: string; readonly problem: string | null; readonly
 
 const root = resolve(import.meta.dirname, '..');
 const { values: options, positionals } = parseArgs({
-  options: { slow: { type: 'boolean' }, coverage: { type: 'boolean' }, help: { type: 'boolean' } },
+  options: {
+    slow: { type: 'boolean' },
+    all: { type: 'boolean' },
+    coverage: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
   allowPositionals: true,
 });
 if (options.help === true) {
@@ -76,7 +84,8 @@ if (options.help === true) {
 }
 const named = positionals.map((path) => resolve(path));
 const isWhole = named.length === 0;
-const tier = options.slow === true ? 'slow' : 'fast';
+const isOfBothTiers = options.all === true || !isWhole;
+const tiers: readonly Tier[] = isOfBothTiers ? ['fast', 'slow'] : [options.slow === true ? 'slow' : 'fast'];
 const chosen = chosenFiles();
 const missing = missingPrograms();
 // With CI set the tests run all the same, and fail.
@@ -103,22 +112,21 @@ const checks: Job[] = [
 ];
 const covered = join(temporary, 'coverage');
 const timesPath = join(temporary, 'times');
-const env = {
-  TEST_TIMES: timesPath,
-  ...(options.coverage === true ? { NODE_V8_COVERAGE: covered } : {}),
-};
 const statementsPath = join(temporary, 'statements');
 const isPooled = process.env.TEST_DATABASE === 'pgbouncer';
 const server = isWhole || process.env.TEST_DATABASE !== undefined ? await startServer() : null;
-const comparesDatabases = isWhole && tier === 'fast' && server !== null;
-const noted = comparesDatabases ? { ...env, TEST_STATEMENTS: statementsPath } : env;
-const repeated = isWhole && server !== null ? repeatJobs({ ...noted, ...server }) : [];
-const selected = { ...noted, ...settingsOfSelected() };
+const comparesDatabases = isWhole && tiers.includes('fast') && server !== null;
+const settingsOf: Readonly<Record<Tier, Readonly<Record<string, string>>>> = {
+  fast: {
+    TEST_TIMES: timesPath,
+    ...(comparesDatabases ? { TEST_STATEMENTS: statementsPath } : {}),
+    ...(options.coverage === true ? { NODE_V8_COVERAGE: covered } : {}),
+  },
+  slow: { TEST_TIMES: timesPath },
+};
 const jobs = [
-  ...(isWhole && tier === 'fast' ? checks : []),
-  ...[...grouped(files).map((group) => testJob(group, selected)), ...repeated].toSorted(
-    (one, other) => expectedSeconds(other) - expectedSeconds(one),
-  ),
+  ...(isWhole && tiers.includes('fast') ? checks : []),
+  ...tiers.flatMap(jobsOf).toSorted((one, other) => expectedSeconds(other) - expectedSeconds(one)),
 ];
 const results = await runAll(jobs);
 const failed = results.filter(({ problem }) => problem !== null);
@@ -132,11 +140,25 @@ if (failed.length === 0 && options.coverage === true) {
   if (result.problem !== null) failed.push(result);
 }
 for (const { name, problem, output } of failed) process.stdout.write(`\n${name}: ${problem}\n${output}`);
-const tests = results.reduce((sum, { output }) => sum + testsIn(output), 0);
+const count = results.reduce((sum, { output }) => sum + testsIn(output), 0);
 if (isWhole) process.stdout.write(`\n${timesReport(readTimes(timesPath))}\n`);
-const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)}`;
+const summary = `${count} tests of ${files.length} files in ${seconds(startedAt)}`;
 if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
 process.stdout.write(`\n${summary}. All passed.\n${skippedNote()}`);
+
+/** The tests of a tier, and its further runs on PostgreSQL. */
+function jobsOf(tier: Tier): Job[] {
+  const { [tier]: settings } = settingsOf;
+  const selected = { ...settings, ...settingsOfSelected() };
+  return [
+    ...grouped(files.filter((file) => tierOf(file) === tier)).map((group) => testJob(group, selected)),
+    ...(isWhole && server !== null ? repeatJobs(tier, { ...settings, ...server }) : []),
+  ];
+}
+
+function tierOf(file: string): Tier {
+  return isSlowFile(file) ? 'slow' : 'fast';
+}
 
 /** Settings of tests that run on one PostgreSQL server for all, through PgBouncer if it is installed; null without PostgreSQL. */
 async function startServer(): Promise<Readonly<Record<string, string>> | null> {
@@ -168,21 +190,23 @@ function withoutSlash(url: string): string {
   return url.replace(/\/$/, '');
 }
 
-/** The further runs of this tier on PostgreSQL, and through PgBouncer if it is installed. */
-function repeatJobs({ TEST_POOLER, ...env }: Readonly<Record<string, string>>): Job[] {
+/** The further runs of a tier on PostgreSQL, and through PgBouncer if it is installed. */
+function repeatJobs(tier: Tier, { TEST_POOLER, ...env }: Readonly<Record<string, string>>): Job[] {
   const run = (chosen: readonly string[], what: string, settings: Readonly<Record<string, string>>): Job[] =>
     grouped(chosen).map((group) => {
       const job = testJob(group, settings);
       return { ...job, name: `${job.name} ${what}` };
     });
   return [
-    ...run(repeatedOn('postgres'), 'on PostgreSQL', env),
-    ...(TEST_POOLER === undefined ? [] : run(repeatedOn('pgbouncer'), 'through PgBouncer', { ...env, TEST_POOLER })),
+    ...run(repeatedOn('postgres', tier), 'on PostgreSQL', env),
+    ...(TEST_POOLER === undefined
+      ? []
+      : run(repeatedOn('pgbouncer', tier), 'through PgBouncer', { ...env, TEST_POOLER })),
   ];
 }
 
 /** The files that say so. Stops for one that ignores `TEST_DATABASE`. */
-function repeatedOn(database: Repeat): string[] {
+function repeatedOn(database: Repeat, tier: Tier): string[] {
   const chosen = testFiles([join(root, 'test')]).filter((file) =>
     repeatsOf(readFileSync(file, 'utf8'))[tier].includes(database),
   );
@@ -281,7 +305,7 @@ function testJob(group: readonly string[], settings: Readonly<Record<string, str
 function skippedNote(): string {
   const without = chosen.length - files.length;
   const tests = results.reduce((sum, { output }) => sum + Number(/^ℹ skipped (\d+)$/m.exec(output)?.[1] ?? 0), 0);
-  const onSqliteOnly = isWhole && repeated.length === 0 ? ', and all runs on PostgreSQL' : '';
+  const onSqliteOnly = isWhole && server === null ? ', and all runs on PostgreSQL' : '';
   if (missing.length === 0 || (without === 0 && tests === 0 && onSqliteOnly === '')) return '';
   return `Skipped: ${without} files and ${tests} tests${onSqliteOnly}. ${describeMissing(missing)}.\n`;
 }
@@ -292,7 +316,7 @@ function testsIn(output: string): number {
 
 function chosenFiles(): string[] {
   if (named.length > 0) return testFiles(named);
-  return testFiles([join(root, 'test')]).filter((file) => isSlowFile(file) === (options.slow === true));
+  return testFiles([join(root, 'test')]).filter((file) => tiers.includes(tierOf(file)));
 }
 
 /** Returns the given files and the test files in the given folders. Fails for a path without tests, which Node reports as passed. */

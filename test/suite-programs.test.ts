@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/store.ts';
 
 const root = join(import.meta.dirname, '..');
 /** Files that need a shell, gpg, Chromium and PostgreSQL. */
-const FILES = ['cli/completion', 'wire/pgp', 'portal/webhooks', 'store/postgres/dialect'];
+const FILES = ['cli/completion', 'wire/pgp', 'portal/access', 'store/postgres/dialect'];
 
 const SUITE = ['--disable-warning=ExperimentalWarning', 'scripts/suite.ts'];
 
@@ -80,7 +80,7 @@ describe('the test suite', () => {
   it('says what it does', () => {
     const { status, stdout } = runSuite({}, ['--help']);
     assert.equal(status, 0);
-    assert.match(stdout, /^npm test .*--slow.*--coverage/);
+    assert.match(stdout, /^npm test .*--slow.*--all.*--coverage/);
   });
 
   it('fails for a file that throws while it loads, also after a test of it was registered', (t) => {

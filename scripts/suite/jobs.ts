@@ -55,7 +55,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'portal/accessibility.slow.test.ts': 65,
   'portal/browsers.slow.test.ts': 26,
   'portal/customers/console.slow.test.ts': 10,
-  'portal/deliveries.test.ts': 12,
+  'portal/deliveries.slow.test.ts': 12,
   'portal/markup.slow.test.ts': 31,
   'portal/passkeys.slow.test.ts': 12,
   'portal/stored-markup.slow.test.ts': 12,

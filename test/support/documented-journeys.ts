@@ -76,7 +76,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** The same for every command of a page that ELSEWHERE does not name. */
 export const PAGES_ELSEWHERE: Readonly<Record<string, string>> = {
-  'docs/how-to/embed-the-portal.md': 'needs a page of the product: test/portal/customers/frame.test.ts has one',
+  'docs/how-to/embed-the-portal.md': 'needs a page of the product: test/portal/customers/frame.slow.test.ts has one',
   'docs/benchmarks.md': 'takes minutes; test/bench has the tests of its parts',
   'docs/how-to/back-up-and-restore.md':
     'test/docs/operate.test.ts runs the drill; test/cli/backup.test.ts verifies backups',
