@@ -15,9 +15,10 @@ import {
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../domain/application.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
+import { bodyOf } from './input.ts';
 import { recordCommand } from './open.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 import { USER } from './user.ts';
@@ -69,16 +70,11 @@ export const applicationCommands: CommandGroup = [
       },
     },
     run: async (composed, invocation) => {
-      const { text, texts, integer } = invocation;
       const { services, clock } = composed;
       const customerId = await customerIdOf(composed, invocation);
-      const body = definedFields({
-        customerId,
-        name: text('name'),
-        userId: await recordId(USER, composed, text('user') ?? '', { customerId: customerId ?? '' }),
-        scopes: texts('scope'),
-        accessTokenValiditySeconds: integer('validity-seconds'),
-      });
+      const user = invocation.text('user') ?? '';
+      const userId = await recordId(USER, composed, user, { customerId: customerId ?? '' });
+      const body = await bodyOf(invocation, { customerId, userId });
       const { application, clientSecret } = await services.applications.create(
         applicationReader.create(body),
         COMMAND_LINE,
@@ -105,13 +101,12 @@ export const applicationCommands: CommandGroup = [
       },
       'revoke-tokens': { description: 'Also revoke all tokens issued so far' },
     },
-    run: async (composed, { operand, integer, given }) => {
+    run: async (composed, invocation) => {
       const { services, clock } = composed;
-      const id = await recordId(APPLICATION, composed, operand('application'));
-      const body = definedFields({ overlapSeconds: integer('overlap-seconds'), revokeTokens: given('revoke-tokens') });
+      const id = await recordId(APPLICATION, composed, invocation.operand('application'));
       const { application, clientSecret } = await services.applications.regenerateSecret(
         id,
-        validate(regenerateInput, body),
+        validate(regenerateInput, await bodyOf(invocation)),
         COMMAND_LINE,
       );
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };

@@ -23,9 +23,10 @@ import type { Customer, LinkRole } from '../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
 import { USAGE_COUNTS } from '../domain/usage.ts';
 import { isoInstant } from '../kernel/schemas.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import { bodyOf } from './input.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, type Shown, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
@@ -96,17 +97,9 @@ export const customerCommands: CommandGroup = [
         description: 'How many events can be published for it each second (default: any number)',
       },
     },
-    run: async ({ services }, { text, texts, integer }) => {
-      const body = definedFields({
-        name: text('name'),
-        externalId: text('external-id'),
-        metadata: Object.fromEntries(texts('metadata').map(pairOf)),
-        limits: definedFields({
-          endpoints: integer('max-endpoints'),
-          webhooks: integer('max-webhooks'),
-          eventsPerSecond: integer('max-events-per-second'),
-        }),
-      });
+    run: async ({ services }, invocation) => {
+      const metadata = Object.fromEntries(invocation.texts('metadata').map(pairOf));
+      const body = await bodyOf(invocation, { metadata });
       return { record: viewCustomer(await services.customers.create(customerReader.create(body), COMMAND_LINE)) };
     },
   }),
@@ -149,21 +142,10 @@ export const customerCommands: CommandGroup = [
     },
     settings: ADDRESS_SETTINGS,
     run: async (composed, invocation) => {
-      const { operand, text, integer } = invocation;
       const address = serverAddress(await configBesideServer(invocation));
-      const input = definedFields({
-        role: text('role') ?? 'administrator',
-        expiresInSeconds: integer('expires-in-seconds'),
-        sessionSeconds: integer('session-seconds'),
-        returnUrl: text('return-url'),
-        renewUrl: text('renew-url'),
-      });
-      const id = await recordId(CUSTOMER, composed, operand('customer'));
-      const { token, expiresAt } = await composed.services.portalLinks.create(
-        id,
-        validate(portalLinkInput, input),
-        COMMAND_LINE,
-      );
+      const id = await recordId(CUSTOMER, composed, invocation.operand('customer'));
+      const asked = validate(portalLinkInput, { role: 'administrator', ...(await bodyOf(invocation)) });
+      const { token, expiresAt } = await composed.services.portalLinks.create(id, asked, COMMAND_LINE);
       return {
         record: { url: `${address}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) },
         note: 'The link is shown only once.',
@@ -190,13 +172,9 @@ export const customerCommands: CommandGroup = [
           `${PORTAL_TOKEN_DEFAULT_SECONDS})`,
       },
     },
-    run: async (composed, { operand, text, integer }) => {
-      const input = definedFields({
-        role: text('role') ?? 'administrator',
-        expiresInSeconds: integer('expires-in-seconds'),
-      });
-      const id = await recordId(CUSTOMER, composed, operand('customer'));
-      const asked = validate(portalTokenInput, input);
+    run: async (composed, invocation) => {
+      const id = await recordId(CUSTOMER, composed, invocation.operand('customer'));
+      const asked = validate(portalTokenInput, { role: 'administrator', ...(await bodyOf(invocation)) });
       const { token, expiresAt } = await composed.services.portalTokens.create(id, asked, COMMAND_LINE);
       return { record: { token, expiresAt: isoInstant(expiresAt) }, note: 'The token is shown only once.' };
     },

@@ -3,7 +3,7 @@
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
 import { type Endpoint, mustBeVerified, OWN_SETTINGS } from '../domain/endpoint.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import {
   ENDPOINT_LIST,
   type EndpointBody,
@@ -15,7 +15,7 @@ import {
 } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
-import { readJsonObject, readSecretText } from './input.ts';
+import { bodyOf, readSecretText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import type { Shown } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
@@ -65,13 +65,13 @@ export const endpointCommands: CommandGroup = [
         description: 'The signing secret (default: a new one); @ reads a file, - standard input',
       },
       'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key (default: a new key)' },
-      gzip: { field: 'contentEncoding', description: 'Compress deliveries' },
+      gzip: { field: 'contentEncoding', sets: 'gzip', description: 'Compress deliveries' },
       'token-challenge': { description: 'Require proof that the endpoint knows the secret (recommended)' },
       verification: {
         value: '<cloudevents>',
         description: 'Ask the receiver with the OPTIONS handshake of CloudEvents instead',
       },
-      disabled: { field: 'enabled', description: 'Do not enable the endpoint' },
+      disabled: { field: 'enabled', sets: false, description: 'Do not enable the endpoint' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     settings: OUTBOUND_SETTINGS,
@@ -79,20 +79,8 @@ export const endpointCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const { services, clock } = composed;
-        const body = {
-          ...(await readJsonObject(invocation, 'fields')),
-          ...definedFields({
-            customerId: await customerIdOf(composed, invocation),
-            name: invocation.text('name'),
-            url: invocation.text('url'),
-            apiKey: invocation.text('api-key'),
-            secret: await readSecret(invocation),
-            contentEncoding: invocation.given('gzip') ? 'gzip' : undefined,
-            tokenChallenge: invocation.given('token-challenge') ? true : undefined,
-            verification: invocation.text('verification'),
-            enabled: invocation.given('disabled') ? false : undefined,
-          }),
-        };
+        const customerId = await customerIdOf(composed, invocation);
+        const body = await bodyOf(invocation, { customerId, secret: await readSecret(invocation) });
         const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
         await printNamed(composed, invocation, shown, ONCE);
@@ -151,11 +139,7 @@ export const endpointCommands: CommandGroup = [
     },
     run: async (composed, invocation) => {
       const { services, clock } = composed;
-      const body = definedFields({
-        secret: await readSecret(invocation),
-        activateAfterSeconds: invocation.integer('activate-after-seconds'),
-        overlapSeconds: invocation.integer('overlap-seconds'),
-      });
+      const body = await bodyOf(invocation, { secret: await readSecret(invocation) });
       const { endpoint, newSecret } = await services.endpoints.rotateSecret(
         await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
         validate(rotateInput, body),
@@ -173,15 +157,11 @@ export const endpointCommands: CommandGroup = [
       'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },
       ...ACTIVATION,
     },
-    run: async (composed, { operand, text, integer }) => {
+    run: async (composed, invocation) => {
       const { services, clock } = composed;
-      const body = definedFields({
-        apiKey: text('api-key'),
-        activateAfterSeconds: integer('activate-after-seconds'),
-      });
       const endpoint = await services.endpoints.rotateApiKey(
-        await recordId(ENDPOINT, composed, operand('endpoint')),
-        validate(rotateApiKeyInput, body),
+        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
+        validate(rotateApiKeyInput, await bodyOf(invocation)),
         COMMAND_LINE,
       );
       return { record: viewEndpoint(endpoint, clock()) };
@@ -198,18 +178,14 @@ export const endpointCommands: CommandGroup = [
       '{"method":"bearer","token":"…"}.',
     operands: [ID],
     options: {
-      authentication: { value: '<json|@file|->', required: true, description: 'The new authentication' },
+      authentication: { value: '<json|@file|->', object: true, required: true, description: 'The new authentication' },
       ...ACTIVATION,
     },
     run: async (composed, invocation) => {
       const { services, clock } = composed;
-      const body = definedFields({
-        authentication: await readJsonObject(invocation, 'authentication'),
-        activateAfterSeconds: invocation.integer('activate-after-seconds'),
-      });
       const endpoint = await services.endpoints.rotateAuthentication(
         await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateAuthenticationInput, body),
+        validate(rotateAuthenticationInput, await bodyOf(invocation)),
         COMMAND_LINE,
       );
       return { record: viewEndpoint(endpoint, clock()) };

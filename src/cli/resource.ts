@@ -12,7 +12,7 @@ import type { Composed } from '../services/compose.ts';
 import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { listOptions, readJsonObject, readListOptions } from './input.ts';
+import { bodyOf, listOptions, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { type Column, printPage, type Shown } from './output.ts';
 import { printNamed } from './text/named-record.ts';
@@ -102,7 +102,7 @@ export function showCommand<T extends { readonly id: string }, Body>(configured:
   };
 }
 
-/** Options that change single fields, next to or instead of `--fields`. */
+/** Options that change single fields, next to or instead of `--fields`. `read`: the fields whose value is not that of their option. */
 type ChangeOptions = {
   readonly options: Readonly<Record<string, Option>>;
   read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
@@ -136,7 +136,7 @@ export function updateCommand<T extends { readonly id: string }, Body>(
     run: async (invocation) => {
       refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']);
       return withData(invocation, async (composed) => {
-        const patch = { ...(await readJsonObject(invocation, 'fields')), ...(await changes?.read(invocation)) };
+        const patch = await bodyOf(invocation, await changes?.read(invocation));
         const id = await idOf(configured, composed, invocation);
         const record = await administration(composed).patch(id, configured.reader.patch(patch), acting(invocation));
         await print(configured, composed, invocation, record);
@@ -239,7 +239,7 @@ async function print<T extends { readonly id: string }, Body>(
 }
 
 const IF_MATCH: Readonly<Record<string, Option>> = {
-  'if-match': { value: '<etag>', description: 'Only if the resource still has this ETag' },
+  'if-match': { value: '<etag>', field: null, description: 'Only if the resource still has this ETag' },
 };
 
 /** The command line as the actor, with the tag of `--if-match`. The shell may have removed the quotes of the tag. */

@@ -7,10 +7,10 @@ import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Role, User } from '../domain/user.ts';
 import { isoInstant } from '../kernel/schemas.ts';
-import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { UsageError } from './errors.ts';
+import { bodyOf } from './input.ts';
 import { ADDRESS_SETTINGS, configBesideServer, recordCommand, serverAddress } from './open.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
 
@@ -62,23 +62,13 @@ export const userCommands: CommandGroup = [
         field: 'constraints.divisions',
         description: 'Limits the user to this division',
       },
-      'with-password': { description: 'Create a password and print it once; not for the role service' },
+      'with-password': { field: null, description: 'Create a password and print it once; not for the role service' },
     },
     check: refusePasswordOfService,
     run: async (composed, invocation) => {
       const { services, random } = composed;
-      const { text, texts, given } = invocation;
-      const divisions = texts('division');
-      const body = definedFields({
-        customerId: await customerIdOf(composed, invocation),
-        userName: text('user-name'),
-        displayName: text('display-name'),
-        email: text('email'),
-        role: text('role'),
-        permissions: texts('permission'),
-        constraints: divisions.length === 0 ? undefined : { divisions },
-      });
-      if (!given('with-password'))
+      const body = await bodyOf(invocation, { customerId: await customerIdOf(composed, invocation) });
+      if (!invocation.given('with-password'))
         return { record: viewUser(await services.users.create(userReader.create(body), COMMAND_LINE)) };
       const password = makePassword(random);
       const passwordHash = await hashPassword(password, random);

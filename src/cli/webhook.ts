@@ -6,7 +6,7 @@ import type { ErrorClass } from '../domain/outcome.ts';
 import type { Webhook, WebhookMode } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal, saidAt } from '../kernel/refusal.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { acknowledgeInput } from '../webhooks/acknowledge.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
@@ -24,7 +24,7 @@ import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { PAGE_OPTIONS, readCursorOptions, readJsonObject } from './input.ts';
+import { bodyOf, PAGE_OPTIONS, readCursorOptions } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Column, printPage } from './output.ts';
 import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
@@ -87,6 +87,7 @@ export const webhookCommands: CommandGroup = [
       },
       filter: {
         value: '<json|@file|->',
+        object: true,
         description: 'Which events of these types, such as {"data.total":{"$gte":100}}',
       },
       header: {
@@ -98,6 +99,7 @@ export const webhookCommands: CommandGroup = [
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'ordered-by-key': {
         field: 'ordered',
+        sets: 'key',
         description: 'Send events of one ordering key one after another; a failing one delays only its key',
       },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
@@ -105,7 +107,7 @@ export const webhookCommands: CommandGroup = [
         value: '<github|stripe|shopify|slack>',
         description: 'Also sign as this product does; --fields takes other templates',
       },
-      start: { description: 'Start it immediately' },
+      start: { field: null, description: 'Start it immediately' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     check: ({ text, command }) => {
@@ -118,28 +120,15 @@ export const webhookCommands: CommandGroup = [
       const endpoint = invocation.text('endpoint');
       const preset = invocation.text('signature');
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
-      const body = {
-        ...(await readJsonObject(invocation, 'fields')),
-        ...definedFields({
-          customerId,
-          name: invocation.text('name'),
-          mode: invocation.text('mode'),
-          endpointId:
-            endpoint === undefined
-              ? undefined
-              : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
-          eventTypes: invocation.texts('event'),
-          filter: await readJsonObject(invocation, 'filter'),
-          format: invocation.text('format'),
-          batch: invocation.given('batch') ? true : undefined,
-          thin: invocation.given('thin') ? true : undefined,
-          encryptionKeyName: invocation.text('key'),
-          customHeaders: headers.length === 0 ? undefined : headers,
-          ordered: invocation.given('ordered-by-key') ? 'key' : invocation.given('ordered') ? true : undefined,
-          standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
-          signature: preset === undefined ? undefined : { preset },
-        }),
-      };
+      const body = await bodyOf(invocation, {
+        customerId,
+        endpointId:
+          endpoint === undefined
+            ? undefined
+            : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
+        customHeaders: headers.length === 0 ? undefined : headers,
+        signature: preset === undefined ? undefined : { preset },
+      });
       const webhook = await services.webhooks.create(webhookReader.create(body), COMMAND_LINE);
       const note = await noteUnmatched(composed, webhook);
       if (!invocation.given('start')) return { record: viewWebhook(webhook), note };
@@ -168,16 +157,17 @@ export const webhookCommands: CommandGroup = [
     examples: [`sallyport webhook signature-preview Orders --signature '{"preset":"stripe"}'`],
     operands: [ID],
     options: {
-      signature: { value: '<json|@file|->', description: 'Another template (default: that of the webhook)' },
-      sample: { value: '<event type>', description: 'Sign the sample of this event type' },
+      signature: {
+        value: '<json|@file|->',
+        object: true,
+        description: 'Another template (default: that of the webhook)',
+      },
+      sample: { value: '<event type>', field: 'eventType', description: 'Sign the sample of this event type' },
     },
     run: async (composed, invocation) => {
-      const body = definedFields({
-        signature: await readJsonObject(invocation, 'signature'),
-        eventType: invocation.text('sample'),
-      });
+      const asked = validate(signaturePreviewInput, await bodyOf(invocation));
       const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-      return { record: await composed.services.previewSignature(id, validate(signaturePreviewInput, body)) };
+      return { record: await composed.services.previewSignature(id, asked) };
     },
   }),
   recordCommand({
@@ -234,16 +224,10 @@ export const webhookCommands: CommandGroup = [
       },
       'ordering-key': { value: '<text>', description: 'Only events with this ordering key' },
     },
-    run: async (composed, { operand, text, texts }) => {
-      const states = texts('state');
-      const body = definedFields({
-        since: text('since'),
-        until: text('until'),
-        states: states.length === 0 ? undefined : states,
-        orderingKey: text('ordering-key'),
-      });
-      const id = await recordId(WEBHOOK, composed, operand('webhook'));
-      return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
+    run: async (composed, invocation) => {
+      const asked = validate(replayInput, await bodyOf(invocation));
+      const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+      return { record: await composed.services.webhooks.replay(id, asked, COMMAND_LINE) };
     },
   }),
   ...keyOrderCommands(),
@@ -304,11 +288,10 @@ function recordsCommands(): readonly Command[] {
           description: 'Wait for the next record, up to 30 seconds (default: 0)',
         },
       },
-      run: async (composed, { operand, integer }) => {
+      run: async (composed, invocation) => {
         const { recordsInput } = await import('../delivery/records.ts');
-        const body = definedFields({ after: integer('after'), limit: integer('limit'), wait: integer('wait') });
-        const { wait, ...place } = validate(recordsInput, body);
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        const { wait, ...place } = validate(recordsInput, await bodyOf(invocation));
+        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
         const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
         const { bytes, headers } = await composed.services.readRecords(id, query);
         const key = headers['x-pgp-key-name'];
@@ -333,9 +316,9 @@ function recordsCommands(): readonly Command[] {
           description: 'The last record that is processed',
         },
       },
-      run: async (composed, { operand, integer }) => {
-        const input = validate(acknowledgeInput, { throughOffset: integer('through') });
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+      run: async (composed, invocation) => {
+        const input = validate(acknowledgeInput, await bodyOf(invocation));
+        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
         return { record: await composed.services.webhooks.acknowledge(id, input) };
       },
     }),
@@ -379,7 +362,7 @@ function keyOrderCommands(): readonly Command[] {
       operands: [ID],
       options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
       run: async (composed, invocation) => {
-        const asked = validate(giveUpInput, definedFields({ orderingKey: invocation.text('ordering-key') }));
+        const asked = validate(giveUpInput, await bodyOf(invocation));
         const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
         return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
       },
