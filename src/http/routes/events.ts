@@ -18,8 +18,8 @@ import {
   type DeliverySearch,
   deliveryView,
   deliveryWithAttempts,
-  viewAttempt,
   viewDelivery,
+  viewWithAttempts,
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
@@ -89,10 +89,6 @@ function publishRoute(publish: Dependencies['services']['publish']): Route<'both
 }
 
 function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Route<'both'>[] {
-  const showDelivery = async (id: string): Promise<object> => {
-    const { delivery, attempts } = await deliveries.get(id);
-    return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
-  };
   return [
     {
       for: 'both',
@@ -132,7 +128,7 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       summary: 'Read a delivery with its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, await showDelivery(idInPath(call))),
+      respond: async (call) => read(call, viewWithAttempts(await deliveries.get(idInPath(call)))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again, or a pending one now', {
       for: 'both',
@@ -141,7 +137,7 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
       respond: async (call, id, acting) => {
         validate(emptyInput, call.body);
-        requireMatch(call, await showDelivery(id), 'delivery');
+        requireMatch(call, viewWithAttempts(await deliveries.get(id)), 'delivery');
         return okReply(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
