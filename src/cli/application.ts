@@ -16,20 +16,27 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../domain/application.ts';
 import { validate } from '../kernel/validation.ts';
-import type { CommandGroup, Operand } from './command.ts';
+import type { CommandGroup } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { bodyOf } from './input.ts';
 import { recordCommand } from './open.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import {
+  actionCommand,
+  type Configured,
+  deleteCommand,
+  listCommand,
+  recordId,
+  showCommand,
+  updateCommand,
+} from './resource.ts';
 import { USER } from './user.ts';
 
-const ID: Operand = { name: 'application', description: 'Its id, client id or name' };
 const ONCE = 'The client secret is shown only once.';
 
 const APPLICATION: Configured<Application, ApplicationBody> = {
   group: 'application',
   path: 'applications',
-  operand: ID,
+  operand: { name: 'application', description: 'Its id, client id or name' },
   example: { name: 'Billing', fields: '{"active":false}' },
   administration: ({ services }) => services.applications,
   reader: applicationReader,
@@ -88,11 +95,10 @@ export const applicationCommands: CommandGroup = [
   }),
   showCommand(APPLICATION),
   updateCommand(APPLICATION),
-  recordCommand({
+  actionCommand(APPLICATION, {
     name: 'application regenerate-secret',
     summary: 'Create a new client secret for an application',
     examples: ['sallyport application regenerate-secret Billing --overlap-seconds 3600'],
-    operands: [ID],
     options: {
       'overlap-seconds': {
         value: '<number>',
@@ -101,28 +107,19 @@ export const applicationCommands: CommandGroup = [
       },
       'revoke-tokens': { description: 'Also revoke all tokens issued so far' },
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const id = await recordId(APPLICATION, composed, invocation.operand('application'));
-      const { application, clientSecret } = await services.applications.regenerateSecret(
-        id,
-        validate(regenerateInput, await bodyOf(invocation)),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(regenerateInput, await bodyOf(invocation));
+      const { application, clientSecret } = await services.applications.regenerateSecret(id, input, COMMAND_LINE);
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
     },
   }),
-  recordCommand({
+  actionCommand(APPLICATION, {
     name: 'application revoke-tokens',
     summary: 'Revoke all tokens issued to an application so far',
     examples: ['sallyport application revoke-tokens Billing'],
-    operands: [ID],
-    run: async (composed, { operand }) => {
-      const { services, clock } = composed;
-      const id = await recordId(APPLICATION, composed, operand('application'));
-      const application = await services.applications.revokeTokens(id, COMMAND_LINE);
-      return { record: viewApplication(application, clock()) };
-    },
+    run: async ({ services, clock }, _, id) => ({
+      record: viewApplication(await services.applications.revokeTokens(id, COMMAND_LINE), clock()),
+    }),
   }),
   deleteCommand(
     APPLICATION,

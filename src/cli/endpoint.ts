@@ -13,15 +13,14 @@ import {
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
-import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import type { CommandGroup, Invocation, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { bodyOf, readSecretText } from './input.ts';
-import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import { OUTBOUND_SETTINGS, withData } from './open.ts';
 import type { Shown } from './output.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import { actionCommand, type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 import { printNamed } from './text/named-record.ts';
 
-const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';
 const ONCE = 'The secret is shown only once.';
 const ACTIVATION: Readonly<Record<string, Option>> = {
@@ -35,7 +34,7 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
 export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   group: 'endpoint',
   path: 'endpoints',
-  operand: ID,
+  operand: { name: 'endpoint', description: 'Its id or name' },
   example: { name: 'Acme', fields: '{"enabled":false}' },
   names: ({ name }) => [name],
   administration: ({ services }) => services.endpoints,
@@ -94,17 +93,14 @@ export const endpointCommands: CommandGroup = [
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint verify',
     summary: 'Verify an endpoint: send it a token challenge, or the handshake of CloudEvents',
     examples: ['sallyport endpoint verify Acme'],
     explanation:
       'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.',
-    operands: [ID],
     settings: OUTBOUND_SETTINGS,
-    run: async (composed, { operand }) => {
-      const { services, clock } = composed;
-      const id = await recordId(ENDPOINT, composed, operand('endpoint'));
+    run: async ({ services, clock }, _, id) => {
       const endpoint = await services.endpoints.verify(id, COMMAND_LINE);
       const verified = endpoint.lastVerification?.verified === true;
       const notes = [
@@ -118,11 +114,10 @@ export const endpointCommands: CommandGroup = [
       };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-secret',
     summary: 'Replace the secret of an endpoint',
     examples: ['sallyport endpoint rotate-secret Acme --activate-after-seconds 86400'],
-    operands: [ID],
     options: {
       secret: {
         value: SECRET,
@@ -137,37 +132,26 @@ export const endpointCommands: CommandGroup = [
           `${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const body = await bodyOf(invocation, { secret: await readSecret(invocation) });
-      const { endpoint, newSecret } = await services.endpoints.rotateSecret(
-        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateInput, body),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateInput, await bodyOf(invocation, { secret: await readSecret(invocation) }));
+      const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, input, COMMAND_LINE);
       return { record: { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, note: ONCE };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-api-key',
     summary: 'Replace the API key of an endpoint',
     examples: ['sallyport endpoint rotate-api-key Acme'],
-    operands: [ID],
     options: {
       'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },
       ...ACTIVATION,
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const endpoint = await services.endpoints.rotateApiKey(
-        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateApiKeyInput, await bodyOf(invocation)),
-        COMMAND_LINE,
-      );
-      return { record: viewEndpoint(endpoint, clock()) };
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateApiKeyInput, await bodyOf(invocation));
+      return { record: viewEndpoint(await services.endpoints.rotateApiKey(id, input, COMMAND_LINE), clock()) };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-authentication',
     summary: 'Replace the authentication of an endpoint',
     examples: [
@@ -176,18 +160,13 @@ export const endpointCommands: CommandGroup = [
     explanation:
       'The JSON object has the method (basic, bearer or header) and the new secret, such as ' +
       '{"method":"bearer","token":"…"}.',
-    operands: [ID],
     options: {
       authentication: { value: '<json|@file|->', object: true, required: true, description: 'The new authentication' },
       ...ACTIVATION,
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const endpoint = await services.endpoints.rotateAuthentication(
-        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateAuthenticationInput, await bodyOf(invocation)),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateAuthenticationInput, await bodyOf(invocation));
+      const endpoint = await services.endpoints.rotateAuthentication(id, input, COMMAND_LINE);
       return { record: viewEndpoint(endpoint, clock()) };
     },
   }),

@@ -7,10 +7,10 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import { jsonProblem } from '../kernel/json-place.ts';
 import { blankEndProblem } from '../kernel/schemas.ts';
 import { definedFields, isObject } from '../kernel/validation.ts';
-import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import { type ListRules, parseList, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import { apiField, FIELDS_OPTION, type Invocation, type Option } from './command.ts';
-import { CommandError, notAChoice, UsageError } from './errors.ts';
+import { CommandError, UsageError } from './errors.ts';
 
 /** The text itself, the file for `@<file>`, or standard input for `-`. */
 async function readText({ terminal }: Invocation, given: string): Promise<string> {
@@ -148,7 +148,7 @@ export function listOptions(rules: ListRules): Readonly<Record<string, Option>> 
   const sorted = Object.keys(rules.sorts);
   const fields = ['createdAt', ...sorted].join(', ');
   const description = `Order by ${fields}; descending as --sort=-createdAt (default: createdAt)`;
-  const sort: Option = { value: '<field>', description };
+  const sort: Option = { value: '<field>', choices: sortsOf(rules), description };
   return { ...Object.fromEntries(filters), ...(sorted.length > 0 && { sort }), ...PAGE_OPTIONS };
 }
 
@@ -160,16 +160,7 @@ export function readListOptions(
   const { command, text } = invocation;
   const refuse = (name: string, problem: string): UsageError =>
     new UsageError(`--${kebabCase(name)} ${problem}`, command.name);
-  const sorts = sortsOf(rules);
-  const sort = (Object.keys(rules.sorts).length > 0 ? text('sort') : undefined) ?? 'createdAt';
-  if (!sorts.includes(sort)) throw refuse('sort', notAChoice(sort, sorts));
-  const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
-  if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');
-  return {
-    limit: readLimit(invocation),
-    after,
-    filter: parseFilter(rules.filters, (name) => text(kebabCase(name)), refuse),
-  };
+  return { limit: readLimit(invocation), ...parseList(rules, (name) => text(kebabCase(name)), refuse) };
 }
 
 function kebabCase(name: string): string {

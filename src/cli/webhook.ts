@@ -27,7 +27,15 @@ import { CommandError, UsageError } from './errors.ts';
 import { bodyOf, PAGE_OPTIONS, readCursorOptions } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Column, printPage } from './output.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import {
+  actionCommand,
+  type Configured,
+  deleteCommand,
+  listCommand,
+  recordId,
+  showCommand,
+  updateCommand,
+} from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -151,11 +159,10 @@ export const webhookCommands: CommandGroup = [
   updateCommand(WEBHOOK),
   switchCommand('start', 'Start a webhook; its waiting records are sent'),
   switchCommand('stop', 'Stop a webhook; new records wait'),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook signature-preview',
     summary: 'Sign a sample by the template of a webhook; sends nothing',
     examples: [`sallyport webhook signature-preview Orders --signature '{"preset":"stripe"}'`],
-    operands: [ID],
     options: {
       signature: {
         value: '<json|@file|->',
@@ -164,19 +171,16 @@ export const webhookCommands: CommandGroup = [
       },
       sample: { value: '<event type>', field: 'eventType', description: 'Sign the sample of this event type' },
     },
-    run: async (composed, invocation) => {
-      const asked = validate(signaturePreviewInput, await bodyOf(invocation));
-      const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-      return { record: await composed.services.previewSignature(id, asked) };
-    },
+    run: async ({ services }, invocation, id) => ({
+      record: await services.previewSignature(id, validate(signaturePreviewInput, await bodyOf(invocation))),
+    }),
   }),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook test',
     summary: 'Send a webhook.test record or a sample now and show the result',
     examples: ['sallyport webhook test Orders', 'sallyport webhook test Orders --sample order.created'],
     explanation:
       'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.',
-    operands: [ID],
     options: {
       sample: {
         value: '<event type>',
@@ -184,8 +188,7 @@ export const webhookCommands: CommandGroup = [
       },
     },
     settings: OUTBOUND_SETTINGS,
-    run: async (composed, invocation) => {
-      const { services, store, clock, ids, transport, formatOf } = composed;
+    run: async ({ services, store, clock, ids, transport, formatOf }, invocation, id) => {
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
         import('../delivery/test-delivery.ts'),
         import('../delivery/send.ts'),
@@ -193,9 +196,7 @@ export const webhookCommands: CommandGroup = [
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, formatOf, webhooks: services.webhooks });
-      const { id, customerId } = await services.webhooks.get(
-        await recordId(WEBHOOK, composed, invocation.operand('webhook')),
-      );
+      const { customerId } = await services.webhooks.get(id);
       const tested = await test(id, COMMAND_LINE.actor, invocation.text('sample') ?? undefined);
       const attempt = viewAttempt(tested, customerId);
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
@@ -207,11 +208,10 @@ export const webhookCommands: CommandGroup = [
       };
     },
   }),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook replay',
     summary: 'Send dead or delivered records again',
     examples: ['sallyport webhook replay Orders --since 2026-11-21T05:00:00Z --state dead'],
-    operands: [ID],
     options: {
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this time' },
@@ -224,10 +224,9 @@ export const webhookCommands: CommandGroup = [
       },
       'ordering-key': { value: '<text>', description: 'Only events with this ordering key' },
     },
-    run: async (composed, invocation) => {
-      const asked = validate(replayInput, await bodyOf(invocation));
-      const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-      return { record: await composed.services.webhooks.replay(id, asked, COMMAND_LINE) };
+    run: async ({ services }, invocation, id) => {
+      const input = validate(replayInput, await bodyOf(invocation));
+      return { record: await services.webhooks.replay(id, input, COMMAND_LINE) };
     },
   }),
   ...keyOrderCommands(),
@@ -241,15 +240,11 @@ const NETWORK_ERRORS: ReadonlySet<string> = new Set<ErrorClass>([
 ]);
 
 function switchCommand(verb: 'start' | 'stop', summary: string): Command {
-  return recordCommand({
+  return actionCommand(WEBHOOK, {
     name: `webhook ${verb}`,
     summary,
     examples: [`sallyport webhook ${verb} Orders`],
-    operands: [ID],
-    run: async (composed, { operand }) => {
-      const id = await recordId(WEBHOOK, composed, operand('webhook'));
-      return { record: viewWebhook(await composed.services.webhooks[verb](id, COMMAND_LINE)) };
-    },
+    run: async ({ services }, _, id) => ({ record: viewWebhook(await services.webhooks[verb](id, COMMAND_LINE)) }),
   });
 }
 
@@ -271,14 +266,13 @@ function customHeader({ command }: Invocation, header: string): { readonly name:
 /** Reading the events of a webhook instead of receiving them. */
 function recordsCommands(): readonly Command[] {
   return [
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook records',
       summary: 'Read records in order, delivered or not',
       examples: ['sallyport webhook records Orders --limit 10 --wait 30 --json'],
       explanation:
         'A webhook in mode pull begins behind the last acknowledged record, another one at its first. Encrypted ' +
         'records are read through the API.',
-      operands: [ID],
       options: {
         after: { value: '<offset>', integer: true, description: 'Begin behind this record' },
         limit: { value: '<n>', integer: true, description: 'How many at most, up to 1000 (default: 100)' },
@@ -288,10 +282,9 @@ function recordsCommands(): readonly Command[] {
           description: 'Wait for the next record, up to 30 seconds (default: 0)',
         },
       },
-      run: async (composed, invocation) => {
+      run: async (composed, invocation, id) => {
         const { recordsInput } = await import('../delivery/records.ts');
         const { wait, ...place } = validate(recordsInput, await bodyOf(invocation));
-        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
         const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
         const { bytes, headers } = await composed.services.readRecords(id, query);
         const key = headers['x-pgp-key-name'];
@@ -302,11 +295,10 @@ function recordsCommands(): readonly Command[] {
         return { record: parseExactly(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
       },
     }),
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook acknowledge',
       summary: 'Acknowledge records of a webhook in mode pull',
       examples: ['sallyport webhook acknowledge Orders --through 41'],
-      operands: [ID],
       options: {
         through: {
           value: '<offset>',
@@ -316,11 +308,9 @@ function recordsCommands(): readonly Command[] {
           description: 'The last record that is processed',
         },
       },
-      run: async (composed, invocation) => {
-        const input = validate(acknowledgeInput, await bodyOf(invocation));
-        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-        return { record: await composed.services.webhooks.acknowledge(id, input) };
-      },
+      run: async ({ services }, invocation, id) => ({
+        record: await services.webhooks.acknowledge(id, validate(acknowledgeInput, await bodyOf(invocation))),
+      }),
     }),
   ];
 }
@@ -354,17 +344,15 @@ function keyOrderCommands(): readonly Command[] {
           return 0;
         }),
     },
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook give-up',
       summary: 'Give up the waiting records of an ordering key',
       examples: ['sallyport webhook give-up Orders --ordering-key order-17'],
       explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
-      operands: [ID],
       options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
-      run: async (composed, invocation) => {
-        const asked = validate(giveUpInput, await bodyOf(invocation));
-        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-        return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
+      run: async ({ services }, invocation, id) => {
+        const input = validate(giveUpInput, await bodyOf(invocation));
+        return { record: await services.webhooks.keyOrder.giveUp(id, input, COMMAND_LINE) };
       },
     }),
   ];

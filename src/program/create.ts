@@ -10,12 +10,12 @@ import {
   type WithSecret,
 } from '../access/applications.ts';
 import { insufficientPermission } from '../access/gate.ts';
-import { type Invitations, invitationUrl, type NewInvitation } from '../access/invitations.ts';
+import { type Invitations, type NewInvitation, viewInvitation } from '../access/invitations.ts';
 import { productReader, viewProduct } from '../access/products.ts';
 import { USER_LIST, userReader, viewUser } from '../access/users.ts';
 import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/customers.ts';
-import { type NewPortalLink, PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
-import { type NewPortalToken, portalTokenInput } from '../customers/portal-tokens.ts';
+import { type NewPortalLink, portalLinkInput, viewPortalLink } from '../customers/portal-links.ts';
+import { portalTokenInput, viewPortalToken } from '../customers/portal-tokens.ts';
 import { readUsagePeriod } from '../customers/usage.ts';
 import { readEventInput } from '../delivery/read-event.ts';
 import { recordsInput } from '../delivery/records.ts';
@@ -28,7 +28,6 @@ import { type EventTypes, eventTypeReader, viewEventType } from '../events/event
 import { eventsText } from '../events/publish.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { isoInstant } from '../kernel/schemas.ts';
 import { isObject, validate } from '../kernel/validation.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { InputReader } from '../resources/input.ts';
@@ -56,8 +55,8 @@ import {
   WEBHOOK_LIST,
   webhookReader,
 } from '../webhooks/webhook-schema.ts';
-import { actingOn, createOnce, idAsRead } from './conditions.ts';
-import { readDeliveryQuery, readId, readPage, readPageQuery } from './lists.ts';
+import { actingOn, createOnce, idAsRead, type Once } from './conditions.ts';
+import { readDeliveryQuery, readId, readListPage, readPageQuery } from './lists.ts';
 import type { ChangeOptions, CreateOptions, Program } from './program.ts';
 import type { Page } from './records.ts';
 
@@ -97,18 +96,22 @@ export type ProgramDependencies = {
   readonly publicUrl: () => string;
 };
 
-export function createProgram(dependencies: ProgramDependencies): Program {
-  const { own, acting, runOnce, clock } = dependencies;
+type Parts = Omit<ProgramDependencies, 'runOnce'> & { readonly once: Once };
+
+export function createProgram({ runOnce, ...dependencies }: ProgramDependencies): Program {
+  const { own, acting, clock } = dependencies;
+  const once = createOnce(runOnce, acting);
+  const parts = { ...dependencies, once };
   return {
-    ...operatorPart(dependencies),
-    ...accessPart(dependencies),
-    ...webhookPart(dependencies),
+    ...operatorPart(parts),
+    ...accessPart(parts),
+    ...webhookPart(parts),
     keys: resource(own.keys, {
       reader: keyReader,
       list: KEY_LIST,
       view: (key) => viewKey(key, clock()),
       acting,
-      runOnce,
+      once,
     }),
     publish: async (input) => own.publish(readEvents(eventsText(input)), acting),
   };
@@ -116,9 +119,7 @@ export function createProgram(dependencies: ProgramDependencies): Program {
 
 type OperatorPart = Pick<Program, 'customers' | 'products' | 'eventTypes' | 'erasures'>;
 
-function operatorPart(dependencies: ProgramDependencies): OperatorPart {
-  const { own, operator, acting, runOnce, clock, publicUrl } = dependencies;
-  const once = createOnce(runOnce, acting);
+function operatorPart({ own, operator, acting, once, clock, publicUrl }: Parts): OperatorPart {
   const usage: Program['customers']['usage'] = async (customer, period) =>
     own.usage.ofCustomer(readId(customer), readUsagePeriod(queryOf(period), clock()));
   const eventTypeParts = {
@@ -126,7 +127,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     list: inOrderOfCreation('event-types'),
     view: viewEventType,
     acting,
-    runOnce,
+    once,
   };
   if (operator === null) {
     return {
@@ -137,14 +138,10 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     };
   }
   const { customers, portalLinks, portalTokens, products, eventTypes, erasures } = operator;
-  const linkOf = ({ token, expiresAt }: NewPortalLink) => ({
-    url: `${publicUrl()}${PORTAL_LINKS_PATH}/${token}`,
-    expiresAt: isoInstant(expiresAt),
-  });
-  const tokenOf = ({ token, expiresAt }: NewPortalToken) => ({ token, expiresAt: isoInstant(expiresAt) });
+  const linkOf = (made: NewPortalLink) => viewPortalLink(publicUrl(), made);
   return {
     customers: {
-      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting, runOnce }),
+      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting, once }),
       createPortalLink: once.action(
         'customers/portal-links',
         portalLinkInput,
@@ -155,7 +152,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
           return portalLinks.create(id, input, as, beside);
         },
       ),
-      createPortalToken: once.action('customers/portal-tokens', portalTokenInput, tokenOf, portalTokens.create),
+      createPortalToken: once.action('customers/portal-tokens', portalTokenInput, viewPortalToken, portalTokens.create),
       usage,
     },
     products: resource(products, {
@@ -163,7 +160,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
       list: inOrderOfCreation('products'),
       view: viewProduct,
       acting,
-      runOnce,
+      once,
     }),
     eventTypes: resource(eventTypes, eventTypeParts),
     erasures: {
@@ -173,16 +170,11 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   };
 }
 
-function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 'applications'> {
-  const { own, acting, runOnce, clock, publicUrl } = dependencies;
+function accessPart({ own, acting, once, clock, publicUrl }: Parts): Pick<Program, 'users' | 'applications'> {
   const { users, invitations, applications } = own;
-  const once = createOnce(runOnce, acting);
   const viewed = (application: Application) => viewApplication(application, clock());
   const withSecret = ({ application, clientSecret }: WithSecret) => ({ ...viewed(application), clientSecret });
-  const linkOf = ({ token, expiresAt }: NewInvitation) => ({
-    url: invitationUrl(publicUrl(), token),
-    expiresAt: isoInstant(expiresAt),
-  });
+  const linkOf = (made: NewInvitation) => viewInvitation(publicUrl(), made);
   const invite = once.action('users/invite', noInput, linkOf, async (id, _, as, beside) => {
     // Without an address there is no link, so nothing is made.
     publicUrl();
@@ -190,7 +182,7 @@ function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 
   });
   return {
     users: {
-      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting, runOnce }),
+      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting, once }),
       invite: (id, options) => invite(id, {}, options),
     },
     applications: {
@@ -215,8 +207,7 @@ function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 
 
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
-function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): WebhookPart {
-  const once = createOnce(runOnce, acting);
+function webhookPart({ own, acting, once, clock }: Parts): WebhookPart {
   const { endpoints, webhooks, deliveries, readRecords, readEvent, previewSignature } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   const asRead = (named: string, options: ChangeOptions<object> | undefined): Promise<string> =>
@@ -248,7 +239,7 @@ function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): Webh
       ),
     },
     webhooks: {
-      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting, runOnce }),
+      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting, once }),
       start: async (id, options) => viewWebhook(await webhooks.start(readId(id), actingOn(acting, options))),
       stop: async (id, options) => viewWebhook(await webhooks.stop(readId(id), actingOn(acting, options))),
       replay: async (id, input = {}, options) =>
@@ -286,7 +277,7 @@ function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): Webh
 const noInput = z.strictObject({});
 const NEVER_ENDED: AbortSignal = new AbortController().signal;
 
-type Parts<Rec, Body, Input, View> = {
+type ResourceParts<Rec, Body, Input, View> = {
   readonly reader: InputReader<Body, Input>;
   readonly list: ListRules;
   readonly view: (record: Rec) => View;
@@ -305,10 +296,9 @@ type Unread<View> = {
 /** The methods of a resource whose creation returns its view. */
 function resource<Rec extends { readonly id: string }, Body, Input, View>(
   use: Administration<Rec, Body, Input>,
-  parts: Parts<Rec, Body, Input, View> & { readonly runOnce: RunOnce },
+  parts: ResourceParts<Rec, Body, Input, View> & { readonly once: Once },
 ): Unread<View> {
-  const { reader, list, view, acting, runOnce } = parts;
-  const once = createOnce(runOnce, acting);
+  const { reader, list, view, acting, once } = parts;
   return {
     ...changing(use, parts),
     create: async (input, options) => {
@@ -323,7 +313,7 @@ function resource<Rec extends { readonly id: string }, Body, Input, View>(
 /** The same without `create`. */
 function changing<Rec extends { readonly id: string }, Body, Input, View>(
   use: Pick<Administration<Rec, Body, Input>, 'get' | 'list' | 'patch' | 'remove'>,
-  parts: Parts<Rec, Body, Input, View>,
+  parts: ResourceParts<Rec, Body, Input, View>,
 ): Omit<Unread<View>, 'create'> {
   const { reader, view, acting } = parts;
   return {
@@ -336,12 +326,12 @@ function changing<Rec extends { readonly id: string }, Body, Input, View>(
 
 function reading<Rec extends { readonly id: string }, View>(
   use: Pick<Administration<Rec>, 'get' | 'list'>,
-  { list, view }: Pick<Parts<Rec, never, never, View>, 'list' | 'view'>,
+  { list, view }: Pick<ResourceParts<Rec, never, never, View>, 'list' | 'view'>,
 ): Pick<Unread<View>, 'get' | 'list'> {
   return {
     get: async (id) => view(await use.get(readId(id))),
     list: async (query) => {
-      const { items, nextCursor } = await readPage(query, list, use.list);
+      const { items, nextCursor } = await readListPage(query, list, use.list);
       return { items: items.map(view), nextCursor };
     },
   };

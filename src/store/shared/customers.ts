@@ -8,7 +8,6 @@ import type { Database, Statement } from '../port/database.ts';
 import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
-import { judgedChanges } from './judging.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
 import {
   bytes,
@@ -143,15 +142,12 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
   return {
     ...store,
     update: async (customer, before, audit, first = [], given = []) => {
-      const changes = await judgedChanges(
-        db,
-        given.map(({ change }) => change),
-      );
+      const changes = given.map(({ change }) => change);
       await db.commit([
         ...first,
         ...updateStatements(customer, before, audit),
         ...endings(customer, before),
-        ...changes.flatMap(stateStatements),
+        ...(await stateStatements(db, changes)),
         ...given.map((change) => auditStatement(change.audit)),
       ]);
     },
