@@ -43,7 +43,7 @@ import { createPortal } from './portal/portal.ts';
 import { createProgram } from './program/create.ts';
 import type { Program } from './program/program.ts';
 import { type Composed, compose } from './services/compose.ts';
-import { type CustomerServices, createCustomerServices } from './services/customer-services.ts';
+import { createCustomerServices } from './services/customer-services.ts';
 import { createRunOnce } from './services/once.ts';
 import type { Services } from './services/services.ts';
 import { createWatches } from './services/watches.ts';
@@ -128,49 +128,15 @@ type Surroundings = {
 function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
   const { config, log, certificate, failed } = surroundings;
   const { store, clock, services } = composed;
-  const { instances } = store;
   let address: string | null = null;
-  const work = createWork(composed, surroundings, () => address);
-  const { metrics, figures, feed, send, dispatcher, housekeeping } = work;
-  const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
-  const doors = { ...composed, dispatcher, log, testDelivery };
-  const ofCustomer = createCustomers({ ...composed, log, send, figures, feed });
-  const { compiled: catalogue, refreshIfChanged } = services.products;
-  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
-  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
-  const remoteAddress = createRemoteAddress(config.trustedProxies);
   const knownAddress = (): string | null => config.publicUrl ?? address;
-  /** As callers of this customer read a refusal; null: those of the operator. */
   const addressFor = (customerId: string | null) => (): string => knownAddress() ?? refuseUnknownAddress(customerId);
   const issuer = addressFor(null);
-  const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
-  const { egressAddresses } = config;
-  const throttle = store.failures.throttle('sign-in');
-  const beside = { config, egressAddresses, testOauth, throttle, publicUrl: knownAddress };
-  const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
-  const portal = createPortal({ ...doors, metrics, figures, feed, ofCustomer, offered, ...beside });
-  // The portal is not served in the server of an embedding program.
-  const signInPath = (): string | null => (address === null ? null : '/sign-in');
-  // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
-  const stopping = new AbortController();
-  const api = { clock, publicUrl: issuer, gate, stopping: stopping.signal };
-  const routes = [
-    ...apiRoutes({
-      ...portal,
-      ...api,
-      services,
-      store,
-      testDelivery,
-      dispatcher,
-      log,
-      metrics,
-      knownAddress,
-      egressAddresses,
-      signInPath,
-    }),
-    // Their paths contain a hash, so no embedding program has the same ones.
-    ...portal.assets,
-  ];
+  const work = createWork(composed, surroundings, () => address);
+  const { dispatcher, housekeeping } = work;
+  const addresses = { own: () => address, known: knownAddress, addressFor };
+  const doors = createDoors(composed, surroundings, work, addresses);
+  const { gate, routes, handler, remoteAddress, ofCustomer, stopping } = doors;
   const watches = createWatches(composed, { config, log, knownAddress });
   const lifetime = createLifetime();
   const { during } = lifetime;
@@ -179,21 +145,6 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
     housekeeping.start();
     composed.erasureWork.start();
     watches.start();
-  });
-  const handler = createRequestHandler({
-    gate,
-    clock,
-    log,
-    remoteAddress,
-    elsewhere: portal.elsewhere,
-    stopping: stopping.signal,
-    // SQLite needs none: nothing can be read before it is durable.
-    ...(instances !== null && { confirm: store.confirm }),
-    routes: [...routes, ...portal.pages],
-    routeFor: createRouteFor((customerId) =>
-      customerAdministration({ ...api, ...ofCustomer(customerId), publicUrl: addressFor(customerId) }),
-    ),
-    observe: [metrics.observeRequest, figures.observeRequest],
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
   const listen = once(async () => {
@@ -240,6 +191,79 @@ function assemble(composed: Composed, surroundings: Surroundings): Sallyport {
     }),
   };
 }
+
+/**
+ * Makes the gate, the API and the portal, and the handler of their routes. `own` is the address at which this process
+ * listens, `known` the one that clients use, and `addressFor` throws if that is unknown.
+ */
+function createDoors(
+  composed: Composed,
+  { config, log }: Surroundings,
+  { metrics, figures, feed, send, dispatcher }: Work,
+  { own, known, addressFor }: Addresses,
+) {
+  const { store, clock, services } = composed;
+  const { instances } = store;
+  const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
+  const shared = { ...composed, dispatcher, log, testDelivery };
+  const ofCustomer = memoized(CUSTOMERS_CACHED, (customerId: string) =>
+    createCustomerServices({ ...composed, log, send, figures, feed }, customerId),
+  );
+  const { compiled: catalogue, refreshIfChanged } = services.products;
+  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
+  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
+  const remoteAddress = createRemoteAddress(config.trustedProxies);
+  const testOauth = createTestOauth({ ...shared, endpoints: services.endpoints });
+  const { egressAddresses } = config;
+  const throttle = store.failures.throttle('sign-in');
+  const beside = { config, egressAddresses, testOauth, throttle, publicUrl: known };
+  const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
+  const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, ...beside });
+  // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
+  const stopping = new AbortController();
+  const api = { clock, publicUrl: addressFor(null), gate, stopping: stopping.signal };
+  const routes = [
+    ...apiRoutes({
+      ...portal,
+      ...api,
+      services,
+      store,
+      testDelivery,
+      dispatcher,
+      log,
+      metrics,
+      knownAddress: known,
+      egressAddresses,
+      // The portal is not served in the server of an embedding program.
+      signInPath: () => (own() === null ? null : '/sign-in'),
+    }),
+    // Their paths contain a hash, so no embedding program has the same ones.
+    ...portal.assets,
+  ];
+  const handler = createRequestHandler({
+    gate,
+    clock,
+    log,
+    remoteAddress,
+    elsewhere: portal.elsewhere,
+    stopping: stopping.signal,
+    // SQLite needs none: nothing can be read before it is durable.
+    ...(instances !== null && { confirm: store.confirm }),
+    routes: [...routes, ...portal.pages],
+    routeFor: createRouteFor((customerId) =>
+      customerAdministration({ ...api, ...ofCustomer(customerId), publicUrl: addressFor(customerId) }),
+    ),
+    observe: [metrics.observeRequest, figures.observeRequest],
+  });
+  return { gate, routes, handler, remoteAddress, ofCustomer, stopping };
+}
+
+type Addresses = {
+  own(): string | null;
+  known(): string | null;
+  /** As callers of this customer read a refusal; null: those of the operator. */
+  addressFor(customerId: string | null): () => string;
+};
 
 /** The work in the background, and its measurements. */
 type Work = Omit<DeliveryParts, 'checkClock' | 'membership'> & {
@@ -364,13 +388,6 @@ function createDelivery(
     createUsageObserver(store.usage, clock),
   ];
   return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
-}
-
-/** The part of the service of each customer, made at its first request. */
-function createCustomers(
-  dependencies: Parameters<typeof createCustomerServices>[0],
-): (customerId: string) => CustomerServices {
-  return memoized(CUSTOMERS_CACHED, (customerId) => createCustomerServices(dependencies, customerId));
 }
 
 function thisInstance(address: string | null): NewInstance {

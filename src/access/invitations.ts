@@ -1,5 +1,6 @@
 /** Invitations: links that let a user set a password, valid once and for 72 hours. */
 
+import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
@@ -7,6 +8,7 @@ import { credentialBytes, hashCredential, mintCredential } from '../domain/crede
 import type { User } from '../domain/user.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { instant, isoInstant } from '../kernel/schemas.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
@@ -39,6 +41,17 @@ export const INVITATIONS_PATH = '/invitations';
 /** The link of an invitation, for a service with the address `publicUrl`. */
 export function invitationUrl(publicUrl: string, token: string): string {
   return `${publicUrl}${INVITATIONS_PATH}/${token}`;
+}
+
+export const invitationView = z
+  .object({
+    url: z.string().meta({ format: 'uri', description: 'Shown only once. Anyone who has it can set the password.' }),
+    expiresAt: instant,
+  })
+  .meta({ id: 'Invitation', description: 'A one-time link by which a user sets a password.' });
+
+export function viewInvitation(publicUrl: string, made: NewInvitation): z.infer<typeof invitationView> {
+  return { url: invitationUrl(publicUrl, made.token), expiresAt: isoInstant(made.expiresAt) };
 }
 
 type Dependencies = {

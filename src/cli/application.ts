@@ -15,20 +15,28 @@ import {
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../domain/application.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
-import type { CommandGroup, Operand } from './command.ts';
+import { validate } from '../kernel/validation.ts';
+import type { CommandGroup } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
+import { bodyOf } from './input.ts';
 import { recordCommand } from './open.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import {
+  actionCommand,
+  type Configured,
+  deleteCommand,
+  listCommand,
+  recordId,
+  showCommand,
+  updateCommand,
+} from './resource.ts';
 import { USER } from './user.ts';
 
-const ID: Operand = { name: 'application', description: 'Its id, client id or name' };
 const ONCE = 'The client secret is shown only once.';
 
 const APPLICATION: Configured<Application, ApplicationBody> = {
   group: 'application',
   path: 'applications',
-  operand: ID,
+  operand: { name: 'application', description: 'Its id, client id or name' },
   example: { name: 'Billing', fields: '{"active":false}' },
   administration: ({ services }) => services.applications,
   reader: applicationReader,
@@ -69,16 +77,11 @@ export const applicationCommands: CommandGroup = [
       },
     },
     run: async (composed, invocation) => {
-      const { text, texts, integer } = invocation;
       const { services, clock } = composed;
       const customerId = await customerIdOf(composed, invocation);
-      const body = definedFields({
-        customerId,
-        name: text('name'),
-        userId: await recordId(USER, composed, text('user') ?? '', { customerId: customerId ?? '' }),
-        scopes: texts('scope'),
-        accessTokenValiditySeconds: integer('validity-seconds'),
-      });
+      const user = invocation.text('user') ?? '';
+      const userId = await recordId(USER, composed, user, { customerId: customerId ?? '' });
+      const body = await bodyOf(invocation, { customerId, userId });
       const { application, clientSecret } = await services.applications.create(
         applicationReader.create(body),
         COMMAND_LINE,
@@ -92,11 +95,10 @@ export const applicationCommands: CommandGroup = [
   }),
   showCommand(APPLICATION),
   updateCommand(APPLICATION),
-  recordCommand({
+  actionCommand(APPLICATION, {
     name: 'application regenerate-secret',
     summary: 'Create a new client secret for an application',
     examples: ['sallyport application regenerate-secret Billing --overlap-seconds 3600'],
-    operands: [ID],
     options: {
       'overlap-seconds': {
         value: '<number>',
@@ -105,29 +107,19 @@ export const applicationCommands: CommandGroup = [
       },
       'revoke-tokens': { description: 'Also revoke all tokens issued so far' },
     },
-    run: async (composed, { operand, integer, given }) => {
-      const { services, clock } = composed;
-      const id = await recordId(APPLICATION, composed, operand('application'));
-      const body = definedFields({ overlapSeconds: integer('overlap-seconds'), revokeTokens: given('revoke-tokens') });
-      const { application, clientSecret } = await services.applications.regenerateSecret(
-        id,
-        validate(regenerateInput, body),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(regenerateInput, await bodyOf(invocation));
+      const { application, clientSecret } = await services.applications.regenerateSecret(id, input, COMMAND_LINE);
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
     },
   }),
-  recordCommand({
+  actionCommand(APPLICATION, {
     name: 'application revoke-tokens',
     summary: 'Revoke all tokens issued to an application so far',
     examples: ['sallyport application revoke-tokens Billing'],
-    operands: [ID],
-    run: async (composed, { operand }) => {
-      const { services, clock } = composed;
-      const id = await recordId(APPLICATION, composed, operand('application'));
-      const application = await services.applications.revokeTokens(id, COMMAND_LINE);
-      return { record: viewApplication(application, clock()) };
-    },
+    run: async ({ services, clock }, _, id) => ({
+      record: viewApplication(await services.applications.revokeTokens(id, COMMAND_LINE), clock()),
+    }),
   }),
   deleteCommand(
     APPLICATION,

@@ -18,16 +18,25 @@ export type Option = {
   readonly value?: string;
   /** The value must be a whole number. */
   readonly integer?: true;
+  /** The value is a JSON object, or `@` and a file with one, or `-` for standard input. */
+  readonly object?: true;
   readonly many?: true;
   readonly required?: true;
-  /** The field of the API that it sets. Default: the option's name in camel case. */
-  readonly field?: string;
+  /** The field of the API that it sets, such as `limits.endpoints`. Default: the option's name in camel case. Null: none. */
+  readonly field?: string | null;
+  /** The value that a switch gives to its field. Default: true. */
+  readonly sets?: string | boolean;
   /** The only words that are valid. */
   readonly choices?: readonly string[];
 };
 
 /** The option that takes further fields of the API as JSON. */
 export const FIELDS_OPTION = 'fields';
+
+/** The field of the API that an option sets; null if it sets none. */
+export function apiField(name: string, { field }: Option): string | null {
+  return field === undefined ? name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field;
+}
 
 export type Command = {
   /** The words after `sallyport`: `application create`. */

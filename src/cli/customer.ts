@@ -8,27 +8,36 @@ import {
   PORTAL_LINK_DEFAULT_SECONDS,
   PORTAL_LINK_MAX_SECONDS,
   PORTAL_LINK_MIN_SECONDS,
-  PORTAL_LINKS_PATH,
   portalLinkInput,
+  viewPortalLink,
 } from '../customers/portal-links.ts';
 import {
   PORTAL_TOKEN_DEFAULT_SECONDS,
   PORTAL_TOKEN_MAX_SECONDS,
   PORTAL_TOKEN_MIN_SECONDS,
   portalTokenInput,
+  viewPortalToken,
 } from '../customers/portal-tokens.ts';
 import { type CustomerUsageView, readUsagePeriod } from '../customers/usage.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Customer, LinkRole } from '../domain/customer.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
 import { USAGE_COUNTS } from '../domain/usage.ts';
-import { isoInstant } from '../kernel/schemas.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import { bodyOf } from './input.ts';
 import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
 import { printRecord, type Shown, tableText } from './output.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import {
+  actionCommand,
+  type Configured,
+  deleteCommand,
+  listCommand,
+  recordId,
+  showCommand,
+  updateCommand,
+} from './resource.ts';
 
 const NAMED: Operand = { name: 'customer', description: 'Its id, external id or name' };
 
@@ -96,17 +105,9 @@ export const customerCommands: CommandGroup = [
         description: 'How many events can be published for it each second (default: any number)',
       },
     },
-    run: async ({ services }, { text, texts, integer }) => {
-      const body = definedFields({
-        name: text('name'),
-        externalId: text('external-id'),
-        metadata: Object.fromEntries(texts('metadata').map(pairOf)),
-        limits: definedFields({
-          endpoints: integer('max-endpoints'),
-          webhooks: integer('max-webhooks'),
-          eventsPerSecond: integer('max-events-per-second'),
-        }),
-      });
+    run: async ({ services }, invocation) => {
+      const metadata = Object.fromEntries(invocation.texts('metadata').map(pairOf));
+      const body = await bodyOf(invocation, { metadata });
       return { record: viewCustomer(await services.customers.create(customerReader.create(body), COMMAND_LINE)) };
     },
   }),
@@ -116,14 +117,13 @@ export const customerCommands: CommandGroup = [
   }),
   showCommand(CUSTOMER),
   updateCommand(CUSTOMER),
-  recordCommand({
+  actionCommand(CUSTOMER, {
     name: 'customer link',
     summary: "Print a one-time link to a customer's portal",
     examples: ['sallyport customer link Acme', 'sallyport customer link Acme --role viewer --expires-in-seconds 86400'],
     explanation:
       'The first person who opens the link acts for the customer. It has the address of the running server, ' +
       'or without one the address in the settings.',
-    operands: [NAMED],
     options: {
       role: {
         value: '<role>',
@@ -148,29 +148,14 @@ export const customerCommands: CommandGroup = [
       'renew-url': { value: '<url>', description: 'The page of your product that opens a new link after the session' },
     },
     settings: ADDRESS_SETTINGS,
-    run: async (composed, invocation) => {
-      const { operand, text, integer } = invocation;
+    run: async (composed, invocation, id) => {
       const address = serverAddress(await configBesideServer(invocation));
-      const input = definedFields({
-        role: text('role') ?? 'administrator',
-        expiresInSeconds: integer('expires-in-seconds'),
-        sessionSeconds: integer('session-seconds'),
-        returnUrl: text('return-url'),
-        renewUrl: text('renew-url'),
-      });
-      const id = await recordId(CUSTOMER, composed, operand('customer'));
-      const { token, expiresAt } = await composed.services.portalLinks.create(
-        id,
-        validate(portalLinkInput, input),
-        COMMAND_LINE,
-      );
-      return {
-        record: { url: `${address}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) },
-        note: 'The link is shown only once.',
-      };
+      const asked = validate(portalLinkInput, { role: 'administrator', ...(await bodyOf(invocation)) });
+      const made = await composed.services.portalLinks.create(id, asked, COMMAND_LINE);
+      return { record: viewPortalLink(address, made), note: 'The link is shown only once.' };
     },
   }),
-  recordCommand({
+  actionCommand(CUSTOMER, {
     name: 'customer token',
     summary: 'Print a short-lived token of a customer',
     examples: [
@@ -179,7 +164,6 @@ export const customerCommands: CommandGroup = [
     ],
     explanation:
       'Your own pages call the API with it for the customer, as with an access token. It reaches nothing of other customers.',
-    operands: [NAMED],
     options: {
       role: { value: '<role>', description: 'administrator or viewer (default: administrator)' },
       'expires-in-seconds': {
@@ -190,15 +174,10 @@ export const customerCommands: CommandGroup = [
           `${PORTAL_TOKEN_DEFAULT_SECONDS})`,
       },
     },
-    run: async (composed, { operand, text, integer }) => {
-      const input = definedFields({
-        role: text('role') ?? 'administrator',
-        expiresInSeconds: integer('expires-in-seconds'),
-      });
-      const id = await recordId(CUSTOMER, composed, operand('customer'));
-      const asked = validate(portalTokenInput, input);
-      const { token, expiresAt } = await composed.services.portalTokens.create(id, asked, COMMAND_LINE);
-      return { record: { token, expiresAt: isoInstant(expiresAt) }, note: 'The token is shown only once.' };
+    run: async (composed, invocation, id) => {
+      const asked = validate(portalTokenInput, { role: 'administrator', ...(await bodyOf(invocation)) });
+      const made = await composed.services.portalTokens.create(id, asked, COMMAND_LINE);
+      return { record: viewPortalToken(made), note: 'The token is shown only once.' };
     },
   }),
   {

@@ -6,7 +6,7 @@ import { isRunnable } from '../domain/webhook-states.ts';
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
-import { type AttemptView, viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
+import { type AttemptView, viewAttempt, viewDelivery, viewWithAttempts } from '../webhooks/deliveries.ts';
 import { type NumberedAttempt, numbered, replayEntries, resendsOf } from '../webhooks/sent-again.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -81,12 +81,9 @@ export const deliveryCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const found = await composed.services.deliveries.get(invocation.operand('id'));
-        const delivery = viewDelivery(found.delivery);
-        const attempts = found.attempts.map((one) => viewAttempt(one, found.delivery.customerId));
         const { terminal, json } = invocation;
-        await terminal.out(
-          json ? `${JSON.stringify({ ...delivery, attempts })}\n` : await shownText(composed, found, terminal.width),
-        );
+        const text = json ? JSON.stringify(viewWithAttempts(found)) : await shownText(composed, found, terminal.width);
+        await terminal.out(json ? `${text}\n` : text);
         return 0;
       }),
   },

@@ -3,7 +3,7 @@
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../domain/application.ts';
 import { type Endpoint, mustBeVerified, OWN_SETTINGS } from '../domain/endpoint.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import {
   ENDPOINT_LIST,
   type EndpointBody,
@@ -13,15 +13,14 @@ import {
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
-import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import type { CommandGroup, Invocation, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
-import { readJsonObject, readSecretText } from './input.ts';
-import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import { bodyOf, readSecretText } from './input.ts';
+import { OUTBOUND_SETTINGS, withData } from './open.ts';
 import type { Shown } from './output.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import { actionCommand, type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 import { printNamed } from './text/named-record.ts';
 
-const ID: Operand = { name: 'endpoint', description: 'Its id or name' };
 const SECRET = '<text|@file|->';
 const ONCE = 'The secret is shown only once.';
 const ACTIVATION: Readonly<Record<string, Option>> = {
@@ -35,7 +34,7 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
 export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   group: 'endpoint',
   path: 'endpoints',
-  operand: ID,
+  operand: { name: 'endpoint', description: 'Its id or name' },
   example: { name: 'Acme', fields: '{"enabled":false}' },
   names: ({ name }) => [name],
   administration: ({ services }) => services.endpoints,
@@ -65,13 +64,13 @@ export const endpointCommands: CommandGroup = [
         description: 'The signing secret (default: a new one); @ reads a file, - standard input',
       },
       'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key (default: a new key)' },
-      gzip: { field: 'contentEncoding', description: 'Compress deliveries' },
+      gzip: { field: 'contentEncoding', sets: 'gzip', description: 'Compress deliveries' },
       'token-challenge': { description: 'Require proof that the endpoint knows the secret (recommended)' },
       verification: {
         value: '<cloudevents>',
         description: 'Ask the receiver with the OPTIONS handshake of CloudEvents instead',
       },
-      disabled: { field: 'enabled', description: 'Do not enable the endpoint' },
+      disabled: { field: 'enabled', sets: false, description: 'Do not enable the endpoint' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     settings: OUTBOUND_SETTINGS,
@@ -79,20 +78,8 @@ export const endpointCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const { services, clock } = composed;
-        const body = {
-          ...(await readJsonObject(invocation, 'fields')),
-          ...definedFields({
-            customerId: await customerIdOf(composed, invocation),
-            name: invocation.text('name'),
-            url: invocation.text('url'),
-            apiKey: invocation.text('api-key'),
-            secret: await readSecret(invocation),
-            contentEncoding: invocation.given('gzip') ? 'gzip' : undefined,
-            tokenChallenge: invocation.given('token-challenge') ? true : undefined,
-            verification: invocation.text('verification'),
-            enabled: invocation.given('disabled') ? false : undefined,
-          }),
-        };
+        const customerId = await customerIdOf(composed, invocation);
+        const body = await bodyOf(invocation, { customerId, secret: await readSecret(invocation) });
         const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
         await printNamed(composed, invocation, shown, ONCE);
@@ -106,17 +93,14 @@ export const endpointCommands: CommandGroup = [
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint verify',
     summary: 'Verify an endpoint: send it a token challenge, or the handshake of CloudEvents',
     examples: ['sallyport endpoint verify Acme'],
     explanation:
       'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.',
-    operands: [ID],
     settings: OUTBOUND_SETTINGS,
-    run: async (composed, { operand }) => {
-      const { services, clock } = composed;
-      const id = await recordId(ENDPOINT, composed, operand('endpoint'));
+    run: async ({ services, clock }, _, id) => {
       const endpoint = await services.endpoints.verify(id, COMMAND_LINE);
       const verified = endpoint.lastVerification?.verified === true;
       const notes = [
@@ -130,11 +114,10 @@ export const endpointCommands: CommandGroup = [
       };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-secret',
     summary: 'Replace the secret of an endpoint',
     examples: ['sallyport endpoint rotate-secret Acme --activate-after-seconds 86400'],
-    operands: [ID],
     options: {
       secret: {
         value: SECRET,
@@ -149,45 +132,26 @@ export const endpointCommands: CommandGroup = [
           `${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const body = definedFields({
-        secret: await readSecret(invocation),
-        activateAfterSeconds: invocation.integer('activate-after-seconds'),
-        overlapSeconds: invocation.integer('overlap-seconds'),
-      });
-      const { endpoint, newSecret } = await services.endpoints.rotateSecret(
-        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateInput, body),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateInput, await bodyOf(invocation, { secret: await readSecret(invocation) }));
+      const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, input, COMMAND_LINE);
       return { record: { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, note: ONCE };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-api-key',
     summary: 'Replace the API key of an endpoint',
     examples: ['sallyport endpoint rotate-api-key Acme'],
-    operands: [ID],
     options: {
       'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },
       ...ACTIVATION,
     },
-    run: async (composed, { operand, text, integer }) => {
-      const { services, clock } = composed;
-      const body = definedFields({
-        apiKey: text('api-key'),
-        activateAfterSeconds: integer('activate-after-seconds'),
-      });
-      const endpoint = await services.endpoints.rotateApiKey(
-        await recordId(ENDPOINT, composed, operand('endpoint')),
-        validate(rotateApiKeyInput, body),
-        COMMAND_LINE,
-      );
-      return { record: viewEndpoint(endpoint, clock()) };
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateApiKeyInput, await bodyOf(invocation));
+      return { record: viewEndpoint(await services.endpoints.rotateApiKey(id, input, COMMAND_LINE), clock()) };
     },
   }),
-  recordCommand({
+  actionCommand(ENDPOINT, {
     name: 'endpoint rotate-authentication',
     summary: 'Replace the authentication of an endpoint',
     examples: [
@@ -196,22 +160,13 @@ export const endpointCommands: CommandGroup = [
     explanation:
       'The JSON object has the method (basic, bearer or header) and the new secret, such as ' +
       '{"method":"bearer","token":"…"}.',
-    operands: [ID],
     options: {
-      authentication: { value: '<json|@file|->', required: true, description: 'The new authentication' },
+      authentication: { value: '<json|@file|->', object: true, required: true, description: 'The new authentication' },
       ...ACTIVATION,
     },
-    run: async (composed, invocation) => {
-      const { services, clock } = composed;
-      const body = definedFields({
-        authentication: await readJsonObject(invocation, 'authentication'),
-        activateAfterSeconds: invocation.integer('activate-after-seconds'),
-      });
-      const endpoint = await services.endpoints.rotateAuthentication(
-        await recordId(ENDPOINT, composed, invocation.operand('endpoint')),
-        validate(rotateAuthenticationInput, body),
-        COMMAND_LINE,
-      );
+    run: async ({ services, clock }, invocation, id) => {
+      const input = validate(rotateAuthenticationInput, await bodyOf(invocation));
+      const endpoint = await services.endpoints.rotateAuthentication(id, input, COMMAND_LINE);
       return { record: viewEndpoint(endpoint, clock()) };
     },
   }),

@@ -3,9 +3,8 @@
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { EventType } from '../domain/event.ts';
 import { type EventTypeBody, eventTypeReader, viewEventType } from '../events/event-types.ts';
-import { definedFields } from '../kernel/validation.ts';
 import type { CommandGroup } from './command.ts';
-import { readJsonObject } from './input.ts';
+import { bodyOf } from './input.ts';
 import { recordCommand } from './open.ts';
 import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
@@ -31,8 +30,8 @@ export const eventTypeCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'The name, <category>.<name>, in lower case' },
       description: { value: '<text>', description: 'When such an event happens' },
       'encryption-required': { description: 'Send such events only encrypted' },
-      'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
-      sample: { value: '<json|@file|->', description: 'The data of an example, for the event catalogue' },
+      'data-schema': { value: '<json|@file|->', object: true, description: 'A JSON Schema for the data' },
+      sample: { value: '<json|@file|->', object: true, description: 'The data of an example, for the event catalogue' },
       source: { value: '<uri>', description: 'The source of its CloudEvents (default: the public address)' },
       'group-name': { value: '<text>', field: 'group', description: 'The heading in the event catalogue' },
       'search-paths': {
@@ -41,24 +40,13 @@ export const eventTypeCommands: CommandGroup = [
       },
       internal: {
         field: 'public',
+        sets: false,
         description: 'Leave it out of the public event catalogue, and send it to no webhook of a customer',
       },
     },
     run: async ({ services }, invocation) => {
-      const body = definedFields({
-        name: invocation.text('name'),
-        description: invocation.text('description'),
-        encryptionRequired: invocation.given('encryption-required'),
-        dataSchema: await readJsonObject(invocation, 'data-schema'),
-        sample: await readJsonObject(invocation, 'sample'),
-        group: invocation.text('group-name'),
-        source: invocation.text('source'),
-        public: invocation.given('internal') ? false : undefined,
-        searchPaths: invocation
-          .text('search-paths')
-          ?.split(',')
-          .map((path) => path.trim()),
-      });
+      const searchPaths = invocation.text('search-paths')?.split(',');
+      const body = await bodyOf(invocation, { searchPaths: searchPaths?.map((path) => path.trim()) });
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },
   }),

@@ -7,12 +7,12 @@ import { type AcceptedView, eventText } from '../events/publish.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { didYouMean } from '../kernel/nearest.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { customerIdOf } from './customer.ts';
 import { CommandError } from './errors.ts';
-import { readJsonText } from './input.ts';
+import { bodyOf, readJsonText } from './input.ts';
 import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
 import { refusalText } from './text/refusal-text.ts';
 
@@ -40,6 +40,7 @@ export const eventCommands: CommandGroup = [
       },
       everyone: {
         field: 'audience',
+        sets: 'everyone',
         description: "Send it to all webhooks that subscribe, the operator's and every customer's",
       },
       subject: { value: '<text>', description: 'The person whom the event is about' },
@@ -59,16 +60,8 @@ export const eventCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const { services } = composed;
-        const event = definedFields({
-          type: invocation.operand('type'),
-          customerId: await customerIdOf(composed, invocation),
-          audience: invocation.given('everyone') ? 'everyone' : undefined,
-          subject: invocation.text('subject'),
-          correlationId: invocation.text('correlation-id'),
-          actorId: invocation.text('actor-id'),
-          orderingKey: invocation.text('ordering-key'),
-          idempotencyKey: invocation.text('idempotency-key'),
-        });
+        const customerId = await customerIdOf(composed, invocation);
+        const event = await bodyOf(invocation, { type: invocation.operand('type'), customerId });
         const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
         await refuseUnknownType(composed, invocation.operand('type'));
         const published = services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
@@ -101,8 +94,9 @@ export const eventCommands: CommandGroup = [
     options: {
       subject: { value: '<text>', required: true, description: 'The person, as in the subject of the events' },
     },
-    run: async ({ services: { erasures }, erasureWork }, { text, json, terminal }) => {
-      let erased = await erasures.erase(validate(eraseInput, { subject: text('subject') }), COMMAND_LINE);
+    run: async ({ services: { erasures }, erasureWork }, invocation) => {
+      const { json, terminal } = invocation;
+      let erased = await erasures.erase(validate(eraseInput, await bodyOf(invocation)), COMMAND_LINE);
       // There may be no server that would continue after a failure.
       erasureWork.start();
       while (erased.state !== 'finished') {

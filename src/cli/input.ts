@@ -6,11 +6,11 @@ import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts
 import { isUuidV7 } from '../kernel/ids.ts';
 import { jsonProblem } from '../kernel/json-place.ts';
 import { blankEndProblem } from '../kernel/schemas.ts';
-import { isObject } from '../kernel/validation.ts';
-import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import { definedFields, isObject } from '../kernel/validation.ts';
+import { type ListRules, parseList, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
-import type { Invocation, Option } from './command.ts';
-import { CommandError, notAChoice, UsageError } from './errors.ts';
+import { apiField, FIELDS_OPTION, type Invocation, type Option } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 
 /** The text itself, the file for `@<file>`, or standard input for `-`. */
 async function readText({ terminal }: Invocation, given: string): Promise<string> {
@@ -45,6 +45,42 @@ export async function readJsonFile(
   } catch {
     throw new UsageError(`${isInput ? 'standard input' : name} is not JSON${jsonFault(text)}`, command.name);
   }
+}
+
+/**
+ * The body of a request to the API, as the options of the command and `--fields` make it. `read`: the fields whose value is not that of
+ * their option. Options win over `--fields`, and `read` over both; undefined changes nothing.
+ */
+export async function bodyOf(
+  invocation: Invocation,
+  read: Readonly<Record<string, unknown>> = {},
+): Promise<Readonly<Record<string, unknown>>> {
+  const { options = {} } = invocation.command;
+  const body: Record<string, unknown> = {
+    ...(FIELDS_OPTION in options && (await readJsonObject(invocation, FIELDS_OPTION))),
+  };
+  for (const [name, option] of Object.entries(options)) {
+    const field = name === FIELDS_OPTION ? null : apiField(name, option);
+    const value = field === null ? undefined : await givenValue(invocation, name, option);
+    if (field === null || value === undefined) continue;
+    const [outer = '', inner] = field.split('.');
+    body[outer] = inner === undefined ? value : { ...(body[outer] as object | undefined), [inner]: value };
+  }
+  return { ...body, ...definedFields(read) };
+}
+
+/** Undefined if the option is not given. */
+async function givenValue(
+  invocation: Invocation,
+  name: string,
+  { value, integer, object, many, sets = true }: Option,
+): Promise<unknown> {
+  if (value === undefined) return invocation.given(name) ? sets : undefined;
+  if (object === true) return readJsonObject(invocation, name);
+  if (integer === true) return invocation.integer(name);
+  if (many !== true) return invocation.text(name);
+  const texts = invocation.texts(name);
+  return texts.length === 0 ? undefined : texts;
 }
 
 /** The value of an option as a JSON object, read by `readText`. Undefined without the option. */
@@ -112,7 +148,7 @@ export function listOptions(rules: ListRules): Readonly<Record<string, Option>> 
   const sorted = Object.keys(rules.sorts);
   const fields = ['createdAt', ...sorted].join(', ');
   const description = `Order by ${fields}; descending as --sort=-createdAt (default: createdAt)`;
-  const sort: Option = { value: '<field>', description };
+  const sort: Option = { value: '<field>', choices: sortsOf(rules), description };
   return { ...Object.fromEntries(filters), ...(sorted.length > 0 && { sort }), ...PAGE_OPTIONS };
 }
 
@@ -124,16 +160,7 @@ export function readListOptions(
   const { command, text } = invocation;
   const refuse = (name: string, problem: string): UsageError =>
     new UsageError(`--${kebabCase(name)} ${problem}`, command.name);
-  const sorts = sortsOf(rules);
-  const sort = (Object.keys(rules.sorts).length > 0 ? text('sort') : undefined) ?? 'createdAt';
-  if (!sorts.includes(sort)) throw refuse('sort', notAChoice(sort, sorts));
-  const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
-  if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');
-  return {
-    limit: readLimit(invocation),
-    after,
-    filter: parseFilter(rules.filters, (name) => text(kebabCase(name)), refuse),
-  };
+  return { limit: readLimit(invocation), ...parseList(rules, (name) => text(kebabCase(name)), refuse) };
 }
 
 function kebabCase(name: string): string {

@@ -2,12 +2,11 @@
 
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { PgpKey } from '../domain/webhook.ts';
-import { definedFields } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { KEY_LIST, type KeyBody, keyReader, viewKey } from '../webhooks/keys.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
-import { readFileOrInput } from './input.ts';
+import { bodyOf, readFileOrInput } from './input.ts';
 import { recordCommand } from './open.ts';
 import type { Shown } from './output.ts';
 import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
@@ -36,11 +35,8 @@ export const keyCommands: CommandGroup = [
     },
     run: async (composed, invocation) => {
       const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
-      const owner = definedFields({ customerId: await customerIdOf(composed, invocation) });
-      const key = await composed.services.keys.create(
-        keyReader.create({ ...owner, name: invocation.text('name'), publicKey }),
-        COMMAND_LINE,
-      );
+      const body = await bodyOf(invocation, { customerId: await customerIdOf(composed, invocation), publicKey });
+      const key = await composed.services.keys.create(keyReader.create(body), COMMAND_LINE);
       return { record: shown(key, composed, invocation) };
     },
   }),
@@ -56,10 +52,7 @@ export const keyCommands: CommandGroup = [
     },
     read: async (invocation) => {
       const file = invocation.text('public-key');
-      return definedFields({
-        name: invocation.text('name'),
-        publicKey: file === undefined ? undefined : await readFileOrInput(invocation, file),
-      });
+      return { publicKey: file === undefined ? undefined : await readFileOrInput(invocation, file) };
     },
   }),
   deleteCommand(KEY, 'A key that a webhook uses cannot be deleted.'),

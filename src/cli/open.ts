@@ -18,7 +18,7 @@ export const ADDRESS_SETTINGS: readonly SettingName[] = [
 /** Also how to reach endpoints. */
 export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, ...OUTBOUND_NAMES];
 
-type RecordCommand = Omit<Command, 'run' | 'json'> & {
+export type RecordCommand = Omit<Command, 'run' | 'json'> & {
   /** Checks arguments before the data folder is opened. Throws `UsageError`. */
   check?(invocation: Invocation): void;
   /** `note` is printed below the record for people; `status` is 0 if absent. */

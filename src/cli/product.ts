@@ -7,7 +7,7 @@ import type { ApiProduct } from '../domain/catalogue.ts';
 import { definedFields } from '../kernel/validation.ts';
 import type { Command, CommandGroup, Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { readJsonObject } from './input.ts';
+import { bodyOf } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord, recordText, type Shown, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
@@ -64,7 +64,7 @@ export const productCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
-      const body = { ...(await readJsonObject(invocation, 'fields')), ...readOptions(invocation) };
+      const body = await bodyOf(invocation, readOptions(invocation));
       return withData(invocation, async ({ services }) => {
         await printProduct(invocation, await services.products.create(productReader.create(body), COMMAND_LINE));
         return 0;
@@ -142,11 +142,10 @@ function scopeText({ name, description }: ProductView['scopes'][number]): string
 
 function readOptions(invocation: Invocation): Readonly<Record<string, unknown>> {
   const [scopes, rules] = [invocation.texts('scope'), invocation.texts('rule')];
-  return definedFields({
-    name: invocation.text('name'),
+  return {
     scopes: scopes.length === 0 ? undefined : scopes.map(readScope),
     rules: rules.length === 0 ? undefined : rules.map((rule) => readRule(invocation, rule)),
-  });
+  };
 }
 
 type Scope = ProductView['scopes'][number];

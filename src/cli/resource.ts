@@ -7,13 +7,13 @@ import { didYouMean } from '../kernel/nearest.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
-import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
+import { cursorBehind, type ListRules, readPage } from '../resources/list-rules.ts';
 import type { Composed } from '../services/compose.ts';
 import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { listOptions, readJsonObject, readListOptions } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
+import { bodyOf, listOptions, readListOptions } from './input.ts';
+import { DATA_SETTINGS, type RecordCommand, recordCommand, withData } from './open.ts';
 import { type Column, printPage, type Shown } from './output.ts';
 import { printNamed } from './text/named-record.ts';
 
@@ -63,13 +63,10 @@ export function listCommand<T extends { readonly id: string }, Body>(
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const { limit, after, filter } = readListOptions(invocation, rules);
-        // One item more than the page shows whether there is a next page.
-        const rows = await administration(composed).list(after, limit + 1, filter);
-        const shown = rows.slice(0, limit);
-        const last = shown.at(-1);
-        const nextCursor = rows.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
-        const items = shown.map((record) => view(record, composed, invocation));
-        const page = { items, nextCursor };
+        const list = (count: number) => administration(composed).list(after, count, filter);
+        const found = await readPage({ limit }, list, (last) => cursorBehind(rules, after, last));
+        const items = found.items.map((record) => view(record, composed, invocation));
+        const page = { ...found, items };
         await printPage(invocation, page, columns, invocation.json ? [] : await withCustomers(composed, items));
         return 0;
       }),
@@ -102,7 +99,7 @@ export function showCommand<T extends { readonly id: string }, Body>(configured:
   };
 }
 
-/** Options that change single fields, next to or instead of `--fields`. */
+/** Options that change single fields, next to or instead of `--fields`. `read`: the fields whose value is not that of their option. */
 type ChangeOptions = {
   readonly options: Readonly<Record<string, Option>>;
   read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
@@ -136,7 +133,7 @@ export function updateCommand<T extends { readonly id: string }, Body>(
     run: async (invocation) => {
       refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']);
       return withData(invocation, async (composed) => {
-        const patch = { ...(await readJsonObject(invocation, 'fields')), ...(await changes?.read(invocation)) };
+        const patch = await bodyOf(invocation, await changes?.read(invocation));
         const id = await idOf(configured, composed, invocation);
         const record = await administration(composed).patch(id, configured.reader.patch(patch), acting(invocation));
         await print(configured, composed, invocation, record);
@@ -173,6 +170,23 @@ export function deleteCommand<T extends { readonly id: string }, Body>(
         return 0;
       }),
   };
+}
+
+/** A command that acts on the record that its argument names, and prints one. */
+export function actionCommand<T extends { readonly id: string }, Body>(
+  configured: Configured<T, Body>,
+  {
+    run,
+    ...described
+  }: Omit<RecordCommand, 'run' | 'operands'> & {
+    run(composed: Composed, invocation: Invocation, id: string): ReturnType<RecordCommand['run']>;
+  },
+): Command {
+  return recordCommand({
+    ...described,
+    operands: [configured.operand],
+    run: async (composed, invocation) => run(composed, invocation, await idOf(configured, composed, invocation)),
+  });
 }
 
 function idOf<T extends { readonly id: string }, Body>(
@@ -239,7 +253,7 @@ async function print<T extends { readonly id: string }, Body>(
 }
 
 const IF_MATCH: Readonly<Record<string, Option>> = {
-  'if-match': { value: '<etag>', description: 'Only if the resource still has this ETag' },
+  'if-match': { value: '<etag>', field: null, description: 'Only if the resource still has this ETag' },
 };
 
 /** The command line as the actor, with the tag of `--if-match`. The shell may have removed the quotes of the tag. */

@@ -1,27 +1,25 @@
 /** `sallyport user …`: users, which applications act as and people sign in as. */
 
-import { invitationUrl } from '../access/invitations.ts';
+import { viewInvitation } from '../access/invitations.ts';
 import { INVITATION_MS } from '../access/limits.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import type { Role, User } from '../domain/user.ts';
-import { isoInstant } from '../kernel/schemas.ts';
-import { definedFields } from '../kernel/validation.ts';
-import type { CommandGroup, Invocation, Operand } from './command.ts';
+import type { CommandGroup, Invocation } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { UsageError } from './errors.ts';
+import { bodyOf } from './input.ts';
 import { ADDRESS_SETTINGS, configBesideServer, recordCommand, serverAddress } from './open.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import { actionCommand, type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
-const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
 const ROLES: readonly Role[] = ['administrator', 'operator', 'viewer', DEFAULT_ROLE];
 
 export const USER: Configured<User, UserBody> = {
   group: 'user',
   path: 'users',
-  operand: NAMED,
+  operand: { name: 'user', description: 'The id or user name of the user' },
   example: { name: 'jane', fields: '{"role":"viewer"}' },
   administration: ({ services }) => services.users,
   reader: userReader,
@@ -62,23 +60,13 @@ export const userCommands: CommandGroup = [
         field: 'constraints.divisions',
         description: 'Limits the user to this division',
       },
-      'with-password': { description: 'Create a password and print it once; not for the role service' },
+      'with-password': { field: null, description: 'Create a password and print it once; not for the role service' },
     },
     check: refusePasswordOfService,
     run: async (composed, invocation) => {
       const { services, random } = composed;
-      const { text, texts, given } = invocation;
-      const divisions = texts('division');
-      const body = definedFields({
-        customerId: await customerIdOf(composed, invocation),
-        userName: text('user-name'),
-        displayName: text('display-name'),
-        email: text('email'),
-        role: text('role'),
-        permissions: texts('permission'),
-        constraints: divisions.length === 0 ? undefined : { divisions },
-      });
-      if (!given('with-password'))
+      const body = await bodyOf(invocation, { customerId: await customerIdOf(composed, invocation) });
+      if (!invocation.given('with-password'))
         return { record: viewUser(await services.users.create(userReader.create(body), COMMAND_LINE)) };
       const password = makePassword(random);
       const passwordHash = await hashPassword(password, random);
@@ -94,24 +82,18 @@ export const userCommands: CommandGroup = [
   }),
   showCommand(USER),
   updateCommand(USER),
-  recordCommand({
+  actionCommand(USER, {
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
     examples: ['sallyport user invite jane'],
     explanation:
       `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. It has the ` +
       'address of the running server, or without one the address in the settings.',
-    operands: [NAMED],
     settings: ADDRESS_SETTINGS,
-    run: async (composed, invocation) => {
-      const { services } = composed;
+    run: async ({ services }, invocation, id) => {
       const address = serverAddress(await configBesideServer(invocation));
-      const id = await recordId(USER, composed, invocation.operand('user'));
-      const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
-      return {
-        record: { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) },
-        note: 'The link is shown only once.',
-      };
+      const made = await services.invitations.invite(id, COMMAND_LINE);
+      return { record: viewInvitation(address, made), note: 'The link is shown only once.' };
     },
   }),
   deleteCommand(

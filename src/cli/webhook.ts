@@ -6,7 +6,7 @@ import type { ErrorClass } from '../domain/outcome.ts';
 import type { Webhook, WebhookMode } from '../domain/webhook.ts';
 import { parseExactly } from '../kernel/json-text.ts';
 import { Refusal, saidAt } from '../kernel/refusal.ts';
-import { definedFields, validate } from '../kernel/validation.ts';
+import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import { acknowledgeInput } from '../webhooks/acknowledge.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
@@ -24,10 +24,18 @@ import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { PAGE_OPTIONS, readCursorOptions, readJsonObject } from './input.ts';
+import { bodyOf, PAGE_OPTIONS, readCursorOptions } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { type Column, printPage } from './output.ts';
-import { type Configured, deleteCommand, listCommand, recordId, showCommand, updateCommand } from './resource.ts';
+import {
+  actionCommand,
+  type Configured,
+  deleteCommand,
+  listCommand,
+  recordId,
+  showCommand,
+  updateCommand,
+} from './resource.ts';
 
 const ID: Operand = { name: 'webhook', description: 'Its id or name' };
 
@@ -87,6 +95,7 @@ export const webhookCommands: CommandGroup = [
       },
       filter: {
         value: '<json|@file|->',
+        object: true,
         description: 'Which events of these types, such as {"data.total":{"$gte":100}}',
       },
       header: {
@@ -98,6 +107,7 @@ export const webhookCommands: CommandGroup = [
       ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
       'ordered-by-key': {
         field: 'ordered',
+        sets: 'key',
         description: 'Send events of one ordering key one after another; a failing one delays only its key',
       },
       'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
@@ -105,7 +115,7 @@ export const webhookCommands: CommandGroup = [
         value: '<github|stripe|shopify|slack>',
         description: 'Also sign as this product does; --fields takes other templates',
       },
-      start: { description: 'Start it immediately' },
+      start: { field: null, description: 'Start it immediately' },
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     check: ({ text, command }) => {
@@ -118,28 +128,15 @@ export const webhookCommands: CommandGroup = [
       const endpoint = invocation.text('endpoint');
       const preset = invocation.text('signature');
       const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
-      const body = {
-        ...(await readJsonObject(invocation, 'fields')),
-        ...definedFields({
-          customerId,
-          name: invocation.text('name'),
-          mode: invocation.text('mode'),
-          endpointId:
-            endpoint === undefined
-              ? undefined
-              : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
-          eventTypes: invocation.texts('event'),
-          filter: await readJsonObject(invocation, 'filter'),
-          format: invocation.text('format'),
-          batch: invocation.given('batch') ? true : undefined,
-          thin: invocation.given('thin') ? true : undefined,
-          encryptionKeyName: invocation.text('key'),
-          customHeaders: headers.length === 0 ? undefined : headers,
-          ordered: invocation.given('ordered-by-key') ? 'key' : invocation.given('ordered') ? true : undefined,
-          standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
-          signature: preset === undefined ? undefined : { preset },
-        }),
-      };
+      const body = await bodyOf(invocation, {
+        customerId,
+        endpointId:
+          endpoint === undefined
+            ? undefined
+            : await recordId(ENDPOINT, composed, endpoint, { customerId: customerId ?? '' }),
+        customHeaders: headers.length === 0 ? undefined : headers,
+        signature: preset === undefined ? undefined : { preset },
+      });
       const webhook = await services.webhooks.create(webhookReader.create(body), COMMAND_LINE);
       const note = await noteUnmatched(composed, webhook);
       if (!invocation.given('start')) return { record: viewWebhook(webhook), note };
@@ -162,31 +159,28 @@ export const webhookCommands: CommandGroup = [
   updateCommand(WEBHOOK),
   switchCommand('start', 'Start a webhook; its waiting records are sent'),
   switchCommand('stop', 'Stop a webhook; new records wait'),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook signature-preview',
     summary: 'Sign a sample by the template of a webhook; sends nothing',
     examples: [`sallyport webhook signature-preview Orders --signature '{"preset":"stripe"}'`],
-    operands: [ID],
     options: {
-      signature: { value: '<json|@file|->', description: 'Another template (default: that of the webhook)' },
-      sample: { value: '<event type>', description: 'Sign the sample of this event type' },
+      signature: {
+        value: '<json|@file|->',
+        object: true,
+        description: 'Another template (default: that of the webhook)',
+      },
+      sample: { value: '<event type>', field: 'eventType', description: 'Sign the sample of this event type' },
     },
-    run: async (composed, invocation) => {
-      const body = definedFields({
-        signature: await readJsonObject(invocation, 'signature'),
-        eventType: invocation.text('sample'),
-      });
-      const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-      return { record: await composed.services.previewSignature(id, validate(signaturePreviewInput, body)) };
-    },
+    run: async ({ services }, invocation, id) => ({
+      record: await services.previewSignature(id, validate(signaturePreviewInput, await bodyOf(invocation))),
+    }),
   }),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook test',
     summary: 'Send a webhook.test record or a sample now and show the result',
     examples: ['sallyport webhook test Orders', 'sallyport webhook test Orders --sample order.created'],
     explanation:
       'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.',
-    operands: [ID],
     options: {
       sample: {
         value: '<event type>',
@@ -194,8 +188,7 @@ export const webhookCommands: CommandGroup = [
       },
     },
     settings: OUTBOUND_SETTINGS,
-    run: async (composed, invocation) => {
-      const { services, store, clock, ids, transport, formatOf } = composed;
+    run: async ({ services, store, clock, ids, transport, formatOf }, invocation, id) => {
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
         import('../delivery/test-delivery.ts'),
         import('../delivery/send.ts'),
@@ -203,9 +196,7 @@ export const webhookCommands: CommandGroup = [
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, formatOf, webhooks: services.webhooks });
-      const { id, customerId } = await services.webhooks.get(
-        await recordId(WEBHOOK, composed, invocation.operand('webhook')),
-      );
+      const { customerId } = await services.webhooks.get(id);
       const tested = await test(id, COMMAND_LINE.actor, invocation.text('sample') ?? undefined);
       const attempt = viewAttempt(tested, customerId);
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
@@ -217,11 +208,10 @@ export const webhookCommands: CommandGroup = [
       };
     },
   }),
-  recordCommand({
+  actionCommand(WEBHOOK, {
     name: 'webhook replay',
     summary: 'Send dead or delivered records again',
     examples: ['sallyport webhook replay Orders --since 2026-11-21T05:00:00Z --state dead'],
-    operands: [ID],
     options: {
       since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this time' },
@@ -234,16 +224,9 @@ export const webhookCommands: CommandGroup = [
       },
       'ordering-key': { value: '<text>', description: 'Only events with this ordering key' },
     },
-    run: async (composed, { operand, text, texts }) => {
-      const states = texts('state');
-      const body = definedFields({
-        since: text('since'),
-        until: text('until'),
-        states: states.length === 0 ? undefined : states,
-        orderingKey: text('ordering-key'),
-      });
-      const id = await recordId(WEBHOOK, composed, operand('webhook'));
-      return { record: await composed.services.webhooks.replay(id, validate(replayInput, body), COMMAND_LINE) };
+    run: async ({ services }, invocation, id) => {
+      const input = validate(replayInput, await bodyOf(invocation));
+      return { record: await services.webhooks.replay(id, input, COMMAND_LINE) };
     },
   }),
   ...keyOrderCommands(),
@@ -257,15 +240,11 @@ const NETWORK_ERRORS: ReadonlySet<string> = new Set<ErrorClass>([
 ]);
 
 function switchCommand(verb: 'start' | 'stop', summary: string): Command {
-  return recordCommand({
+  return actionCommand(WEBHOOK, {
     name: `webhook ${verb}`,
     summary,
     examples: [`sallyport webhook ${verb} Orders`],
-    operands: [ID],
-    run: async (composed, { operand }) => {
-      const id = await recordId(WEBHOOK, composed, operand('webhook'));
-      return { record: viewWebhook(await composed.services.webhooks[verb](id, COMMAND_LINE)) };
-    },
+    run: async ({ services }, _, id) => ({ record: viewWebhook(await services.webhooks[verb](id, COMMAND_LINE)) }),
   });
 }
 
@@ -287,14 +266,13 @@ function customHeader({ command }: Invocation, header: string): { readonly name:
 /** Reading the events of a webhook instead of receiving them. */
 function recordsCommands(): readonly Command[] {
   return [
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook records',
       summary: 'Read records in order, delivered or not',
       examples: ['sallyport webhook records Orders --limit 10 --wait 30 --json'],
       explanation:
         'A webhook in mode pull begins behind the last acknowledged record, another one at its first. Encrypted ' +
         'records are read through the API.',
-      operands: [ID],
       options: {
         after: { value: '<offset>', integer: true, description: 'Begin behind this record' },
         limit: { value: '<n>', integer: true, description: 'How many at most, up to 1000 (default: 100)' },
@@ -304,11 +282,9 @@ function recordsCommands(): readonly Command[] {
           description: 'Wait for the next record, up to 30 seconds (default: 0)',
         },
       },
-      run: async (composed, { operand, integer }) => {
+      run: async (composed, invocation, id) => {
         const { recordsInput } = await import('../delivery/records.ts');
-        const body = definedFields({ after: integer('after'), limit: integer('limit'), wait: integer('wait') });
-        const { wait, ...place } = validate(recordsInput, body);
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
+        const { wait, ...place } = validate(recordsInput, await bodyOf(invocation));
         const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
         const { bytes, headers } = await composed.services.readRecords(id, query);
         const key = headers['x-pgp-key-name'];
@@ -319,11 +295,10 @@ function recordsCommands(): readonly Command[] {
         return { record: parseExactly(Buffer.from(bytes).toString('utf8')) as Readonly<Record<string, unknown>> };
       },
     }),
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook acknowledge',
       summary: 'Acknowledge records of a webhook in mode pull',
       examples: ['sallyport webhook acknowledge Orders --through 41'],
-      operands: [ID],
       options: {
         through: {
           value: '<offset>',
@@ -333,11 +308,9 @@ function recordsCommands(): readonly Command[] {
           description: 'The last record that is processed',
         },
       },
-      run: async (composed, { operand, integer }) => {
-        const input = validate(acknowledgeInput, { throughOffset: integer('through') });
-        const id = await recordId(WEBHOOK, composed, operand('webhook'));
-        return { record: await composed.services.webhooks.acknowledge(id, input) };
-      },
+      run: async ({ services }, invocation, id) => ({
+        record: await services.webhooks.acknowledge(id, validate(acknowledgeInput, await bodyOf(invocation))),
+      }),
     }),
   ];
 }
@@ -371,17 +344,15 @@ function keyOrderCommands(): readonly Command[] {
           return 0;
         }),
     },
-    recordCommand({
+    actionCommand(WEBHOOK, {
       name: 'webhook give-up',
       summary: 'Give up the waiting records of an ordering key',
       examples: ['sallyport webhook give-up Orders --ordering-key order-17'],
       explanation: 'They are dead, and later records of the key go on. "sallyport webhook replay" sends them again.',
-      operands: [ID],
       options: { 'ordering-key': { value: '<text>', required: true, description: 'The key' } },
-      run: async (composed, invocation) => {
-        const asked = validate(giveUpInput, definedFields({ orderingKey: invocation.text('ordering-key') }));
-        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-        return { record: await composed.services.webhooks.keyOrder.giveUp(id, asked, COMMAND_LINE) };
+      run: async ({ services }, invocation, id) => {
+        const input = validate(giveUpInput, await bodyOf(invocation));
+        return { record: await services.webhooks.keyOrder.giveUp(id, input, COMMAND_LINE) };
       },
     }),
   ];

@@ -15,7 +15,7 @@ import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
 import type { Session } from '../domain/user.ts';
 import { originOf } from '../kernel/origin.ts';
-import { instant, urlPattern } from '../kernel/schemas.ts';
+import { instant, isoInstant, urlPattern } from '../kernel/schemas.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
 import { customerToOpen, type PortalAccessDependencies } from './portal-access.ts';
@@ -74,6 +74,10 @@ export const portalLinkView = z
     expiresAt: instant,
   })
   .meta({ id: 'PortalLink', description: "A link that opens the customer's portal once." });
+
+export function viewPortalLink(publicUrl: string, { token, expiresAt }: NewPortalLink): z.infer<typeof portalLinkView> {
+  return { url: `${publicUrl}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) };
+}
 
 /** The session of a link, and where its browser goes for a new link when it has ended. */
 export type OpenedLink = NewSession & { readonly renewUrl: string | null };

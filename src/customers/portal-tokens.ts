@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { Session } from '../domain/user.ts';
-import { instant } from '../kernel/schemas.ts';
+import { instant, isoInstant } from '../kernel/schemas.ts';
 import { retryStale } from '../store/port/errors.ts';
 import type { Beside } from '../store/port/resource.ts';
 import { customerToOpen, type PortalAccessDependencies } from './portal-access.ts';
@@ -32,6 +32,10 @@ export const portalTokenView = z
     expiresAt: instant,
   })
   .meta({ id: 'PortalToken', description: 'A short-lived token of a customer.' });
+
+export function viewPortalToken({ token, expiresAt }: NewPortalToken): z.infer<typeof portalTokenView> {
+  return { token, expiresAt: isoInstant(expiresAt) };
+}
 
 /** The token is never shown again. */
 export type NewPortalToken = { readonly token: string; readonly expiresAt: number };

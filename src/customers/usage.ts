@@ -6,6 +6,7 @@ import { USAGE_KEPT_DAYS } from '../domain/limits.ts';
 import { addUsage, DAY_MS, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../domain/usage.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { readPage } from '../resources/list-rules.ts';
 import type { CustomerHealth, CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
 import type { ListedUsage } from '../store/port/usage.ts';
@@ -155,10 +156,8 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
     },
     list: async (query, { cursor, limit }) => {
       const after = cursor === null ? null : readCursor(cursor);
-      const found = await read(await resolved(query), after, limit + 1);
-      const items = found.slice(0, limit);
-      const last = items.at(-1);
-      return { items, nextCursor: found.length > limit && last !== undefined ? cursorOf(last) : null };
+      const filter = await resolved(query);
+      return readPage({ limit }, (count) => read(filter, after, count), cursorOf);
     },
     csv: async (query) => {
       const filter = await resolved(query);

@@ -60,31 +60,29 @@ type Question = {
 };
 
 export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
-  const { source, onFault, onCannotGiveWay, answerMs = LARGE_BODY_ANSWER_MS } = options;
-  const program = options.program ?? threadProgram('largeBodies');
-  let worker: Worker | null = null;
-  let asked = 0;
-  const waiting = new Map<number, Question>();
+  const { onFault, onCannotGiveWay } = options;
   const turns = createFairQueue({ what: 'large bodies', places: LARGE_BODIES_AT_ONCE });
-  let idle: NodeJS.Timeout | undefined;
-  let overdue: NodeJS.Timeout | undefined;
+  let thread: BodyThread | null = null;
   let isClosed = false;
   let isToldOfPriority = false;
 
-  const take = (number: number): Question | undefined => {
-    const found = waiting.get(number);
-    waiting.delete(number);
-    return found;
+  const ask = (question: Question): void => {
+    try {
+      thread ??= startBodyThread(options, { ended, cannotGiveWay });
+    } catch (error) {
+      // The system does not give the process another thread.
+      onFault(error as Error);
+      question.reject(error as Error);
+      return;
+    }
+    thread.ask(question);
   };
 
   /** Asks the next thread for the bodies that the ended one was making. */
-  const ended = (thread: Worker, error: Error): void => {
-    if (worker !== thread) return;
-    worker = null;
-    clearTimeout(overdue);
+  const ended = (error: Error | null, unanswered: readonly Question[]): void => {
+    thread = null;
+    if (error === null) return;
     onFault(error);
-    const unanswered = [...waiting.values()];
-    waiting.clear();
     for (const question of unanswered) {
       question.tries += 1;
       if (question.tries >= LARGE_BODY_TRIES) question.reject(error);
@@ -92,74 +90,9 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     }
   };
 
-  /** Every answer restarts the time-out, so only a thread that is stuck is ended, however many bodies it has to make. */
-  const expectAnswer = (thread: Worker): void => {
-    clearTimeout(overdue);
-    overdue = setTimeout(() => {
-      ended(thread, new Error(`the thread that makes large bodies has not answered for ${answerMs} ms`));
-      void thread.terminate();
-    }, answerMs).unref();
-  };
-
-  const endThread = async (): Promise<void> => {
-    clearTimeout(idle);
-    clearTimeout(overdue);
-    const ending = worker;
-    worker = null;
-    await ending?.terminate();
-  };
-
-  const answered = (thread: Worker, answer: BodyAnswer): void => {
-    const question = take(answer.number);
-    if ('body' in answer) question?.resolve(answer.body);
-    else question?.reject(answer.error);
-    if (waiting.size > 0) {
-      expectAnswer(thread);
-      return;
-    }
-    clearTimeout(overdue);
-    // An idle thread does not keep the process alive.
-    thread.unref();
-    idle = setTimeout(endThread, LARGE_BODIES_IDLE_MS).unref();
-  };
-
-  const startThread = (): Worker => {
-    const thread = new Worker(program, {
-      name: 'sallyport-large-bodies',
-      eval: typeof program === 'string',
-      workerData: { source } satisfies BodyThreadStart,
-      // A body and its copies are garbage once they are handed over.
-      resourceLimits: { maxYoungGenerationSizeMb: 4 },
-    });
-    thread.on('message', (message: BodyAnswer | BodyThreadNotice) => {
-      // Another thread has its questions.
-      if (worker !== thread) return;
-      if ('number' in message) return answered(thread, message);
-      // `node --watch` reports the files that a thread loads here too.
-      if (!('cannotGiveWay' in message)) return;
-      if (!isToldOfPriority) onCannotGiveWay(message.cannotGiveWay);
-      isToldOfPriority = true;
-    });
-    thread.once('error', (error) => ended(thread, error instanceof Error ? error : new Error(String(error))));
-    thread.once('exit', () => ended(thread, new Error('the thread that makes large bodies has ended')));
-    return thread;
-  };
-
-  const ask = (question: Question): void => {
-    clearTimeout(idle);
-    try {
-      worker ??= startThread();
-    } catch (error) {
-      // The system does not give the process another thread.
-      onFault(error as Error);
-      question.reject(error as Error);
-      return;
-    }
-    worker.ref();
-    if (waiting.size === 0) expectAnswer(worker);
-    asked += 1;
-    waiting.set(asked, question);
-    worker.postMessage({ number: asked, request: question.request } satisfies BodyQuestion);
+  const cannotGiveWay = (error: Error): void => {
+    if (!isToldOfPriority) onCannotGiveWay(error);
+    isToldOfPriority = true;
   };
 
   return {
@@ -168,14 +101,100 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
         request.owner,
         () =>
           new Promise((resolve, reject) => {
-            if (isClosed) reject(new Error('the service is stopping'));
+            if (isClosed) reject(new Error(STOPPING));
             else ask({ request, tries: 0, resolve, reject });
           }),
       ),
     close: async () => {
       isClosed = true;
-      await endThread();
-      for (const number of [...waiting.keys()]) take(number)?.reject(new Error('the service is stopping'));
+      const unanswered = (await thread?.end()) ?? [];
+      for (const question of unanswered) question.reject(new Error(STOPPING));
+    },
+  };
+}
+
+const STOPPING = 'the service is stopping';
+
+type BodyThread = {
+  ask(question: Question): void;
+  /** Ends the thread, which then reports nothing more. Resolves with the questions that it has not answered. */
+  end(): Promise<readonly Question[]>;
+};
+
+type BodyThreadReports = {
+  /** Called once, when the thread ends or does not answer. `error` null: it was idle. */
+  ended(error: Error | null, unanswered: readonly Question[]): void;
+  cannotGiveWay(error: Error): void;
+};
+
+/** Throws if the system does not give the process another thread. */
+function startBodyThread(
+  { source, program = threadProgram('largeBodies'), answerMs = LARGE_BODY_ANSWER_MS }: LargeBodiesOptions,
+  { ended, cannotGiveWay }: BodyThreadReports,
+): BodyThread {
+  const worker = new Worker(program, {
+    name: 'sallyport-large-bodies',
+    eval: typeof program === 'string',
+    workerData: { source } satisfies BodyThreadStart,
+    // A body and its copies are garbage once they are handed over.
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+  });
+  const waiting = new Map<number, Question>();
+  let asked = 0;
+  let hasEnded = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const end = (error: Error | null): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    clearTimeout(timer);
+    void worker.terminate();
+    ended(error, [...waiting.values()]);
+  };
+  const endAfter = (ms: number, error: Error | null): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => end(error), ms).unref();
+  };
+  /** Every answer restarts the time-out, so only a thread that is stuck is ended, however many bodies it has to make. */
+  const expectAnswer = (): void =>
+    endAfter(answerMs, new Error(`the thread that makes large bodies has not answered for ${answerMs} ms`));
+
+  const answered = (answer: BodyAnswer): void => {
+    const question = waiting.get(answer.number);
+    waiting.delete(answer.number);
+    if ('body' in answer) question?.resolve(answer.body);
+    else question?.reject(answer.error);
+    if (waiting.size > 0) {
+      expectAnswer();
+      return;
+    }
+    // An idle thread does not keep the process alive.
+    worker.unref();
+    endAfter(LARGE_BODIES_IDLE_MS, null);
+  };
+
+  worker.on('message', (message: BodyAnswer | BodyThreadNotice) => {
+    if (hasEnded) return;
+    if ('number' in message) answered(message);
+    // `node --watch` reports the files that a thread loads here too.
+    else if ('cannotGiveWay' in message) cannotGiveWay(message.cannotGiveWay);
+  });
+  worker.once('error', (error) => end(error instanceof Error ? error : new Error(String(error))));
+  worker.once('exit', () => end(new Error('the thread that makes large bodies has ended')));
+
+  return {
+    ask: (question) => {
+      worker.ref();
+      if (waiting.size === 0) expectAnswer();
+      asked += 1;
+      waiting.set(asked, question);
+      worker.postMessage({ number: asked, request: question.request } satisfies BodyQuestion);
+    },
+    end: async () => {
+      hasEnded = true;
+      clearTimeout(timer);
+      await worker.terminate();
+      return [...waiting.values()];
     },
   };
 }

@@ -14,9 +14,9 @@ import { CLAIMS_AT_ONCE, POSITIONS_PAUSE_MS, UNCLAIMABLE_PAUSE_MS, WEBHOOKS_PER_
 import { hasKeyWrites } from './parked.ts';
 import { createParts, type PipelineParts as Parts, type PipelineOptions } from './pipeline-parts.ts';
 import { isSequential } from './scheduler.ts';
-import type { Settled } from './settle.ts';
+import { noteSettled, type Settled } from './settle.ts';
 import type { WebhookLog } from './webhook-log.ts';
-import { hasWork, noteSettled } from './webhook-logs.ts';
+import { hasWork } from './webhook-logs.ts';
 
 /** Whether to look again immediately, and otherwise when to look next; null: only when woken. */
 type Look = { readonly again: boolean; readonly nextAt: number | null };

@@ -1,7 +1,16 @@
 /** Writes the outcomes of jobs, and now and then the position of their webhook. Outcomes survive a store that fails for a while. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AttemptRecord, Batch, CountedBatch, Finished, Labelled, SettledBatch } from '../domain/batch.ts';
+import type {
+  AttemptRecord,
+  Batch,
+  BatchFate,
+  CountedBatch,
+  Finished,
+  Labelled,
+  Position,
+  SettledBatch,
+} from '../domain/batch.ts';
 import { conclude, isSameHealth } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { createStateEventLimit, isRunnable, type StateEventLimit } from '../domain/webhook-states.ts';
@@ -11,11 +20,11 @@ import type { Log } from '../kernel/log.ts';
 import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import { ConstraintViolation, HoldOver, StaleWrite } from '../store/port/errors.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { isReturned, outcomeByKey } from './key-queues.ts';
-import { parkedToWrite } from './parked.ts';
+import { endInQueues, isReturned, outcomeByKey } from './key-queues.ts';
+import { parkedToWrite, returnRecords } from './parked.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { WebhookLog } from './webhook-log.ts';
-import { positionToWrite, slowOf, type WebhookLogs, type Written } from './webhook-logs.ts';
+import { positionToWrite, slowOf, type WebhookLogs } from './webhook-logs.ts';
 
 /** Refusals in a row after which writing an outcome pauses, and the pause, which also follows a failure of the store. */
 const SETTLE_REFUSED_ROUNDS = 20;
@@ -25,6 +34,18 @@ const SETTLE_FAILED_PAUSE_MS = 500;
 export type ObserveSettled = (webhookId: string, settled: CountedBatch) => void;
 /** The same, with the customer whose webhook it is; null: the operator's own. */
 export type ObserveOutcome = (webhookId: string, settled: SettledBatch, customerId: string | null) => void;
+
+/** The values that a settlement wrote for a webhook. */
+type Written = {
+  /** The outcomes as they were written: some batches got rows before, or were lost. */
+  readonly finished: readonly Finished[];
+  readonly batches: readonly SettledBatch[];
+  /** Batches of slow attempts that have a row now, and the position that was written. */
+  readonly slow: readonly Batch[];
+  readonly position: Position | null;
+  /** Batches whose records return to the log: they were not sent, and have no row. */
+  readonly returned: readonly Batch[];
+};
 
 /** Outcomes of one webhook that are written, or given up. */
 export type Settled = Written & {
@@ -66,6 +87,43 @@ type WriterOptions = {
   readonly scheduler: Pick<Scheduler, 'hold'>;
   readonly observe: readonly ObserveOutcome[];
 };
+
+/** Notes that outcomes are written, or given up: `all`, as they were before. `batches` has an entry for each outcome that is written. */
+export function noteSettled(
+  logs: Pick<WebhookLogs, 'settled'>,
+  log: WebhookLog,
+  all: readonly Finished[],
+  { finished, batches, slow, position, returned }: Written,
+  now: number,
+): void {
+  if (position !== null) Object.assign(log, { written: position, writtenAt: now });
+  for (const { firstOffset } of slow) {
+    const held = log.held.get(firstOffset);
+    if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
+  }
+  for (const { fate } of batches) if (isPending(fate)) log.dueAt = Math.min(log.dueAt, fate.at);
+  // The log may have been read again since some were claimed: it holds their records in other batches, whose keys stay busy.
+  const isOwn = all.map(({ job: { batch } }) => batch !== null && log.held.get(batch.firstOffset)?.batch === batch);
+  logs.settled(
+    log,
+    all.flatMap(({ job }) => job.batch ?? []),
+  );
+  if (log.queues !== null) {
+    const own = <T>(list: readonly T[]): readonly T[] => list.filter((_, at) => isOwn[at]);
+    endInQueues(log.queues, own(finished), own(batches));
+  }
+  if (returned.length === 0) return;
+  returnRecords(
+    log,
+    returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
+  );
+}
+
+type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }>;
+
+function isPending(fate: BatchFate | null): fate is Pending {
+  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
+}
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
   const { store, log, owner, logs, scheduler } = options;

@@ -4,12 +4,12 @@
  * epoch milliseconds.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Batch, BatchFate, Finished, Hold, LogPosition, Position, SettledBatch } from '../domain/batch.ts';
+import type { Batch, Hold, LogPosition, Position } from '../domain/batch.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
-import { createKeyQueues, endInQueues, examineAgain, hasQueueWork, occupy, type Parked, park } from './key-queues.ts';
+import { createKeyQueues, examineAgain, hasQueueWork, occupy, type Parked, park } from './key-queues.ts';
 import { POSITION_EVERY_MS, SLOW_ATTEMPT_MS } from './limits.ts';
-import { endParked, parkedToWrite, returnParked, returnRecords } from './parked.ts';
+import { endParked, parkedToWrite, returnParked } from './parked.ts';
 import type { WebhookLog } from './webhook-log.ts';
 
 export type WebhookLogs = {
@@ -50,30 +50,13 @@ export type WebhookLogs = {
 
 export function createWebhookLogs(): WebhookLogs {
   const logs = new Map<number, WebhookLog>();
-  const ready = new Set<number>();
-  /** Webhooks that have claimed batches, or moved since their position was written. */
-  const moved = new Set<number>();
-  const alarms = createAlarms();
-  let turn: IterableIterator<number> | null = null;
+  const { ready, ...looks } = createLooks(logs);
+  const { forget, ...moves } = createMoves(logs);
 
-  const setAlarm = (log: WebhookLog): void => {
-    if (log.lookAt >= log.alarmAt) return;
-    log.alarmAt = log.lookAt;
-    alarms.set(log.webhookNumber, log.lookAt);
-  };
-  const lookBy = (log: WebhookLog, at: number): void => {
-    log.lookAt = Math.min(log.lookAt, at);
-    setAlarm(log);
-  };
-  const forget = (webhookNumber: number): void => {
-    logs.delete(webhookNumber);
-    moved.delete(webhookNumber);
-  };
   const drop = (webhookNumber: number): void => {
     ready.delete(webhookNumber);
     forget(webhookNumber);
   };
-
   return {
     get: (webhookNumber) => logs.get(webhookNumber),
     open: (position, now) => {
@@ -97,13 +80,6 @@ export function createWebhookLogs(): WebhookLogs {
     dropHeld: (hold) => {
       if (isDeepStrictEqual(logs.get(hold.webhookNumber)?.hold, hold)) drop(hold.webhookNumber);
     },
-    settled: (log, batches) => {
-      // A batch of the same offset may have been claimed again since this log was dropped.
-      for (const batch of batches)
-        if (log.held.get(batch.firstOffset)?.batch === batch) log.held.delete(batch.firstOffset);
-      if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
-      if (log.isClosing && log.held.size === 0) forget(log.webhookNumber);
-    },
     numbers: () => logs.keys(),
     size: () => logs.size,
     grew: (webhookNumber, end) => {
@@ -115,15 +91,43 @@ export function createWebhookLogs(): WebhookLogs {
     ready: (webhookNumber) => {
       if (logs.get(webhookNumber)?.isClosing === false) ready.add(webhookNumber);
     },
-    lookBy,
+    ...looks,
+    ...moves,
+  };
+}
+
+type Logs = Map<number, WebhookLog>;
+
+/** Which webhooks to look at, and when. */
+function createLooks(
+  logs: Logs,
+): Pick<WebhookLogs, 'lookBy' | 'takeReady' | 'nextLookAt' | 'nextInTurn'> & { readonly ready: Set<number> } {
+  const ready = new Set<number>();
+  const alarms = createAlarms();
+  let turn: IterableIterator<number> | null = null;
+
+  const setAlarm = (log: WebhookLog): void => {
+    if (log.lookAt >= log.alarmAt) return;
+    log.alarmAt = log.lookAt;
+    alarms.set(log.webhookNumber, log.lookAt);
+  };
+  const ring = (now: number): void => {
+    for (const { webhookNumber, at } of alarms.due(now)) {
+      const log = logs.get(webhookNumber);
+      if (log === undefined || log.alarmAt !== at) continue;
+      log.alarmAt = NEVER;
+      if (log.lookAt > now) setAlarm(log);
+      else if (!log.isClosing) ready.add(webhookNumber);
+    }
+  };
+  return {
+    ready,
+    lookBy: (log, at) => {
+      log.lookAt = Math.min(log.lookAt, at);
+      setAlarm(log);
+    },
     takeReady: (now, most) => {
-      for (const { webhookNumber, at } of alarms.due(now)) {
-        const log = logs.get(webhookNumber);
-        if (log === undefined || log.alarmAt !== at) continue;
-        log.alarmAt = NEVER;
-        if (log.lookAt > now) setAlarm(log);
-        else if (!log.isClosing) ready.add(webhookNumber);
-      }
+      ring(now);
       const taken: number[] = [];
       for (const webhookNumber of ready) {
         if (taken.length === most) break;
@@ -143,9 +147,36 @@ export function createWebhookLogs(): WebhookLogs {
         const { value, done } = turn.next();
         if (done === true) turn = null;
         else found.push(value);
-        if (done === true && found.length === 0 && logs.size === 0) break;
       }
       return found;
+    },
+  };
+}
+
+/** Claimed batches, and the webhooks that moved since their position was written or have claimed ones. */
+function createMoves(logs: Logs): Pick<WebhookLogs, 'settled' | 'hold' | 'park' | 'parkedWritten' | 'unwritten'> & {
+  forget(webhookNumber: number): void;
+} {
+  const moved = new Set<number>();
+
+  const forget = (webhookNumber: number): void => {
+    logs.delete(webhookNumber);
+    moved.delete(webhookNumber);
+  };
+  /** Fewer batches of it are held. It may have been dropped since they were claimed, and read again as another log. */
+  const released = (log: WebhookLog): void => {
+    const { webhookNumber, isClosing, held } = log;
+    if (logs.get(webhookNumber) !== log) return;
+    if (isClosing && held.size === 0) forget(webhookNumber);
+    else moved.add(webhookNumber);
+  };
+  return {
+    forget,
+    settled: (log, batches) => {
+      // A batch of the same offset may have been claimed again since this log was dropped.
+      for (const batch of batches)
+        if (log.held.get(batch.firstOffset)?.batch === batch) log.held.delete(batch.firstOffset);
+      released(log);
     },
     hold: (log, batches, now) => {
       for (const batch of batches) {
@@ -165,8 +196,7 @@ export function createWebhookLogs(): WebhookLogs {
     },
     parkedWritten: (log, batches, isWritten) => {
       endParked(log, batches, isWritten);
-      if (logs.get(log.webhookNumber) === log) moved.add(log.webhookNumber);
-      if (log.isClosing && log.held.size === 0) forget(log.webhookNumber);
+      released(log);
     },
     unwritten: (now) => {
       const found: number[] = [];
@@ -261,55 +291,6 @@ export function slowOf(log: WebhookLog, now: number): readonly Batch[] {
 
 function hasRowsToWrite(log: WebhookLog, now: number): boolean {
   return slowOf(log, now).length > 0 || (log.queues !== null && parkedToWrite(log, now).length > 0);
-}
-
-/** The values that a settlement wrote for a webhook. */
-export type Written = {
-  /** The outcomes as they were written: some batches got rows before, or were lost. */
-  readonly finished: readonly Finished[];
-  readonly batches: readonly SettledBatch[];
-  /** Batches of slow attempts that have a row now, and the position that was written. */
-  readonly slow: readonly Batch[];
-  readonly position: Position | null;
-  /** Batches whose records return to the log: they were not sent, and have no row. */
-  readonly returned: readonly Batch[];
-};
-
-/** Notes that outcomes are written, or given up: `all`, as they were before. `batches` has an entry for each outcome that is written. */
-export function noteSettled(
-  logs: Pick<WebhookLogs, 'settled'>,
-  log: WebhookLog,
-  all: readonly Finished[],
-  { finished, batches, slow, position, returned }: Written,
-  now: number,
-): void {
-  if (position !== null) Object.assign(log, { written: position, writtenAt: now });
-  for (const { firstOffset } of slow) {
-    const held = log.held.get(firstOffset);
-    if (held !== undefined) Object.assign(held, { isStored: true, isMarked: true });
-  }
-  for (const { fate } of batches) if (isPending(fate)) log.dueAt = Math.min(log.dueAt, fate.at);
-  // The log may have been read again since some were claimed: it holds their records in other batches, whose keys stay busy.
-  const isOwn = all.map(({ job: { batch } }) => batch !== null && log.held.get(batch.firstOffset)?.batch === batch);
-  logs.settled(
-    log,
-    all.flatMap(({ job }) => job.batch ?? []),
-  );
-  if (log.queues !== null) {
-    const own = <T>(list: readonly T[]): readonly T[] => list.filter((_, at) => isOwn[at]);
-    endInQueues(log.queues, own(finished), own(batches));
-  }
-  if (returned.length === 0) return;
-  returnRecords(
-    log,
-    returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
-  );
-}
-
-type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }>;
-
-function isPending(fate: BatchFate | null): fate is Pending {
-  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }
 
 /**

@@ -8,9 +8,11 @@ import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../domain/limits.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { idInput } from '../kernel/schemas.ts';
-import { type Filters, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import { type Filters, type ListRules, parseFilter, parseList, readPage, sortsOf } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Reply, Route } from './route.ts';
+
+export { readPage };
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };
 
@@ -34,18 +36,6 @@ export function readLimit(query: URLSearchParams): number {
     throw refuseField('limit', `must be an integer from 1 to ${PAGE_MAX}`);
   }
   return Number(limit);
-}
-
-/** Reads one item more than the limit, to know whether another page follows. */
-export async function readPage<Item>(
-  { limit }: Pick<PageQuery, 'limit'>,
-  read: (limit: number) => Promise<readonly Item[]>,
-  idOf: (item: Item) => string,
-): Promise<{ readonly items: readonly Item[]; readonly nextCursor: string | null }> {
-  const rows = await read(limit + 1);
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return { items, nextCursor: rows.length > limit && last !== undefined ? idOf(last) : null };
 }
 
 export async function pageReply<Item>(
@@ -82,11 +72,5 @@ export function readListQuery(
   query: URLSearchParams,
   rules: ListRules,
 ): { readonly limit: number; readonly after: After; readonly filter: Filter } {
-  const limit = readLimit(query);
-  const sorts = sortsOf(rules);
-  const text = query.get('sort') ?? 'createdAt';
-  if (!sorts.includes(text)) throw refuseField('sort', `must be one of ${sorts.join(', ')}`);
-  const after = parseCursor(rules, parseSort(text), query.get('cursor'));
-  if (after === null) throw refuseField('cursor', 'is not a cursor of this list in this order');
-  return { limit, after, filter: readFilter(query, rules.filters) };
+  return { limit: readLimit(query), ...parseList(rules, (name) => query.get(name) ?? undefined, refuseField) };
 }

@@ -1,8 +1,9 @@
 /** The five routes that every administered resource has (contract §4.2): list, create, read, merge-patch, delete. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting } from '../domain/acting.ts';
 import { page } from '../kernel/schemas.ts';
+import { validate } from '../kernel/validation.ts';
 import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { After, Beside, Filter } from '../store/port/resource.ts';
@@ -18,7 +19,16 @@ import {
 } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
-import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller, type ServedTo } from './route.ts';
+import {
+  type BodyRule,
+  type Call,
+  jsonBody,
+  patchBody,
+  type Reply,
+  type Route,
+  requireCaller,
+  type ServedTo,
+} from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
@@ -162,7 +172,10 @@ export function changeRoutes<For extends ServedTo, Rec extends { readonly id: st
   ];
 }
 
-/** `POST {collection}/{id}/{verb}`. `If-Match` is checked through `acting` if the resource itself changes, else with `requireMatch`. */
+/**
+ * `POST {collection}/{id}/{verb}`, without input if `body` is absent. `If-Match` is checked through `acting` if the resource itself
+ * changes, else with `requireMatch`.
+ */
 export function actionRoute<For extends ServedTo>(
   path: string,
   verb: string,
@@ -171,18 +184,27 @@ export function actionRoute<For extends ServedTo>(
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
 ): Route<For> {
-  const { respond, headers, ...described } = more;
+  const { respond, headers, body = NO_INPUT, ...described } = more;
   return {
     ...described,
+    body,
     headers: { ...IF_MATCH, ...headers },
     method: 'POST',
     path: `${EDGE}/${path}/{id}/${verb}`,
     access: 'guarded',
     tag: path,
     summary,
-    respond: (call) => respond(call, idInPath(call), actingOn(call)),
+    respond: async (call) => {
+      const acting = actingOn(call);
+      if (body === NO_INPUT) validate(emptyInput, call.body);
+      return respond(call, idInPath(call), acting);
+    },
   };
 }
+
+/** The body of an action without input: absent, or an empty object. */
+const emptyInput = z.strictObject({});
+const NO_INPUT: BodyRule = jsonBody(emptyInput, { optional: true });
 
 export function okReply(body: unknown): Reply {
   return { status: 200, body };

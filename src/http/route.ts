@@ -1,7 +1,7 @@
 /** A route as data: its input, its replies, and who may call it. The server serves it, and OpenAPI documents it. */
 
 import type { IncomingMessage } from 'node:http';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
 import { ADMIN_REQUEST_BYTES } from '../domain/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
@@ -161,6 +161,3 @@ export function requireCaller({ caller }: Call): Caller {
   if (caller === null) throw new Error('an open route asked for its caller');
   return caller;
 }
-
-/** The body of an action without input: absent, or an empty object. */
-export const emptyInput = z.strictObject({});

@@ -1,6 +1,7 @@
 /**
  * Makes the methods of `Program` of the use cases: reads the input, since a program in plain JavaScript has no compiler, and returns views.
  */
+import { z } from 'zod';
 import {
   APPLICATION_LIST,
   applicationReader,
@@ -9,12 +10,12 @@ import {
   type WithSecret,
 } from '../access/applications.ts';
 import { insufficientPermission } from '../access/gate.ts';
-import { type Invitations, invitationUrl } from '../access/invitations.ts';
+import { type Invitations, type NewInvitation, viewInvitation } from '../access/invitations.ts';
 import { productReader, viewProduct } from '../access/products.ts';
 import { USER_LIST, userReader, viewUser } from '../access/users.ts';
 import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/customers.ts';
-import { PORTAL_LINKS_PATH, portalLinkInput } from '../customers/portal-links.ts';
-import { portalTokenInput } from '../customers/portal-tokens.ts';
+import { type NewPortalLink, portalLinkInput, viewPortalLink } from '../customers/portal-links.ts';
+import { portalTokenInput, viewPortalToken } from '../customers/portal-tokens.ts';
 import { readUsagePeriod } from '../customers/usage.ts';
 import { readEventInput } from '../delivery/read-event.ts';
 import { recordsInput } from '../delivery/records.ts';
@@ -27,7 +28,6 @@ import { type EventTypes, eventTypeReader, viewEventType } from '../events/event
 import { eventsText } from '../events/publish.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { isoInstant } from '../kernel/schemas.ts';
 import { isObject, validate } from '../kernel/validation.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { InputReader } from '../resources/input.ts';
@@ -35,7 +35,7 @@ import type { ListRules } from '../resources/list-rules.ts';
 import type { RunOnce } from '../services/once.ts';
 import type { Services } from '../services/services.ts';
 import { acknowledgeInput } from '../webhooks/acknowledge.ts';
-import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
+import { viewDelivery, viewWithAttempts } from '../webhooks/deliveries.ts';
 import {
   ENDPOINT_LIST,
   endpointReader,
@@ -44,6 +44,7 @@ import {
   rotateInput,
   viewEndpoint,
 } from '../webhooks/endpoint-schema.ts';
+import type { WithNewSecret } from '../webhooks/endpoints.ts';
 import { KEY_LIST, keyReader, viewKey } from '../webhooks/keys.ts';
 import { signaturePreviewInput } from '../webhooks/signature-schema.ts';
 import { giveUpInput } from '../webhooks/waiting-keys.ts';
@@ -54,8 +55,8 @@ import {
   WEBHOOK_LIST,
   webhookReader,
 } from '../webhooks/webhook-schema.ts';
-import { actingOn, createCreateOnce } from './conditions.ts';
-import { readDeliveryQuery, readId, readPage, readPageQuery } from './lists.ts';
+import { actingOn, createOnce, idAsRead, type Once } from './conditions.ts';
+import { readDeliveryQuery, readId, readListPage, readPageQuery } from './lists.ts';
 import type { ChangeOptions, CreateOptions, Program } from './program.ts';
 import type { Page } from './records.ts';
 
@@ -95,18 +96,22 @@ export type ProgramDependencies = {
   readonly publicUrl: () => string;
 };
 
-export function createProgram(dependencies: ProgramDependencies): Program {
-  const { own, acting, runOnce, clock } = dependencies;
+type Parts = Omit<ProgramDependencies, 'runOnce'> & { readonly once: Once };
+
+export function createProgram({ runOnce, ...dependencies }: ProgramDependencies): Program {
+  const { own, acting, clock } = dependencies;
+  const once = createOnce(runOnce, acting);
+  const parts = { ...dependencies, once };
   return {
-    ...operatorPart(dependencies),
-    ...accessPart(dependencies),
-    ...webhookPart(dependencies),
+    ...operatorPart(parts),
+    ...accessPart(parts),
+    ...webhookPart(parts),
     keys: resource(own.keys, {
       reader: keyReader,
       list: KEY_LIST,
       view: (key) => viewKey(key, clock()),
       acting,
-      runOnce,
+      once,
     }),
     publish: async (input) => own.publish(readEvents(eventsText(input)), acting),
   };
@@ -114,8 +119,7 @@ export function createProgram(dependencies: ProgramDependencies): Program {
 
 type OperatorPart = Pick<Program, 'customers' | 'products' | 'eventTypes' | 'erasures'>;
 
-function operatorPart(dependencies: ProgramDependencies): OperatorPart {
-  const { own, operator, acting, runOnce, clock, publicUrl } = dependencies;
+function operatorPart({ own, operator, acting, once, clock, publicUrl }: Parts): OperatorPart {
   const usage: Program['customers']['usage'] = async (customer, period) =>
     own.usage.ofCustomer(readId(customer), readUsagePeriod(queryOf(period), clock()));
   const eventTypeParts = {
@@ -123,7 +127,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     list: inOrderOfCreation('event-types'),
     view: viewEventType,
     acting,
-    runOnce,
+    once,
   };
   if (operator === null) {
     return {
@@ -134,20 +138,21 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
     };
   }
   const { customers, portalLinks, portalTokens, products, eventTypes, erasures } = operator;
+  const linkOf = (made: NewPortalLink) => viewPortalLink(publicUrl(), made);
   return {
     customers: {
-      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting, runOnce }),
-      createPortalLink: async (customer, input) => {
-        const asked = validate(portalLinkInput, input);
-        const address = publicUrl();
-        const { token, expiresAt } = await portalLinks.create(readId(customer), asked, acting);
-        return { url: `${address}${PORTAL_LINKS_PATH}/${token}`, expiresAt: isoInstant(expiresAt) };
-      },
-      createPortalToken: async (customer, input) => {
-        const asked = validate(portalTokenInput, input);
-        const { token, expiresAt } = await portalTokens.create(readId(customer), asked, acting);
-        return { token, expiresAt: isoInstant(expiresAt) };
-      },
+      ...resource(customers, { reader: customerReader, list: CUSTOMER_LIST, view: viewCustomer, acting, once }),
+      createPortalLink: once.action(
+        'customers/portal-links',
+        portalLinkInput,
+        linkOf,
+        async (id, input, as, beside) => {
+          // Without an address there is no link, so nothing is made.
+          publicUrl();
+          return portalLinks.create(id, input, as, beside);
+        },
+      ),
+      createPortalToken: once.action('customers/portal-tokens', portalTokenInput, viewPortalToken, portalTokens.create),
       usage,
     },
     products: resource(products, {
@@ -155,7 +160,7 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
       list: inOrderOfCreation('products'),
       view: viewProduct,
       acting,
-      runOnce,
+      once,
     }),
     eventTypes: resource(eventTypes, eventTypeParts),
     erasures: {
@@ -165,101 +170,114 @@ function operatorPart(dependencies: ProgramDependencies): OperatorPart {
   };
 }
 
-function accessPart(dependencies: ProgramDependencies): Pick<Program, 'users' | 'applications'> {
-  const { own, acting, runOnce, clock, publicUrl } = dependencies;
+function accessPart({ own, acting, once, clock, publicUrl }: Parts): Pick<Program, 'users' | 'applications'> {
   const { users, invitations, applications } = own;
-  const createOnce = createCreateOnce(runOnce, acting);
   const viewed = (application: Application) => viewApplication(application, clock());
+  const withSecret = ({ application, clientSecret }: WithSecret) => ({ ...viewed(application), clientSecret });
+  const linkOf = (made: NewInvitation) => viewInvitation(publicUrl(), made);
+  const invite = once.action('users/invite', noInput, linkOf, async (id, _, as, beside) => {
+    // Without an address there is no link, so nothing is made.
+    publicUrl();
+    return invitations.invite(id, as, beside);
+  });
   return {
     users: {
-      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting, runOnce }),
-      invite: async (id) => {
-        const address = publicUrl();
-        const { token, expiresAt } = await invitations.invite(readId(id), acting);
-        return { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) };
-      },
+      ...resource(users, { reader: userReader, list: USER_LIST, view: viewUser, acting, once }),
+      invite: (id, options) => invite(id, {}, options),
     },
     applications: {
       ...changing(applications, { reader: applicationReader, list: APPLICATION_LIST, view: viewed, acting }),
       create: async (input, options) => {
         const body = applicationReader.create(input);
-        return createOnce(
-          { resource: 'applications', input, options },
-          ({ application, clientSecret }: WithSecret) => ({ ...viewed(application), clientSecret }),
-          (beside) => applications.create(body, acting, { beside }),
+        return once.create({ resource: 'applications', input, options }, withSecret, (beside) =>
+          applications.create(body, acting, { beside }),
         );
       },
-      regenerateSecret: async (id, input = {}) => {
-        const asked = validate(regenerateInput, input);
-        const { application, clientSecret } = await applications.regenerateSecret(readId(id), asked, acting);
-        return { ...viewed(application), clientSecret };
-      },
-      revokeTokens: async (id) => viewed(await applications.revokeTokens(readId(id), acting)),
+      regenerateSecret: once.action(
+        'applications/regenerate-secret',
+        regenerateInput,
+        withSecret,
+        applications.regenerateSecret,
+      ),
+      revokeTokens: async (id, options) =>
+        viewed(await applications.revokeTokens(readId(id), actingOn(acting, options))),
     },
   };
 }
 
 type WebhookPart = Pick<Program, 'endpoints' | 'webhooks' | 'deliveries'>;
 
-function webhookPart({ own, acting, runOnce, clock }: ProgramDependencies): WebhookPart {
-  const createOnce = createCreateOnce(runOnce, acting);
+function webhookPart({ own, acting, once, clock }: Parts): WebhookPart {
   const { endpoints, webhooks, deliveries, readRecords, readEvent, previewSignature } = own;
   const viewed = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
+  const asRead = (named: string, options: ChangeOptions<object> | undefined): Promise<string> =>
+    idAsRead(named, options, 'webhook', async (id) => viewWebhook(await webhooks.get(id)));
   return {
     endpoints: {
       ...changing(endpoints, { reader: endpointReader, list: ENDPOINT_LIST, view: viewed, acting }),
       create: async (input, options) => {
         const body = endpointReader.create(input);
-        return createOnce(
+        return once.create(
           { resource: 'endpoints', input, options },
           (endpoint: Endpoint) => ({ ...viewed(endpoint), secret: endpoint.secret.reveal() }),
           (beside) => endpoints.create(body, acting, { beside }),
         );
       },
-      verify: async (id) => viewed(await endpoints.verify(readId(id), acting)),
-      rotateSecret: async (id, input = {}) => {
-        const { endpoint, newSecret } = await endpoints.rotateSecret(readId(id), validate(rotateInput, input), acting);
-        return { ...viewed(endpoint), secret: newSecret.reveal() };
-      },
-      rotateApiKey: async (id, input = {}) =>
-        viewed(await endpoints.rotateApiKey(readId(id), validate(rotateApiKeyInput, input), acting)),
-      rotateAuthentication: async (id, input) =>
-        viewed(await endpoints.rotateAuthentication(readId(id), validate(rotateAuthenticationInput, input), acting)),
+      verify: async (id, options) => viewed(await endpoints.verify(readId(id), actingOn(acting, options))),
+      rotateSecret: once.action(
+        'endpoints/rotate-secret',
+        rotateInput,
+        ({ endpoint, newSecret }: WithNewSecret) => ({ ...viewed(endpoint), secret: newSecret.reveal() }),
+        endpoints.rotateSecret,
+      ),
+      rotateApiKey: once.action('endpoints/rotate-api-key', rotateApiKeyInput, viewed, endpoints.rotateApiKey),
+      rotateAuthentication: once.action(
+        'endpoints/rotate-authentication',
+        rotateAuthenticationInput,
+        viewed,
+        endpoints.rotateAuthentication,
+      ),
     },
     webhooks: {
-      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting, runOnce }),
-      start: async (id) => viewWebhook(await webhooks.start(readId(id), acting)),
-      stop: async (id) => viewWebhook(await webhooks.stop(readId(id), acting)),
-      replay: async (id, input = {}) => webhooks.replay(readId(id), validate(replayInput, input), acting),
+      ...resource(webhooks, { reader: webhookReader, list: WEBHOOK_LIST, view: viewWebhook, acting, once }),
+      start: async (id, options) => viewWebhook(await webhooks.start(readId(id), actingOn(acting, options))),
+      stop: async (id, options) => viewWebhook(await webhooks.stop(readId(id), actingOn(acting, options))),
+      replay: async (id, input = {}, options) =>
+        webhooks.replay(await asRead(id, options), validate(replayInput, input), acting),
       waitingKeys: async (id, query) => webhooks.keyOrder.waitingKeys(readId(id), readPageQuery(query)),
-      giveUp: async (id, input) => webhooks.keyOrder.giveUp(readId(id), validate(giveUpInput, input), acting),
-      previewFilter: async (id, input) => webhooks.previewFilter(readId(id), validate(filterPreviewInput, input)),
-      previewSignature: async (id, input = {}) => previewSignature(readId(id), validate(signaturePreviewInput, input)),
+      giveUp: async (id, input, options) =>
+        webhooks.keyOrder.giveUp(await asRead(id, options), validate(giveUpInput, input), acting),
+      previewFilter: async (id, input, options) =>
+        webhooks.previewFilter(await asRead(id, options), validate(filterPreviewInput, input)),
+      previewSignature: async (id, input = {}, options) =>
+        previewSignature(await asRead(id, options), validate(signaturePreviewInput, input)),
       readRecords: async (id, query = {}, signal = NEVER_ENDED) => {
         const { wait, ...place } = validate(recordsInput, query);
         return readRecords(readId(id), { ...place, waitMs: wait * 1000, signal });
       },
       readEvent: async (id, query = {}) => readEvent(readId(id), validate(readEventInput, query).webhookId),
-      acknowledge: async (id, input) => webhooks.acknowledge(readId(id), validate(acknowledgeInput, input)),
+      acknowledge: async (id, input, options) =>
+        webhooks.acknowledge(await asRead(id, options), validate(acknowledgeInput, input)),
     },
     deliveries: {
-      get: async (id) => {
-        const { delivery, attempts } = await deliveries.get(readId(id));
-        return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
-      },
+      get: async (id) => viewWithAttempts(await deliveries.get(readId(id))),
       list: async (query) => {
         const { search, cursor, limit } = readDeliveryQuery(query);
         const { items, next } = await deliveries.list(search, cursor, limit);
         return { items: items.map(viewDelivery), nextCursor: next };
       },
-      replay: async (id) => viewDelivery(await deliveries.replay(readId(id), acting)),
+      replay: async (named, options) => {
+        const id = await idAsRead(named, options, 'delivery', async (of) => viewWithAttempts(await deliveries.get(of)));
+        return viewDelivery(await deliveries.replay(id, acting));
+      },
     },
   };
 }
 
+const noInput = z.strictObject({});
 const NEVER_ENDED: AbortSignal = new AbortController().signal;
 
-type Parts<Rec, Body, Input, View> = {
+type ResourceParts<Rec, Body, Input, View> = {
   readonly reader: InputReader<Body, Input>;
   readonly list: ListRules;
   readonly view: (record: Rec) => View;
@@ -278,15 +296,14 @@ type Unread<View> = {
 /** The methods of a resource whose creation returns its view. */
 function resource<Rec extends { readonly id: string }, Body, Input, View>(
   use: Administration<Rec, Body, Input>,
-  parts: Parts<Rec, Body, Input, View> & { readonly runOnce: RunOnce },
+  parts: ResourceParts<Rec, Body, Input, View> & { readonly once: Once },
 ): Unread<View> {
-  const { reader, list, view, acting, runOnce } = parts;
-  const createOnce = createCreateOnce(runOnce, acting);
+  const { reader, list, view, acting, once } = parts;
   return {
     ...changing(use, parts),
     create: async (input, options) => {
       const body = reader.create(input);
-      return createOnce({ resource: list.name, input, options }, view, (beside) =>
+      return once.create({ resource: list.name, input, options }, view, (beside) =>
         use.create(body, acting, { beside }),
       );
     },
@@ -296,7 +313,7 @@ function resource<Rec extends { readonly id: string }, Body, Input, View>(
 /** The same without `create`. */
 function changing<Rec extends { readonly id: string }, Body, Input, View>(
   use: Pick<Administration<Rec, Body, Input>, 'get' | 'list' | 'patch' | 'remove'>,
-  parts: Parts<Rec, Body, Input, View>,
+  parts: ResourceParts<Rec, Body, Input, View>,
 ): Omit<Unread<View>, 'create'> {
   const { reader, view, acting } = parts;
   return {
@@ -309,12 +326,12 @@ function changing<Rec extends { readonly id: string }, Body, Input, View>(
 
 function reading<Rec extends { readonly id: string }, View>(
   use: Pick<Administration<Rec>, 'get' | 'list'>,
-  { list, view }: Pick<Parts<Rec, never, never, View>, 'list' | 'view'>,
+  { list, view }: Pick<ResourceParts<Rec, never, never, View>, 'list' | 'view'>,
 ): Pick<Unread<View>, 'get' | 'list'> {
   return {
     get: async (id) => view(await use.get(readId(id))),
     list: async (query) => {
-      const { items, nextCursor } = await readPage(query, list, use.list);
+      const { items, nextCursor } = await readListPage(query, list, use.list);
       return { items: items.map(view), nextCursor };
     },
   };

@@ -6,7 +6,7 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import { refuseBackwards, refuseField } from '../kernel/refusal.ts';
 import { moment } from '../kernel/schemas.ts';
 import { isObject, textProblem, validate } from '../kernel/validation.ts';
-import { cursorBehind, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import { cursorBehind, type ListRules, parseList, readPage } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/port/resource.ts';
 import type { DeliverySearch } from '../webhooks/deliveries.ts';
 import type { Page } from './records.ts';
@@ -17,24 +17,21 @@ const cursor = z.string().nullish();
 type List<Item> = (after: After, limit: number, filter?: Filter) => Promise<Item[]>;
 
 /** A page of a resource. Throws a refusal that names the field of the query. */
-export async function readPage<Item extends { readonly id: string }>(
+export async function readListPage<Item extends { readonly id: string }>(
   query: unknown,
   rules: ListRules,
   list: List<Item>,
 ): Promise<Page<Item>> {
   if (query !== undefined && !isObject(query)) throw refuseField('query', 'must be an object, such as {limit: 10}');
   const { limit: askedLimit, cursor: askedCursor, sort: askedSort, ...filters } = query ?? {};
-  const place = z.object({ limit, cursor, sort: z.enum(sortsOf(rules)).default('createdAt') });
+  const place = z.object({ limit, cursor, sort: z.string().optional() });
   const page = validate(place, { limit: askedLimit, cursor: askedCursor, sort: askedSort });
   const unknown = Object.keys(filters).find((name) => rules.filters[name] === undefined);
   if (unknown !== undefined) throw refuseField(unknown, `is not a field of this query`);
-  const filter = parseFilter(rules.filters, (name) => filterText(name, filters[name]), refuseField);
-  const after = parseCursor(rules, parseSort(page.sort), page.cursor ?? null);
-  if (after === null) throw refuseField('cursor', 'is not a cursor of this list in this order');
-  const rows = await list(after, page.limit + 1, filter);
-  const items = rows.slice(0, page.limit);
-  const last = items.at(-1);
-  return { items, nextCursor: rows.length > items.length && last ? cursorBehind(rules, after, last) : null };
+  const given: Readonly<Record<string, unknown>> = { ...filters, cursor: page.cursor ?? undefined, sort: page.sort };
+  const { after, filter } = parseList(rules, (name) => filterText(name, given[name]), refuseField);
+  const read = (count: number) => list(after, count, filter);
+  return readPage(page, read, (last) => cursorBehind(rules, after, last));
 }
 
 /** The text that the API has in the query. Null is the operator, whose resources have no customer. */

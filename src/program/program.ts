@@ -72,11 +72,14 @@ export type CreateOptions = {
   readonly idempotencyKey?: string | undefined;
 };
 
-/** The last argument of `update` and `delete`. */
+/** The last argument of `update`, `delete` and most actions. */
 export type ChangeOptions<Item> = {
   /** The record as you read it. If it has changed since, nothing is changed, and the call rejects with 412 `precondition_failed`. */
   readonly ifMatch?: Item | undefined;
 };
+
+/** The last argument of actions that replace a credential, or make a link or a token. */
+export type ActionOptions<Item> = CreateOptions & ChangeOptions<Item>;
 
 /** The five methods that every resource has. Each rejects with a `Refusal`: 404 for an unknown id, 400 with `details` for a bad field. */
 export type Resource<Item, Input, Query = PageQuery, Created = Item> = {
@@ -97,57 +100,73 @@ export type Program = {
   /** In place of an id each method also takes `externalId:<your id>`. */
   readonly customers: Resource<Customer, CustomerInput, CustomerQuery> & {
     /** Makes a link that opens the customer's portal once. Rejects with 409 for a suspended customer, 503 without a public URL. */
-    createPortalLink(customer: string, input: PortalLinkInput): Promise<PortalLink>;
+    createPortalLink(customer: string, input: PortalLinkInput, options?: ActionOptions<Customer>): Promise<PortalLink>;
     /** Makes a short-lived token of the customer for the HTTP API. Rejects with 409 for a suspended customer. */
-    createPortalToken(customer: string, input: PortalTokenInput): Promise<PortalToken>;
+    createPortalToken(
+      customer: string,
+      input: PortalTokenInput,
+      options?: ActionOptions<Customer>,
+    ): Promise<PortalToken>;
     usage(customer: string, period?: UsagePeriod): Promise<CustomerUsage>;
   };
   readonly users: Resource<User, UserInput, UserQuery> & {
     /** Makes a one-time link by which the user sets a password. An earlier link ends. Rejects with 503 without a public URL. */
-    invite(id: string): Promise<Invitation>;
+    invite(id: string, options?: ActionOptions<User>): Promise<Invitation>;
   };
   readonly applications: Resource<Application, ApplicationInput, ApplicationQuery, ApplicationWithSecret> & {
-    regenerateSecret(id: string, input?: RegenerateSecretInput): Promise<ApplicationWithSecret>;
+    regenerateSecret(
+      id: string,
+      input?: RegenerateSecretInput,
+      options?: ActionOptions<Application>,
+    ): Promise<ApplicationWithSecret>;
     /** Refuses every token issued so far. */
-    revokeTokens(id: string): Promise<Application>;
+    revokeTokens(id: string, options?: ChangeOptions<Application>): Promise<Application>;
   };
   readonly products: Resource<Product, ProductInput>;
   readonly eventTypes: Resource<EventType, EventTypeInput>;
   readonly endpoints: Resource<Endpoint, EndpointInput, EndpointQuery, EndpointWithSecret> & {
     /** Challenges the endpoint now. The result is in `lastVerification`. */
-    verify(id: string): Promise<Endpoint>;
-    rotateSecret(id: string, input?: RotateSecretInput): Promise<EndpointWithSecret>;
-    rotateApiKey(id: string, input?: RotateApiKeyInput): Promise<Endpoint>;
-    rotateAuthentication(id: string, input: RotateAuthenticationInput): Promise<Endpoint>;
+    verify(id: string, options?: ChangeOptions<Endpoint>): Promise<Endpoint>;
+    rotateSecret(id: string, input?: RotateSecretInput, options?: ActionOptions<Endpoint>): Promise<EndpointWithSecret>;
+    rotateApiKey(id: string, input?: RotateApiKeyInput, options?: ActionOptions<Endpoint>): Promise<Endpoint>;
+    rotateAuthentication(
+      id: string,
+      input: RotateAuthenticationInput,
+      options?: ActionOptions<Endpoint>,
+    ): Promise<Endpoint>;
   };
   readonly keys: Resource<Key, KeyInput, KeyQuery>;
   readonly webhooks: Resource<Webhook, WebhookInput, WebhookQuery> & {
-    start(id: string): Promise<Webhook>;
+    start(id: string, options?: ChangeOptions<Webhook>): Promise<Webhook>;
     /** The records wait until `start`. */
-    stop(id: string): Promise<Webhook>;
+    stop(id: string, options?: ChangeOptions<Webhook>): Promise<Webhook>;
     /** Sends records again. */
-    replay(id: string, input?: ReplayInput): Promise<Replayed>;
+    replay(id: string, input?: ReplayInput, options?: ChangeOptions<Webhook>): Promise<Replayed>;
     /** With `ordered: 'key'`: the keys whose records wait. */
     waitingKeys(id: string, query?: PageQuery): Promise<Page<WaitingKey>>;
     /** With `ordered: 'key'`: makes the waiting records of a key dead, except one that is being sent. */
-    giveUp(id: string, input: GiveUpInput): Promise<GivenUp>;
+    giveUp(id: string, input: GiveUpInput, options?: ChangeOptions<Webhook>): Promise<GivenUp>;
     /** Signs a sample by the template of the webhook, or by another one. Sends nothing. */
-    previewSignature(id: string, input?: SignaturePreviewInput): Promise<SignaturePreview>;
+    previewSignature(
+      id: string,
+      input?: SignaturePreviewInput,
+      options?: ChangeOptions<Webhook>,
+    ): Promise<SignaturePreview>;
     /** Judges the latest events of the webhook's types by a filter. Changes nothing. */
-    previewFilter(id: string, input: FilterPreviewInput): Promise<FilterPreview>;
+    previewFilter(id: string, input: FilterPreviewInput, options?: ChangeOptions<Webhook>): Promise<FilterPreview>;
     /** Reads records in order, delivered or not. `signal` ends a wait. */
     readRecords(id: string, query?: RecordsQuery, signal?: AbortSignal): Promise<RecordsBody>;
     /** Reads an event that a webhook gets. With the key of the webhook `webhookId` it is encrypted. */
     readEvent(id: string, query?: { readonly webhookId?: string | null | undefined }): Promise<RecordsBody>;
     /** For mode `pull`: the reader has processed all records up to this one. */
-    acknowledge(id: string, input: AcknowledgeInput): Promise<Acknowledged>;
+    acknowledge(id: string, input: AcknowledgeInput, options?: ChangeOptions<Webhook>): Promise<Acknowledged>;
   };
   readonly deliveries: {
     get(id: string): Promise<DeliveryWithAttempts>;
     /** The newest event first. A page may have fewer items than `limit` and still a `nextCursor`. */
     list(query?: DeliveryQuery): Promise<Page<Delivery>>;
     /** Sends a delivered or dead delivery again, and a pending one now. */
-    replay(id: string): Promise<Delivery>;
+    replay(id: string, options?: ChangeOptions<DeliveryWithAttempts>): Promise<Delivery>;
   };
   readonly erasures: {
     /** Erases a person's data from events. Resolves when it is finished, or after two seconds with its state so far. */

@@ -49,19 +49,27 @@ export function sortsOf({ sorts }: Pick<ListRules, 'sorts'>): readonly string[] 
   return ['createdAt', ...Object.keys(sorts)].flatMap((field) => [field, `-${field}`]);
 }
 
+/** Where a page begins, and the filter of its list. `given` has the parameters by name; `refuse` makes the error for an invalid one. */
+export function parseList(
+  rules: ListRules,
+  given: (name: string) => string | undefined,
+  refuse: (name: string, problem: string) => Error,
+): { readonly after: After; readonly filter: Filter } {
+  const sorts = sortsOf(rules);
+  const sort = given('sort') ?? 'createdAt';
+  if (!sorts.includes(sort)) throw refuse('sort', `must be one of ${sorts.join(', ')}`);
+  const after = parseCursor(rules, parseSort(sort), given('cursor') ?? null);
+  if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');
+  return { after, filter: parseFilter(rules.filters, given, refuse) };
+}
+
 /** Parses a value of `sortsOf`. */
-export function parseSort(text: string): Sort {
+function parseSort(text: string): Sort {
   return text.startsWith('-') ? { by: text.slice(1), descending: true } : { by: text, descending: false };
 }
 
-const IN_ORDER_OF_CREATION: Sort = { by: 'createdAt', descending: false };
-
 /** Where a page begins; null if the cursor is not of this list in this order. */
-export function parseCursor(
-  { name, sorts }: Pick<ListRules, 'name' | 'sorts'>,
-  sort: Sort = IN_ORDER_OF_CREATION,
-  cursor: string | null = null,
-): After | null {
+function parseCursor({ name, sorts }: ListRules, sort: Sort, cursor: string | null): After | null {
   if (isById(sort)) return cursor === null ? '' : isUuidV7(cursor) ? cursor : null;
   if (cursor === null) return { sort, place: null };
   const place = readPlace(cursor);
@@ -83,6 +91,18 @@ export function cursorBehind({ name }: Pick<ListRules, 'name'>, after: After, it
   const value = sort.by === 'createdAt' ? item.id : (item as Readonly<Record<string, unknown>>)[sort.by];
   // A null value sorts like the beginning of time.
   return cursorText(name, sort, { value: (value ?? 0) as Place['value'], id: item.id });
+}
+
+/** A page, and the cursor of the next. Reads one item more than the limit, to know whether there is one. */
+export async function readPage<Item>(
+  { limit }: { readonly limit: number },
+  read: (limit: number) => Promise<readonly Item[]>,
+  cursorAfter: (last: Item) => string,
+): Promise<{ readonly items: readonly Item[]; readonly nextCursor: string | null }> {
+  const rows = await read(limit + 1);
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, nextCursor: rows.length > limit && last !== undefined ? cursorAfter(last) : null };
 }
 
 function isById({ by, descending }: Sort): boolean {

@@ -88,8 +88,10 @@ export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber' | 'webhookNumb
   readonly customerId?: string;
 };
 
+type Attempted = { readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] };
+
 export type Deliveries = {
-  get(id: string): Promise<{ readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] }>;
+  get(id: string): Promise<Attempted>;
   /** The event that it carries. */
   content(id: string): Promise<DeliveryContent>;
   /** Newest event first. `before` is the `next` of the previous page. */
@@ -259,6 +261,11 @@ export function viewDelivery(delivery: Delivery): DeliveryView {
     createdAt: isoInstant(createdAt),
     updatedAt: isoInstant(delivery.updatedAt),
   };
+}
+
+/** A delivery as reads of one return it. */
+export function viewWithAttempts({ delivery, attempts }: Attempted): z.infer<typeof deliveryWithAttempts> {
+  return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
 }
 
 /** `customerId`: of the webhook. */

@@ -16,7 +16,7 @@ import { type Outcome, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { Refusal, unknownAddress } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import type { Transport } from '../outbound/transport.ts';
+import type { Transport, TransportRequest } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { ALLOWED_ORIGIN, handshakeOrigin, judgeHandshake, REQUEST_ORIGIN } from '../wire/handshake.ts';
@@ -42,59 +42,42 @@ type Dependencies = {
  */
 export function createChallenge({ transport, clock, random, publicUrl }: Dependencies): ChallengeEndpoint {
   return async (endpoint) => {
-    if (endpoint.verification === 'cloudevents') return shakeHands({ transport, clock, publicUrl }, endpoint);
-    const url = new URL(endpoint.url);
-    const token = newChallengeToken(random);
     const at = clock();
+    if (endpoint.verification === 'cloudevents') return shakeHands(transport, endpoint, publicUrl(), at);
+    const token = newChallengeToken(random);
     const secret = signingSecret(endpoint, at).reveal();
-    const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
-    const outcome = await transport.post({
-      url,
-      customerId: endpoint.customerId,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': USER_AGENT,
-        ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, at).reveal() }),
-        ...own?.headers,
-        [challengeHeader]: token,
-      },
-      body: Buffer.from(challengeBody(endpoint.id)),
-      // Status and headers decide; the body is only shown.
-      headDecides: true,
-      timeoutMs: CHALLENGE_TIMEOUT_MS,
-      clientCertificate: clientCertificateOf(endpoint),
-    });
-    if (!outcome.ok && outcome.errorClass === 'internal') {
-      throw new Refusal('unavailable', `the endpoint was not verified: ${outcome.message}`);
-    }
-    const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
+    const body = Buffer.from(challengeBody(endpoint.id));
+    const headers = { [challengeHeader]: token };
+    const { outcome, shown } = await ask(transport, endpoint, at, { method: 'POST', headers, body });
+    const challenge = { pathAndQuery: pathAndQuery(new URL(endpoint.url)), token, secret };
     const error = problemOf(outcome, challenge);
-    const told = { at, error, header: challengeHeader, token, wanted: challengeAnswer(challenge) };
-    return verificationOf(shownAnswer(outcome, own), told);
+    return verificationOf(shown, { at, error, header: challengeHeader, token, wanted: challengeAnswer(challenge) });
   };
 }
 
-/** The handshake of CloudEvents: asks the receiver to allow the origin of this service. */
-async function shakeHands(
-  { transport, clock, publicUrl }: Omit<Dependencies, 'random'>,
+/** The outcome, and the answer without the endpoint's secrets. */
+type Asked = { readonly outcome: Outcome; readonly shown: Outcome['answer'] };
+
+async function ask(
+  transport: Transport,
   endpoint: Endpoint,
-): Promise<Verification> {
-  const address = publicUrl();
-  if (address === null) throw unknownAddress(endpoint.customerId);
-  const origin = handshakeOrigin(address);
-  const at = clock();
+  at: number,
+  { method, headers, body }: Pick<TransportRequest, 'method' | 'headers' | 'body'>,
+): Promise<Asked> {
   const own = hasOwnHeaders(endpoint) ? ownHeaders(endpoint, at) : null;
   const outcome = await transport.post({
-    method: 'OPTIONS',
+    method,
     url: new URL(endpoint.url),
     customerId: endpoint.customerId,
     headers: {
+      ...(body.length > 0 && { 'content-type': 'application/json' }),
       'user-agent': USER_AGENT,
       ...(endpoint.sendApiKey && { 'x-api-key': currentApiKey(endpoint, at).reveal() }),
       ...own?.headers,
-      [REQUEST_ORIGIN]: origin,
+      ...headers,
     },
-    body: new Uint8Array(0),
+    body,
+    // Status and headers decide; the body is only shown.
     headDecides: true,
     timeoutMs: CHALLENGE_TIMEOUT_MS,
     clientCertificate: clientCertificateOf(endpoint),
@@ -102,9 +85,23 @@ async function shakeHands(
   if (!outcome.ok && outcome.errorClass === 'internal') {
     throw new Refusal('unavailable', `the endpoint was not verified: ${outcome.message}`);
   }
+  return { outcome, shown: shownAnswer(outcome, own) };
+}
+
+/** The handshake of CloudEvents: asks the receiver to allow the origin of this service, which is at `address`. */
+async function shakeHands(
+  transport: Transport,
+  endpoint: Endpoint,
+  address: string | null,
+  at: number,
+): Promise<Verification> {
+  if (address === null) throw unknownAddress(endpoint.customerId);
+  const origin = handshakeOrigin(address);
+  const headers = { [REQUEST_ORIGIN]: origin };
+  const request = { method: 'OPTIONS', headers, body: new Uint8Array(0) } as const;
+  const { outcome, shown } = await ask(transport, endpoint, at, request);
   const told = { at, header: ALLOWED_ORIGIN, token: origin, wanted: origin };
   const { answer } = outcome;
-  const shown = shownAnswer(outcome, own);
   if (!outcome.ok && outcome.errorClass !== 'http_status')
     return verificationOf(shown, { ...told, error: `${outcome.errorClass}: ${outcome.message}` });
   if (answer === null || !outcome.ok)

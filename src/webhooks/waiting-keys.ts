@@ -6,7 +6,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { instant, isoInstant, page, textSchema } from '../kernel/schemas.ts';
 import { textProblem } from '../kernel/validation.ts';
-import { cursorOfParts, partsOfCursor } from '../resources/list-rules.ts';
+import { cursorOfParts, partsOfCursor, readPage } from '../resources/list-rules.ts';
 import type { DeliveryVerbs, LastAttempt, WaitingKey } from '../store/port/deliveries.ts';
 
 const waitingKeyView = z
@@ -63,14 +63,10 @@ export function createKeyOrder(
     waitingKeys: async (id, { cursor, limit }) => {
       const after = cursor === null ? '' : keyOf(cursor);
       const { webhookNumber } = (await inOrder(id)).progress;
-      const rows = await store.waitingKeys.list(webhookNumber, after, limit + 1);
-      const keys = rows.slice(0, limit);
+      const list = (count: number) => store.waitingKeys.list(webhookNumber, after, count);
+      const { items: keys, nextCursor } = await readPage({ limit }, list, (key) => cursorOf(key.orderingKey));
       const attempts = await store.attempts.lastOf(keys.map(({ firstOffset: offset }) => ({ webhookNumber, offset })));
-      const last = keys.at(-1);
-      return {
-        items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)),
-        nextCursor: rows.length > limit && last !== undefined ? cursorOf(last.orderingKey) : null,
-      };
+      return { items: keys.map((key, at) => viewKey(key, attempts[at] ?? null)), nextCursor };
     },
     giveUp: async (id, { orderingKey: key }, { actor }) => {
       const { progress, customerId } = await inOrder(id);

@@ -112,6 +112,18 @@ describe('a webhook log', () => {
     assert.deepEqual([...another.held.keys()], [20], 'another claim of the same records');
   });
 
+  it('that closed and was read again under another hold stays when the last batch of the old one is settled', () => {
+    const { logs, log } = opened();
+    const batch = batchOf(20, 20);
+    logs.hold(log, [batch], NOW);
+    logs.close(1);
+    const hold = { webhookNumber: 1, instance: 2, epoch: 3, timeline: 'a' };
+    const another = logs.open({ ...AT, hold }, NOW);
+    assert.notEqual(another, log);
+    logs.settled(log, [batch]);
+    assert.equal(logs.get(1), another);
+  });
+
   it('is looked at when it is ready, when it grows, and at the earliest time that was asked for', () => {
     const { logs, log } = opened();
     logs.grew(1, 20);

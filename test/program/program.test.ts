@@ -272,6 +272,71 @@ describe('a program', () => {
     await refused(() => users.update(user.id, {}, { ifMatch: 'W/"1"' } as never), { code: 'validation_failed' });
   });
 
+  it('acts once for each key: gets the same secret, link or token again', async (t) => {
+    const { sallyport } = await startService(t);
+    const { customer, user, application, endpoint } = await makeCustomer(sallyport, 'acme', []);
+    const { customers, users, applications, endpoints } = sallyport;
+    const authentication = { method: 'bearer', token: 'a-token-of-the-receiver' } as const;
+    await endpoints.update(endpoint.id, { authentication });
+    await users.update(user.id, { role: 'viewer' });
+    const actions: readonly ((options: { readonly idempotencyKey: string }) => Promise<unknown>)[] = [
+      (options) => customers.createPortalLink(customer.id, { role: 'viewer' }, options),
+      (options) => customers.createPortalToken(customer.id, { role: 'viewer' }, options),
+      (options) => users.invite(user.id, options),
+      (options) => applications.regenerateSecret(application.id, {}, options),
+      (options) => endpoints.rotateSecret(endpoint.id, {}, options),
+      (options) => endpoints.rotateApiKey(endpoint.id, {}, options),
+      (options) => endpoints.rotateAuthentication(endpoint.id, { authentication }, options),
+    ];
+    for (const [at, act] of actions.entries()) {
+      const first = await act({ idempotencyKey: `key-${at}` });
+      assert.deepEqual(await act({ idempotencyKey: `key-${at}` }), first);
+      assert.notDeepEqual(await act({ idempotencyKey: `other-${at}` }), first);
+      if (at > 0) await refused(() => act({ idempotencyKey: 'key-0' }), { code: 'idempotency_conflict' });
+    }
+  });
+
+  it('acts on a record only as it was read, if asked so', async (t) => {
+    const { sallyport } = await startService(t);
+    await makeCatalogue(sallyport);
+    const { customer, user, application, endpoint, webhook } = await makeCustomer(sallyport, 'acme', []);
+    const { customers, users, applications, endpoints, webhooks, deliveries } = sallyport;
+    const viewer = await users.update(user.id, { role: 'viewer' });
+    const pull = await webhooks.create({ name: 'Pull', mode: 'pull', eventTypes: ['order.created'] });
+    await sallyport.publish({ type: 'order.created', data: {} });
+    const [{ id: deliveryId } = { id: '' }] = (await deliveries.list({ webhookId: pull.id })).items;
+    const delivery = await deliveries.get(deliveryId);
+    const based = <Item extends { readonly updatedAt: string }>(item: Item) => ({ ifMatch: item });
+    const stale = <Item extends { readonly updatedAt: string }>(item: Item) =>
+      based({ ...item, updatedAt: '2020-01-01T00:00:00.000Z' });
+    const calls = (on: typeof based): readonly (() => Promise<unknown>)[] => [
+      () => customers.createPortalLink(customer.id, { role: 'viewer' }, on(customer)),
+      () => customers.createPortalToken(customer.id, { role: 'viewer' }, on(customer)),
+      () => users.invite(user.id, on(viewer)),
+      () => applications.revokeTokens(application.id, on(application)),
+      () => endpoints.rotateSecret(endpoint.id, {}, on(endpoint)),
+      () => webhooks.previewFilter(pull.id, { filter: null }, on(pull)),
+      () => webhooks.acknowledge(pull.id, { throughOffset: 0 }, on(pull)),
+      () => webhooks.replay(webhook.id, {}, on(webhook)),
+      () => webhooks.stop(webhook.id, on(webhook)),
+      () => webhooks.start(webhook.id, on(webhook)),
+    ];
+    const refusals = (on: typeof based): readonly (() => Promise<unknown>)[] => [
+      () => webhooks.previewSignature(webhook.id, {}, on(webhook)),
+      () => deliveries.replay(deliveryId, on(delivery)),
+    ];
+    const others = [
+      () => applications.regenerateSecret(application.id, {}, stale(application)),
+      () => endpoints.verify(endpoint.id, stale(endpoint)),
+      () => endpoints.rotateApiKey(endpoint.id, {}, stale(endpoint)),
+    ];
+    for (const call of [...calls(stale), ...refusals(stale), ...others])
+      await refused(call, { code: 'precondition_failed' });
+    for (const call of refusals(based)) await refused(call, { code: 'invalid_state' });
+    for (const call of calls(based)) await call();
+    await refused(() => webhooks.stop(webhook.id, { idempotencyKey: 'a' } as never), { code: 'validation_failed' });
+  });
+
   it('reads lists by page, filter and order', async (t) => {
     const { sallyport } = await startService(t);
     await makeCatalogue(sallyport);

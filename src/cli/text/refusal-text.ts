@@ -1,6 +1,6 @@
 /** Refusals in the words of the command line: the option or the argument in place of the field of the API. */
 import type { FieldProblem } from '../../kernel/refusal.ts';
-import { type Command, FIELDS_OPTION } from '../command.ts';
+import { apiField, type Command, FIELDS_OPTION } from '../command.ts';
 
 /** The text of a refusal: one line, and a line for each problem if there are several. */
 export function refusalText(
@@ -25,11 +25,10 @@ type Word = { readonly field: string; readonly option: string; readonly shown: s
 
 function wordsOf({ options = {}, operands = [] }: Command): readonly Word[] {
   return [
-    ...Object.entries(options).map(([option, { field = camelCase(option) }]) => ({
-      field,
-      option,
-      shown: `--${option}`,
-    })),
+    ...Object.entries(options).flatMap(([name, option]) => {
+      const field = apiField(name, option);
+      return field === null ? [] : [{ field, option: name, shown: `--${name}` }];
+    }),
     ...operands.flatMap(({ name, field }) =>
       field === undefined ? [] : [{ field, option: name, shown: `<${name}>` }],
     ),
@@ -53,8 +52,4 @@ function withoutFieldNames(problem: string, words: readonly Word[]): string {
   return words
     .filter(({ field }) => /^[a-z]+[A-Z]\w*$/.test(field))
     .reduce((text, { field, shown }) => text.replaceAll(new RegExp(`(?<![\\w.])${field}(?!\\w)`, 'g'), shown), problem);
-}
-
-function camelCase(option: string): string {
-  return option.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -16,7 +16,7 @@ import type { Services, SharedServices } from '../../services/services.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';
-import { emptyInput, jsonBody, type Route } from '../route.ts';
+import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<SharedServices, 'applications'>;
@@ -94,12 +94,8 @@ export function applicationRoutes({ services: { applications }, clock, once }: D
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
       for: 'both',
       operationId: 'revokeApplicationTokens',
-      body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The application', schema: applicationView, headers: ETAG } },
-      respond: async ({ body }, id, acting) => {
-        validate(emptyInput, body);
-        return changed({ shown: show(await applications.revokeTokens(id, acting)) });
-      },
+      respond: async (_, id, acting) => changed({ shown: show(await applications.revokeTokens(id, acting)) }),
     }),
   ];
 }

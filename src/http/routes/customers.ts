@@ -8,18 +8,18 @@ import {
 } from '../../customers/customers.ts';
 import {
   type NewPortalLink,
-  PORTAL_LINKS_PATH,
   type PortalLinks,
   portalLinkInput,
   portalLinkView,
+  viewPortalLink,
 } from '../../customers/portal-links.ts';
 import {
   type NewPortalToken,
   type PortalTokens,
   portalTokenInput,
   portalTokenView,
+  viewPortalToken,
 } from '../../customers/portal-tokens.ts';
-import { isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';
@@ -65,9 +65,9 @@ export function customerRoutes({
         const address = publicUrl();
         return once<NewPortalLink>(
           call,
-          ({ token, expiresAt }) => {
-            const url = `${address}${PORTAL_LINKS_PATH}/${token}`;
-            return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+          (made) => {
+            const body = viewPortalLink(address, made);
+            return { status: 201, headers: { Location: body.url }, body };
           },
           (beside) => portalLinks.create(id, input, acting, beside),
         );
@@ -83,7 +83,7 @@ export function customerRoutes({
         const input = validate(portalTokenInput, call.body);
         return once<NewPortalToken>(
           call,
-          ({ token, expiresAt }) => ({ status: 201, body: { token, expiresAt: isoInstant(expiresAt) } }),
+          (made) => ({ status: 201, body: viewPortalToken(made) }),
           (beside) => portalTokens.create(id, input, acting, beside),
         );
       },

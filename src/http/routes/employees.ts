@@ -14,7 +14,7 @@ import { type Filters, textFilter } from '../../resources/list-rules.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
-import { type Call, jsonBody, patchBody, type Route, requireCaller } from '../route.ts';
+import { type Call, jsonBody, patchBody, type Reply, type Route, requireCaller } from '../route.ts';
 
 const COLLECTION = '/services/api/x/users/v1/employees';
 const ITEM = `${COLLECTION}/{userId}`;
@@ -26,14 +26,16 @@ const FILTERS: Filters = {
 
 type Dependencies = { readonly employees: Employees; readonly once: Once };
 
-export function employeeRoutes({ employees, once }: Dependencies): Route<'operator'>[] {
-  const shared = { for: 'operator', access: 'guarded', tag: 'employees' } as const;
-  const userId = ({ params }: Call): string => params.userId ?? '';
-  const changeTo = (call: Call, next: Parameters<Employees['change']>[1]): Promise<Employee> =>
-    employees.change(userId(call), next, requireCaller(call), readIfMatch(call));
+const SHARED = { for: 'operator', access: 'guarded', tag: 'employees' } as const;
+
+export function employeeRoutes(dependencies: Dependencies): Route<'operator'>[] {
+  return [...readingRoutes(dependencies), createRoute(dependencies), ...changeRoutes(dependencies)];
+}
+
+function readingRoutes({ employees }: Dependencies): Route<'operator'>[] {
   return [
     {
-      ...shared,
+      ...SHARED,
       method: 'GET',
       path: COLLECTION,
       operationId: 'listEmployees',
@@ -50,26 +52,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
       },
     },
     {
-      ...shared,
-      method: 'POST',
-      path: COLLECTION,
-      operationId: 'createEmployee',
-      summary: 'Create an employee and queue employee.created',
-      headers: IDEMPOTENCY_KEY,
-      body: jsonBody(employeeInput),
-      replies: { 201: { description: 'The employee', schema: employeeView, headers: ETAG } },
-      respond: (call) =>
-        once<Employee>(
-          call,
-          (employee) => {
-            const { headers, body } = changed({ shown: viewEmployee(employee) }, employeeTag(employee));
-            return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
-          },
-          (beside) => employees.create(employeeReader.create(call.body), requireCaller(call), beside),
-        ),
-    },
-    {
-      ...shared,
+      ...SHARED,
       method: 'GET',
       path: ITEM,
       operationId: 'getEmployee',
@@ -81,35 +64,64 @@ export function employeeRoutes({ employees, once }: Dependencies): Route<'operat
         return read(call, viewEmployee(employee), employeeTag(employee));
       },
     },
+  ];
+}
+
+function createRoute({ employees, once }: Dependencies): Route<'operator'> {
+  return {
+    ...SHARED,
+    method: 'POST',
+    path: COLLECTION,
+    operationId: 'createEmployee',
+    summary: 'Create an employee and queue employee.created',
+    headers: IDEMPOTENCY_KEY,
+    body: jsonBody(employeeInput),
+    replies: { 201: { description: 'The employee', schema: employeeView, headers: ETAG } },
+    respond: (call) =>
+      once<Employee>(
+        call,
+        (employee) => {
+          const { headers, body } = changedReply(employee);
+          return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
+        },
+        (beside) => employees.create(employeeReader.create(call.body), requireCaller(call), beside),
+      ),
+  };
+}
+
+function changeRoutes({ employees }: Dependencies): Route<'operator'>[] {
+  const shared = {
+    ...SHARED,
+    path: ITEM,
+    headers: IF_MATCH,
+    replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
+  } as const;
+  const changeTo = async (call: Call, next: Parameters<Employees['change']>[1]): Promise<Reply> =>
+    changedReply(await employees.change(userId(call), next, requireCaller(call), readIfMatch(call)));
+  return [
     {
       ...shared,
       method: 'PUT',
-      path: ITEM,
       operationId: 'replaceEmployee',
       summary: 'Replace an employee and queue employee.updated',
-      headers: IF_MATCH,
       body: jsonBody(employeeInput),
-      replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
-      respond: async (call) => {
-        const employee = await changeTo(call, () => employeeReader.create(call.body));
-        return changed({ shown: viewEmployee(employee) }, employeeTag(employee));
-      },
+      respond: (call) => changeTo(call, () => employeeReader.create(call.body)),
     },
     {
       ...shared,
       method: 'PATCH',
-      path: ITEM,
       operationId: 'updateEmployee',
       summary: 'Change an employee (RFC 7396) and queue employee.updated',
-      headers: IF_MATCH,
       body: patchBody(employeeInput),
-      replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
-      respond: async (call) => {
-        const employee = await changeTo(call, (before) =>
-          employeeReader.apply(before, employeeReader.patch(call.body)),
-        );
-        return changed({ shown: viewEmployee(employee) }, employeeTag(employee));
-      },
+      respond: (call) => changeTo(call, (before) => employeeReader.apply(before, employeeReader.patch(call.body))),
     },
   ];
+}
+
+function userId({ params }: Call): string {
+  return params.userId ?? '';
+}
+
+function changedReply(employee: Employee): Reply {
+  return changed({ shown: viewEmployee(employee) }, employeeTag(employee));
 }

@@ -9,7 +9,6 @@ import { acceptedView } from '../../events/publish.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { customerIdView, id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
 import { slices } from '../../kernel/slices.ts';
-import { validate } from '../../kernel/validation.ts';
 import { CUSTOMER_FILTER, type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { SharedServices } from '../../services/services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/port/audit.ts';
@@ -18,13 +17,13 @@ import {
   type DeliverySearch,
   deliveryView,
   deliveryWithAttempts,
-  viewAttempt,
   viewDelivery,
+  viewWithAttempts,
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
-import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
+import { jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<SharedServices, 'publish' | 'deliveries'>;
@@ -89,10 +88,6 @@ function publishRoute(publish: Dependencies['services']['publish']): Route<'both
 }
 
 function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Route<'both'>[] {
-  const showDelivery = async (id: string): Promise<object> => {
-    const { delivery, attempts } = await deliveries.get(id);
-    return { ...viewDelivery(delivery), attempts: attempts.map((one) => viewAttempt(one, delivery.customerId)) };
-  };
   return [
     {
       for: 'both',
@@ -132,16 +127,14 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       summary: 'Read a delivery with its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
-      respond: async (call) => read(call, await showDelivery(idInPath(call))),
+      respond: async (call) => read(call, viewWithAttempts(await deliveries.get(idInPath(call)))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again, or a pending one now', {
       for: 'both',
       operationId: 'replayDelivery',
-      body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
       respond: async (call, id, acting) => {
-        validate(emptyInput, call.body);
-        requireMatch(call, await showDelivery(id), 'delivery');
+        requireMatch(call, viewWithAttempts(await deliveries.get(id)), 'delivery');
         return okReply(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),

@@ -1,28 +1,26 @@
 /** Invitations: created through the administration API, used on a page where the user sets a password. */
 
 import { z } from 'zod';
-import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
+import {
+  INVITATIONS_PATH,
+  type Invitations,
+  invitationView,
+  type NewInvitation,
+  viewInvitation,
+} from '../../access/invitations.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH, INVITATION_MS } from '../../access/limits.ts';
 import type { User } from '../../domain/user.ts';
 import { type FieldProblem, Refusal } from '../../kernel/refusal.ts';
-import { instant, isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import { attributes, type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageLook, type PageReply } from '../page.ts';
 import { actionRoute } from '../resource-routes.ts';
-import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
+import type { Call, Reply, Route } from '../route.ts';
 
 /** Two passwords of full length, percent-encoded. */
 const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 const INVITATION_HOURS: number = INVITATION_MS / 3_600_000;
-
-const invitationView = z
-  .object({
-    url: z.string().meta({ format: 'uri', description: 'Shown only once. Anyone who has it can set the password.' }),
-    expiresAt: instant,
-  })
-  .meta({ id: 'Invitation', description: 'A one-time link by which a user sets a password.' });
 
 const passwordForm = z.strictObject({ password: z.string(), passwordAgain: z.string() });
 
@@ -53,18 +51,16 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
     for: 'both',
     operationId: 'inviteUser',
     headers: IDEMPOTENCY_KEY,
-    body: jsonBody(emptyInput, { optional: true }),
     replies: {
       201: { description: 'The link, which works once; an earlier one no longer works', schema: invitationView },
     },
     respond: async (call, id, acting) => {
-      validate(emptyInput, call.body);
       const address = publicUrl();
       return once<NewInvitation>(
         call,
-        ({ token, expiresAt }) => {
-          const url = invitationUrl(address, token);
-          return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+        (made) => {
+          const body = viewInvitation(address, made);
+          return { status: 201, headers: { Location: body.url }, body };
         },
         (beside) => invitations.invite(id, acting, beside),
       );

@@ -35,7 +35,7 @@ import {
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, changeRoutes, okReply, readRoutes, resourceRoutes } from '../resource-routes.ts';
-import { emptyInput, jsonBody, type Route, requireCaller } from '../route.ts';
+import { jsonBody, type Route, requireCaller } from '../route.ts';
 import { keyOrderRoutes } from './key-order.ts';
 
 type Dependencies = {
@@ -94,8 +94,6 @@ export function webhookRoutes(dependencies: Dependencies): Route<'both'>[] {
   ];
 }
 
-const noBody = jsonBody(emptyInput, { optional: true });
-
 function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return [
@@ -117,15 +115,11 @@ function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies):
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
       for: 'both',
       operationId: 'verifyEndpoint',
-      body: noBody,
       replies: {
         200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView, headers: ETAG },
         ...UNCHALLENGED,
       },
-      respond: async ({ body }, id, acting) => {
-        validate(emptyInput, body);
-        return changed({ shown: showEndpoint(await endpoints.verify(id, acting)) });
-      },
+      respond: async (_, id, acting) => changed({ shown: showEndpoint(await endpoints.verify(id, acting)) }),
     }),
   ];
 }
@@ -197,12 +191,8 @@ function webhookResourceRoutes({ services: { webhooks }, once }: Dependencies): 
       actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
         for: 'both',
         operationId: `${verb}Webhook`,
-        body: noBody,
         replies: { 200: { description: 'The webhook as it is now', schema: webhookView, headers: ETAG } },
-        respond: async ({ body }, id, acting) => {
-          validate(emptyInput, body);
-          return changed({ shown: viewWebhook(await webhooks[verb](id, acting)) });
-        },
+        respond: async (_, id, acting) => changed({ shown: viewWebhook(await webhooks[verb](id, acting)) }),
       }),
     ),
   ];

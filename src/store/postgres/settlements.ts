@@ -281,24 +281,12 @@ function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate
 /** Slow attempts of batches that have a row, or have none. */
 function slowRows({ slow, owner, now }: Settlement, isStored: boolean): Fate[] {
   const wanted = slow.filter((batch) => batch.isStored === isStored);
-  return wanted.map(
-    ({ webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals, orderKey = null }) => ({
-      webhookNumber,
-      firstOffset,
-      lastOffset,
-      id,
-      attemptNumber,
-      owner,
-      state: 'pending',
-      nextAttemptAt: now,
-      leaseOwner: owner,
-      settledAt: null,
-      attemptCount: attemptNumber,
-      contentRefusals,
-      updatedAt: now,
-      orderKey,
-    }),
-  );
+  return wanted.map((batch) => {
+    const { contentRefusals, orderKey = null } = batch;
+    // In progress: the row of a retry that is due now, but leased.
+    const fate = { kind: 'retry', at: now, contentRefusals } as const;
+    return { ...fateOf(batch, fate, owner, now), leaseOwner: owner, orderKey };
+  });
 }
 
 function moveOf(settlement: Settlement): Move {

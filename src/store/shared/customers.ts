@@ -9,7 +9,6 @@ import { endTokensOf } from './access/applications.ts';
 import { sessionStatements } from './access/sessions.ts';
 import { auditStatement } from './audit.ts';
 import { RECORDS_WAITING } from './delivery/queues.ts';
-import { judgedChanges } from './judging.ts';
 import { type ListColumns, resourceStore } from './resource.ts';
 import {
   bytes,
@@ -146,15 +145,12 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
   return {
     ...store,
     update: async (customer, before, audit, first = [], given = []) => {
-      const changes = await judgedChanges(
-        db,
-        given.map(({ change }) => change),
-      );
+      const changes = given.map(({ change }) => change);
       await db.commit([
         ...first,
         ...updateStatements(customer, before, audit),
         ...endings(customer, before),
-        ...changes.flatMap(stateStatements),
+        ...(await stateStatements(db, changes)),
         ...given.map((change) => auditStatement(change.audit)),
       ]);
     },

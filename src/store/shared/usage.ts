@@ -85,25 +85,16 @@ export function usageStore(database: Database): UsageStore {
       (await database.all(DAYS, { customerId: idOf(customerId), since, until })).map(readDay),
     list: async ({ since, until, customerId }, after, limit) => {
       const sql = [LIST, customerId === undefined ? '' : OF_CUSTOMER, after === null ? '' : AFTER].join(' ');
-      const params = {
-        since,
-        until,
-        limit,
-        ...(customerId !== undefined && { customerId: idOf(customerId) }),
-        ...(after !== null && { afterId: idOf(after.customerId), afterDay: after.day }),
-      };
+      const of = customerId === undefined ? {} : { customerId: idOf(customerId) };
+      const place = after === null ? {} : { afterId: idOf(after.customerId), afterDay: after.day };
+      const params = { since, until, limit, ...of, ...place };
       const rows = await database.all(`${sql} ORDER BY u.customer_id, u.day LIMIT @limit`, params);
       return rows.map((row) => ({ ...readDay(row), ...nameOf(row) }));
     },
     sums: async ({ since, until, customerId }, after, limit) => {
       const sql = [SUMS, customerId === undefined ? '' : OF_CUSTOMER, after === undefined ? '' : AFTER_CUSTOMER];
-      const params = {
-        since,
-        until,
-        limit,
-        ...(customerId !== undefined && { customerId: idOf(customerId) }),
-        ...(after !== undefined && { afterId: idOf(after) }),
-      };
+      const of = customerId === undefined ? {} : { customerId: idOf(customerId) };
+      const params = { since, until, limit, ...of, ...(after !== undefined && { afterId: idOf(after) }) };
       const rows = await database.all([...sql, SUMS_END].join(' '), params);
       return rows.map((row) => ({ ...readUsage(row), ...nameOf(row) }));
     },

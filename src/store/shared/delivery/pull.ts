@@ -2,7 +2,6 @@
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { Acknowledgement, LogEnd, PullStore } from '../../port/pull.ts';
-import { judgedChanges } from '../judging.ts';
 import { readRow } from '../table.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 
@@ -29,8 +28,8 @@ export function pullStore(db: Database): PullStore {
   return {
     acknowledge: async (acknowledgement) => {
       const { change } = acknowledgement;
-      const changes = change === null ? [] : await judgedChanges(db, [change]);
-      await db.commit([...changes.flatMap(stateStatements), ...acknowledgeStatements(acknowledgement)]);
+      const changed = await stateStatements(db, change === null ? [] : [change]);
+      await db.commit([...changed, ...acknowledgeStatements(acknowledgement)]);
     },
     ends: async (webhookNumbers) =>
       (await db.all(ENDS, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) => readRow<LogEnd>(row)),

@@ -7,7 +7,6 @@ import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import { IS_RUNNABLE } from '../changes.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../erasure.ts';
-import { judgedChanges } from '../judging.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 
 /**
@@ -123,12 +122,12 @@ export function settlementStore(db: Database): SettlementStore {
 /** The statements of a settlement. Each of its conditions refuses all of them. */
 export async function settlementStatements(db: Database, settlement: Settlement): Promise<Statement[]> {
   const { webhookNumber, batches, health, audit } = settlement;
-  const changes = settlement.changes.length === 0 ? [] : await judgedChanges(db, settlement.changes);
+  const changed = settlement.changes.length === 0 ? [] : await stateStatements(db, settlement.changes);
   return [
     ...batchStatements(settlement),
     ...keyStatements(settlement),
     ...positionStatements(settlement),
-    ...changes.flatMap(stateStatements),
+    ...changed,
     ...(audit === null ? [] : [auditStatement(audit)]),
     ...(health === null ? [] : [{ sql: HEALTH, params: healthParams(webhookNumber, health), expectChanges: 1 }]),
     ...batches.flatMap(({ attempt }) => (attempt === null ? [] : [attemptStatement(attempt)])),

@@ -12,7 +12,6 @@ import type { Database } from '../../port/database.ts';
 import type { EndpointPublicKeys, EndpointStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import { limitStatements } from '../customer-limits.ts';
-import { judgedChanges } from '../judging.ts';
 import { type ListColumns, resourceStore } from '../resource.ts';
 import {
   customer,
@@ -110,17 +109,14 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
     unchanged: (endpoint) => unchanged('endpoint', endpoint),
     publicKeys: async () => (await db.all(PUBLIC_KEYS, {})).map((row) => readRow<EndpointPublicKeys>(row)),
     update: async (endpoint, before, audit, first = [], starts = [], webhooks = undefined) => {
-      const changes = await judgedChanges(
-        db,
-        starts.map(({ change }) => change),
-      );
+      const changes = starts.map(({ change }) => change);
       await db.commit([
         ...first,
         ...updateStatements(endpoint, before, audit),
         ...(webhooks === undefined
           ? []
           : [{ sql: SAME_WEBHOOKS, params: { id: endpoint.id, webhooks }, expectChanges: 1 }]),
-        ...changes.flatMap(stateStatements),
+        ...(await stateStatements(db, changes)),
         ...starts.map((start) => auditStatement(start.audit)),
       ]);
       for (const change of changesOf(endpoint, before)) await resumeMoved(db, change);

@@ -184,8 +184,12 @@ const FORGET_SENT =
   'UPDATE webhook_position SET sent_at = NULL WHERE webhook_number = @webhookNumber AND sent_at IS NOT NULL';
 const STARTED = changedSql('@webhookNumber');
 
-/** The statements of a state change whose event is judged, for the transaction of its cause. */
-export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+/** The statements of state changes, for the transaction of their cause. Their events are judged first. */
+export async function stateStatements(db: Database, changes: readonly StateChange[]): Promise<Statement[]> {
+  return (await judgedChanges(db, changes)).flatMap(judgedStatements);
+}
+
+function judgedStatements({ progress, stateBefore, event }: StateChange): Statement[] {
   const { nextOffset, cursorOffset, sentAt, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
   const { webhookNumber, state, stateAt } = progress;
@@ -242,16 +246,11 @@ export function webhookStore(db: Database): WebhookStore {
     remove: store.remove,
     setState: async (change, audit, configuration) => {
       const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
-      const changes = await judgedChanges(db, [change]);
-      await db.commit([...guards, ...changes.flatMap(stateStatements), auditStatement(audit)]);
+      await db.commit([...guards, ...(await stateStatements(db, [change])), auditStatement(audit)]);
     },
     stopWithEndpoint: async (change, audit, endpointId) => {
-      const changes = await judgedChanges(db, [change]);
-      await db.commit([
-        { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
-        ...changes.flatMap(stateStatements),
-        auditStatement(audit),
-      ]);
+      const guard = { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 };
+      await db.commit([guard, ...(await stateStatements(db, [change])), auditStatement(audit)]);
     },
     resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
