@@ -224,13 +224,9 @@ function createDoors(
   const api = { clock, publicUrl: addressFor(null), gate, stopping: stopping.signal };
   const routes = [
     ...apiRoutes({
+      ...shared,
       ...portal,
       ...api,
-      services,
-      store,
-      testDelivery,
-      dispatcher,
-      log,
       metrics,
       knownAddress: known,
       egressAddresses,
