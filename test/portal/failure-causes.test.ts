@@ -114,7 +114,7 @@ describe('the causes of failures', () => {
     const overview = await page('/');
     assert.match(overview, /Ten requests in a row used up their attempts: 401 Unauthorized\./);
     assert.match(overview, /Credentials of Gate.*Send a test event.*Start, and send 10 again/);
-    assert.match(await page('/search'), /Dock failed .{0,40}: 401 Unauthorized/);
+    assert.match(await page('/search'), /Dock ?failed.{0,40}: 401 Unauthorized/);
     assert.match(await page('/deliveries'), /1 webhook has failed\. Failures by cause/);
     assert.doesNotMatch(await page('/deliveries?state=dead'), /1 webhook has failed/);
     const failures = await page('/deliveries/failures');

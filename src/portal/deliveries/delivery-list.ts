@@ -19,14 +19,7 @@ import { causeAdvice, causeText } from '../record/causes.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
-import {
-  type FoundDeliveries,
-  isOfDead,
-  lookedUp,
-  readDeliveries,
-  type Searched,
-  TROUBLED_NAMED,
-} from './delivery-search.ts';
+import { type FoundDeliveries, isOfDead, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
