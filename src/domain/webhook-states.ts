@@ -33,7 +33,11 @@ export function isRunnable(state: WebhookState): boolean {
   return state === 'started' || state === 'running' || state === 'failing';
 }
 
-const TOO_MANY_DEAD = 'Ten requests in a row used up their attempts.';
+/** What made the service give a webhook up. The pages tell the cause behind it. */
+export const GIVEN_UP_FOR = {
+  too_many_dead: 'Ten requests in a row used up their attempts',
+  failing_too_long: 'Every attempt failed for 24 hours',
+} as const;
 
 /** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
@@ -45,9 +49,8 @@ export const STATE_REASONS = {
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
   encryption_key_missing:
     'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',
-  failing_too_long:
-    'Every attempt failed for 24 hours. Fix the receiver, then start the webhook again; nothing is lost.',
-  too_many_dead: `${TOO_MANY_DEAD} Fix the receiver, start the webhook again, and send its dead deliveries again.`,
+  failing_too_long: `${GIVEN_UP_FOR.failing_too_long}. Fix the receiver, then start the webhook again; nothing is lost.`,
+  too_many_dead: `${GIVEN_UP_FOR.too_many_dead}. Fix the receiver, start the webhook again, and send its dead deliveries again.`,
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
@@ -61,7 +64,7 @@ export function isStoppedFor(
 }
 
 /** `too_many_dead`, after its dead deliveries were sent again. */
-export const NO_DEAD_LEFT: string = `${TOO_MANY_DEAD} Fix the receiver, then start the webhook again.`;
+export const NO_DEAD_LEFT: string = `${GIVEN_UP_FOR.too_many_dead}. Fix the receiver, then start the webhook again.`;
 
 export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;

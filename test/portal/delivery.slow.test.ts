@@ -158,7 +158,7 @@ describe('a delivery', () => {
     await plain.page.getByRole('button', { name: 'Start the webhook Shop' }).waitFor();
     await stopWebhook(admin, dock.webhook);
     await again(dock.webhook.id, 'state=dead');
-    await plain.page.getByRole('button', { name: 'Send again and start the webhook: 2 deliveries' }).click();
+    await plain.page.getByRole('button', { name: 'Start, and send 2 again' }).click();
     await plain.page.getByText('Sending 2 deliveries again.').waitFor();
     await log.nextAttempt(dock.webhook.id);
   });

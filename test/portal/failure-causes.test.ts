@@ -108,6 +108,20 @@ describe('the causes of failures', () => {
     assert.match(await page('/'), /3 dead · Failures by cause/);
   });
 
+  it('are told on the overview and in the search after the webhook failed, with the action that sends all', async (t) => {
+    const { service, page } = await dock(t, {}, ...Array.from({ length: 10 }, () => 401));
+    await service.log.line(({ msg }) => msg === 'webhook failed');
+    const overview = await page('/');
+    assert.match(overview, /Ten requests in a row used up their attempts: 401 Unauthorized\./);
+    assert.match(overview, /Credentials of Gate.*Send a test event.*Start, and send 10 again/);
+    assert.match(await page('/search'), /Dock ?failed.{0,40}: 401 Unauthorized/);
+    assert.match(await page('/deliveries'), /1 webhook has failed\. Failures by cause/);
+    assert.doesNotMatch(await page('/deliveries?state=dead'), /1 webhook has failed/);
+    const failures = await page('/deliveries/failures');
+    assert.match(failures, /Retrying Since Last failure.*The oldest is #0\./);
+    assert.match(await page('/deliveries/replay'), /Dead deliveries.*Or choose the deliveries yourself/);
+  });
+
   it('of dead deliveries are named on the pages of the webhook and of its endpoint, the most frequent first', async (t) => {
     const { page, webhook, endpoint } = await dock(t, {}, 404, 422, 422, 404, 422);
     const said = String.raw`Most often 422 Unprocessable Entity \(3 deliveries\), also 404 Not Found\.`;

@@ -160,7 +160,7 @@ describe('the list of deliveries', () => {
     const { at, webhook, sendOne, openAs, portal } = await dock(t);
     at.answer(() => ({ status: 422 }));
     const ids = [await sendOne(), await sendOne()];
-    const { page } = await openAs('operator', '/deliveries');
+    const { page } = await openAs('operator', `/deliveries?webhook=${webhook.id}`);
     await page.setViewportSize({ width: 1280, height: 1000 });
     const first = page.locator(`#delivery-${ids[0]}`);
     const box = first.getByRole('checkbox');
@@ -258,13 +258,13 @@ describe('the page of a webhook', () => {
     const unchanged = await notReloaded(page);
     await page.getByRole('button', { name: 'Send a test event through Dock' }).click();
     await page.getByText(/It arrived after/).waitFor();
-    await page.getByText('Tried deliveries per minute as a table').waitFor({ state: 'detached' });
+    await page.getByText('Delivery attempts per minute as a table').waitFor({ state: 'detached' });
     const button = page.getByRole('button', { name: 'Stop the webhook Dock' });
     await button.focus();
     await sendOne();
     await page.getByRole('row').filter({ hasText: '#0' }).getByText('204').waitFor();
     await page.locator('#state').getByText('running').waitFor();
-    await page.getByText('Tried deliveries per minute as a table').waitFor();
+    await page.getByText('Delivery attempts per minute as a table').waitFor();
     assert.equal(await button.evaluate((element) => element === element.ownerDocument.activeElement), true);
     at.answer(() => ({ status: 422 }));
     await sendOne();

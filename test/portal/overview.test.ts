@@ -80,7 +80,7 @@ describe('the overview', () => {
       .getByText('in 3 days')
       .waitFor();
     // The same numbers as text.
-    await page.getByText('Tried deliveries per minute as a table').click();
+    await page.getByText('Delivery attempts per minute as a table').click();
     assert.equal(await page.locator('.chart').first().getByRole('row').count(), 61);
     await isAccessible();
     await row.getByRole('link', { name: 'Warehouse', exact: true }).click();
@@ -114,7 +114,7 @@ describe('the overview', () => {
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('1', { exact: true }).waitFor();
-    await page.getByText('Tried deliveries per minute as a table').click();
+    await page.getByText('Delivery attempts per minute as a table').click();
     await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('2', { exact: true }).waitFor();
@@ -205,11 +205,11 @@ describe('the overview', () => {
       .getByRole('row', { name: /Warehouse/ })
       .first()
       .waitFor();
-    await page.getByText('Tried deliveries per minute as a table').click();
+    await page.getByText('Delivery attempts per minute as a table').click();
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
     await page.getByRole('link', { name: 'Last week' }).click();
     await page.getByText('in the last week').waitFor();
-    await page.getByRole('heading', { name: 'Deliveries per hour' }).waitFor();
+    await page.getByRole('heading', { name: 'Delivery attempts per hour' }).waitFor();
     // Nothing is wider than the screen.
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
   });

@@ -169,11 +169,14 @@ describe('the search', () => {
       const { token } = await newSession(service, role);
       return (await request(`${service.url}/search`, { token, headers })).text;
     };
-    assert.match(await read('operator'), /Search by name, id or value\. Actions work too: “start Orders”\./);
+    assert.match(
+      await read('operator'),
+      /Finds pages, names, ids and values of events\. Actions work too: “start Orders”\./,
+    );
     const viewers = await read('viewer');
-    assert.match(viewers, /Search by name, id or value\./);
+    assert.match(viewers, /Finds pages, names, ids and values of events\./);
     assert.doesNotMatch(viewers, /Actions work too/);
-    assert.doesNotMatch(await read('operator', { 'hx-request': 'true' }), /Search by name/);
+    assert.doesNotMatch(await read('operator', { 'hx-request': 'true' }), /Finds pages/);
   });
 
   it('leads to the button of an action, and only while it is possible', async (t) => {

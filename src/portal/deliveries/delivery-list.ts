@@ -14,7 +14,7 @@ import { linkButton, pageHeader } from '../parts/header.ts';
 import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
-import { countOf, countText } from '../parts/text.ts';
+import { countOf, countText, listText } from '../parts/text.ts';
 import { causeAdvice, causeText } from '../record/causes.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
@@ -200,7 +200,7 @@ function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
   const list = deliveryTable(call, rows, back, emptyOf(call, rows));
-  const results = html`${countLine(rows)}${hint(asked)}${deadNotice(call, listed.dead)}${list}`;
+  const results = html`${countLine(rows)}${hint(asked)}${troubleNotice(listed.states)}${deadNotice(call, listed.dead)}${list}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 
@@ -222,6 +222,17 @@ function hint({ offsets, one }: Searched): Html | null {
   if (offsets === null || one !== null) return null;
   const text = `Each webhook has its own offsets. Choose the webhook of #${offsets.first}.`;
   return notice({ tone: 'info', text });
+}
+
+/** Where to see why the newest deliveries only wait. */
+function troubleNotice({ failing = 0, failed = 0 }: FoundDeliveries['states']): Html | null {
+  if (failing + failed === 0) return null;
+  const counts = [
+    ...(failing === 0 ? [] : [`${countOf(failing, 'webhook')} ${failing === 1 ? 'is' : 'are'} failing`]),
+    ...(failed === 0 ? [] : [`${countOf(failed, 'webhook')} ${failed === 1 ? 'has' : 'have'} failed`]),
+  ];
+  const failures = html`<a href="${DELIVERIES_PATH}/failures">Failures by cause</a>`;
+  return notice({ tone: 'caution', text: html`<p>${listText(counts)}. ${failures}</p>` });
 }
 
 /** The action that helps all of the listed deliveries, if they died of one cause. */

@@ -9,20 +9,18 @@ import { actorsSeen, readResourceLinks } from '../audit/entries.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
-import { type Cause, readCausesOf } from '../record/causes.ts';
+import { readCausesOf } from '../record/causes.ts';
 import { ownerNames } from '../record/owner.ts';
 import { readFailsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */
-export type Story = Pick<Standing, 'base' | 'ahead'> & {
+export type Story = Pick<Standing, 'base' | 'ahead' | 'causes'> & {
   /** How many deliveries are sent before it, while it waits for its turn; null: it is not known. */
   readonly before: number | null;
   /** When its webhook began to fail and last succeeded, while it waits for its turn; null: it is not known. */
   readonly failsSince: number | null;
   readonly succeededAt: number | null;
-  /** Why its webhook fails, while it waits for its turn. */
-  readonly causes: readonly Cause[];
   readonly delivery: Delivery;
   readonly attempts: readonly NumberedAttempt[];
   readonly resends: readonly NamedResend[];
@@ -80,6 +78,10 @@ async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, we
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
   const { id, progress } = webhook;
   const { webhookNumber } = progress;
+  if (progress.state === 'failed') {
+    const causes = (await readCausesOf(store, [webhookNumber]))(id);
+    return { ahead: null, before, ...NOT_FAILING, causes };
+  }
   if (progress.state !== 'failing') return { ahead: await aheadOf(store, offset, webhook, []), before, ...NOT_FAILING };
   const [failsSince, outcomes, causesOf] = await Promise.all([
     readFailsSince(store, { id, ...progress }),

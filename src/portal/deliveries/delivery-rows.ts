@@ -8,7 +8,7 @@ import { isReplayable } from '../../webhooks/deliveries.ts';
 import type { PageCall } from '../frame/call.ts';
 import { submitButton } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
-import { stateBadge } from '../parts/mark.ts';
+import { badge, stateBadge } from '../parts/mark.ts';
 import { briefTime, countOf, shortTime, spanText } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import type { FoundDeliveries, Searched } from './delivery-search.ts';
@@ -25,7 +25,9 @@ export type DeliveryRows = {
 /** `back`: where to go on after selected deliveries were sent again. */
 export function deliveryTable(call: PageCall, rows: DeliveryRows, back: string, empty: Html): Html {
   const { items, attempts } = rows.listed;
-  const mayReplay = call.may('operator');
+  const { terms, filter } = rows.asked;
+  // Pending ones cannot be selected, and most of a list without filters may be pending.
+  const mayReplay = call.may('operator') && terms.length > 0 && filter.state !== 'pending';
   const shown = table({
     caption: 'Deliveries',
     columns: [
@@ -79,14 +81,14 @@ function row(
   now: number,
   { asked, listed, query }: DeliveryRows,
 ): Html[] {
-  const { id, eventType, subject, webhookId, webhookName, offset, state, createdAt, customerId } = delivery;
+  const { id, eventType, subject, webhookId, webhookName, offset, createdAt, customerId } = delivery;
   const ofWebhook = searchHref(
     DELIVERIES_PATH,
     query,
     withTerms(asked.terms, [{ field: 'webhook', value: webhookId }]),
   );
   return [
-    stateBadge(state),
+    deliveryBadge(delivery),
     eventCell({ id, eventType, offset }),
     subjectCell(subject),
     html`
@@ -97,6 +99,12 @@ function row(
     progressOf(delivery, now),
     shortTime(createdAt),
   ];
+}
+
+/** A pending delivery of a webhook that fails or does not run needs attention. */
+export function deliveryBadge({ state, webhookState }: Pick<Delivery, 'state' | 'webhookState'>): Html {
+  const isHeld = state === 'pending' && webhookState !== 'running' && webhookState !== 'started';
+  return isHeld ? badge('caution', state, 'clock') : stateBadge(state);
 }
 
 /** `order.created #954`: the name of a delivery among those of its webhook. */
@@ -151,8 +159,10 @@ export function progressOf(delivery: Delivery, now: number): Html {
     return html`<span title="After it was published">after ${spanText(Math.max(0, settledAt - createdAt))}</span>`;
   }
   if (isLeased) return html`in progress`;
-  if (!isRunnable(webhookState)) return html`waits: webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}`;
+  if (!isRunnable(webhookState)) return html`webhook ${webhookState === 'failed' ? 'failed' : 'stopped'}`;
   if (webhookMode === 'pull') return html`not acknowledged`;
-  if (nextAttemptAt === null) return webhookState === 'failing' ? html`waits behind a retry` : html`not tried yet`;
+  if (nextAttemptAt === null && webhookState === 'failing')
+    return html`<span title="It is sent when another delivery of the webhook succeeds.">held back</span>`;
+  if (nextAttemptAt === null) return html`not tried yet`;
   return html`retry ${briefTime(nextAttemptAt, now)}`;
 }

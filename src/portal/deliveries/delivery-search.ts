@@ -1,5 +1,5 @@
 /** Looks up what the search line names, and reads a page of the list. */
-import type { Webhook } from '../../domain/webhook.ts';
+import type { Webhook, WebhookState } from '../../domain/webhook.ts';
 import type { Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
@@ -92,6 +92,8 @@ export type FoundDeliveries = DeliveryPage & {
   readonly unsent: { readonly id: string; readonly type: string } | null;
   /** The cause of all dead deliveries of the search, if it is one; only for the state `dead`. `name`: of the webhook. */
   readonly dead: { readonly group: FailureGroup; readonly name: string } | null;
+  /** How many webhooks have each state, for the beginning of a list without filters; else empty. */
+  readonly states: Readonly<Partial<Record<WebhookState, number>>>;
   /** Read only if a customer's page is empty. */
   readonly hasWebhooks: boolean;
 };
@@ -103,12 +105,13 @@ const NONE: FoundDeliveries = {
   ownerIn: () => null,
   unsent: null,
   dead: null,
+  states: {},
   hasWebhooks: true,
 };
 
 export async function readDeliveries(
   { services, store }: SharedPageDependencies,
-  { filter, one, numbers, offsets, problems }: Searched,
+  { filter, one, numbers, offsets, problems, terms }: Searched,
   query: URLSearchParams,
 ): Promise<FoundDeliveries> {
   const { cursor, limit } = readPageQuery(query);
@@ -119,14 +122,16 @@ export async function readDeliveries(
       : { webhookId: one.id, ...(offsets !== null && { offsets }) };
   const page = await services.deliveries.list({ ...filter, ...scope }, cursor, limit);
   const isEmpty = page.items.length === 0 && page.next === null;
-  const [attempts, ownerIn, unsent, dead, first] = await Promise.all([
+  const isStart = terms.length === 0 && !query.has('cursor');
+  const [attempts, ownerIn, unsent, dead, first, states] = await Promise.all([
     store.attempts.lastOf(page.items),
     ownerNames(store, page.items),
     !isEmpty || store.customerId !== null ? null : eventOf(store, filter),
     isOfDead({ filter, offsets }) && !isEmpty ? onlyCause(store, numbers) : null,
     isEmpty && store.customerId !== null ? store.directory.webhooks({}, null, 1) : null,
+    isStart && !isEmpty ? store.directory.states(store.customerId) : {},
   ]);
-  return { ...page, attempts, ownerIn, unsent, dead, hasWebhooks: first === null || first.length > 0 };
+  return { ...page, attempts, ownerIn, unsent, dead, states, hasWebhooks: first === null || first.length > 0 };
 }
 
 /** Whether a search is for all dead deliveries, of whichever webhooks. Their causes are counted. */

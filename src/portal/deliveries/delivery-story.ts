@@ -3,12 +3,13 @@ import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookState } from '../../domain/webhook.ts';
-import { isRunnable } from '../../domain/webhook-states.ts';
+import { isRunnable, NO_DEAD_LEFT, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
 import type { Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, shortTime, spanText, time } from '../parts/text.ts';
+import { type Cause, credentialsLink, givenUpFor } from '../record/causes.ts';
 import { attemptMoment } from './attempt-details.ts';
 import { notRunning } from './sending-again.ts';
 
@@ -23,6 +24,8 @@ export type Standing = {
   readonly base: number;
   /** The delivery that an ordered or failing webhook tries before an untried one; null: none is known. */
   readonly ahead: Delivery | null;
+  /** Why its webhook fails or has failed, while it waits for its first attempt. */
+  readonly causes: readonly Cause[];
   /** Null in mode `pull`. */
   readonly endpoint: Pick<Endpoint, 'id' | 'name'> | null;
   /** The customer who reads it; null: the operator, whose advice may name a setting. */
@@ -31,7 +34,7 @@ export type Standing = {
 
 /** The state of the delivery, the reason, and what happens next. */
 export function standing(given: Standing, now: number): Html {
-  const { delivery, attempts, webhook, base, ahead, reader, endpoint } = given;
+  const { delivery, attempts, webhook, base, reader, endpoint } = given;
   const { state, createdAt, settledAt, attemptCount, webhookMode } = delivery;
   const problem = problemText(attempts.at(-1), reader, endpoint);
   if (webhookMode === 'pull' && (state === 'pending' || state === 'delivered')) return readerStanding(delivery);
@@ -57,10 +60,11 @@ export function standing(given: Standing, now: number): Html {
     case 'discarded':
       return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it was delivered.' });
     default: {
-      const next = nextStep(delivery, { webhook, base, ahead }, now);
+      const next = nextStep(given, now);
       // After a replay, the earlier attempts tell nothing about the present state.
       const failed = delivery.isLeased ? attemptCount - 1 : attemptCount;
-      if (problem === null || failed <= 0) return notice({ tone: 'info', text: next });
+      if (problem === null || failed <= 0)
+        return notice({ tone: isRunnable(webhook.progress.state) ? 'info' : 'caution', text: next });
       const of = `${failed} of ${webhook.maxAttempts}`;
       const title =
         base === 0 ? `Attempt ${of} failed.` : `Attempt ${base + failed} failed, ${of} since it was sent again.`;
@@ -122,27 +126,20 @@ function problemText(
   const problem = problemOf(attempt, reader);
   if (problem === null || attempt === undefined) return null;
   const { errorClass, responseStatus } = attempt;
-  const isRejected =
-    errorClass === 'oauth_token' ||
-    (errorClass === 'http_status' && (responseStatus === 401 || responseStatus === 403));
-  if (!isRejected || endpoint === null) return html`${problem}`;
-  const { id, name } = endpoint;
-  return html`${problem} <a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
+  if (endpoint === null) return html`${problem}`;
+  return html`${problem} ${credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint)}`;
 }
 
 /** Tells what a pending delivery waits for. */
-function nextStep(
-  delivery: Delivery,
-  { webhook, base, ahead }: Pick<Standing, 'webhook' | 'base' | 'ahead'>,
-  now: number,
-): Html {
+function nextStep(given: Standing, now: number): Html {
+  const { delivery, webhook, base, ahead } = given;
   const { nextAttemptAt, attemptCount } = delivery;
   const { state } = webhook.progress;
   if (delivery.isLeased) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
   if (!isRunnable(state)) {
     const { webhookId, webhookName } = delivery;
     return html`
-      It waits because its webhook ${notRunning(state)}. It is sent when
+      It waits because its webhook ${notRunning(state)}${stopReason(given)} It is sent when
       <a href="/webhooks/${webhookId}">${webhookName}</a> is started.
     `;
   }
@@ -168,6 +165,18 @@ function nextStep(
     return html`It is due, and waits for its turn: its webhook is failing, and sends one request at a time.`;
   if (nextAttemptAt <= now) return html`It is due and is sent next.`;
   return html`The next attempt is due ${relativeTime(nextAttemptAt, now)}.`;
+}
+
+/** Goes on after `its webhook has failed`: why, and what helps. A delivery that was tried has a problem of its own. */
+function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint }: Standing): Html {
+  const { stateReason } = progress;
+  if (delivery.nextAttemptAt !== null || stateReason === null) return html`.`;
+  const known = givenUpFor(stateReason, causes, reader);
+  if (known !== null) {
+    const credentials = endpoint === null ? null : credentialsLink(known.cause, endpoint);
+    return html`. ${known.why} ${known.advice} ${credentials}`;
+  }
+  return html`. ${stateReason === 'too_many_dead' ? NO_DEAD_LEFT : STATE_REASONS[stateReason as StopReason]}`;
 }
 
 /** Says only what the next attempt shows: one that follows much later was not made because of this. */

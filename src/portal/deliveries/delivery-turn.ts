@@ -1,7 +1,6 @@
 /** Why a delivery that was not tried yet waits, and what ends the wait: the last entry of its timeline. */
 import { FAILING_LIMIT_MS, isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
-import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Moment } from '../parts/details.ts';
 import { failingFacts } from '../parts/health.ts';
 import { countOf, relativeTime, shortTime } from '../parts/text.ts';
@@ -19,15 +18,17 @@ export function turnMoments(story: Waiting, now: number): Moment[] {
   const { delivery, webhook } = story;
   if (!waitsForTurn(delivery)) return [];
   const { webhookName } = delivery;
-  const runs = isRunnable(webhook.progress.state);
+  const { state, stateAt } = webhook.progress;
+  const runs = isRunnable(state);
   return [
     {
       id: 'turn',
       at: null,
-      title: runs ? 'Waits for its turn' : `Waits until ${webhookName} is started`,
+      title: runs ? 'Waits for its turn' : html`Not tried: ${webhookName} has sent nothing since ${shortTime(stateAt)}`,
       tone: 'info',
       icon: 'clock',
-      text: runs ? html`${placeText(story, now)}${failingText(story, now)}` : stoppedText(story),
+      // The notice above has the reason of a stop.
+      ...(runs && { text: html`${placeText(story, now)}${failingText(story, now)}` }),
     },
   ];
 }
@@ -67,9 +68,4 @@ function failingText(waiting: Waiting, now: number): Html | null {
       ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.
     </p>
   `;
-}
-
-function stoppedText({ webhook }: Waiting): Html | null {
-  const { stateDescription } = viewWebhook(webhook);
-  return stateDescription === null ? null : html`<p>${stateDescription}</p>`;
 }

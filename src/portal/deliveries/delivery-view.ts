@@ -65,7 +65,7 @@ function pageHead(call: PageCall, story: Story): Html {
     crumbs: [{ href: PATH, label: 'Deliveries' }],
     badges: [stateBadge(state)],
     lead: leadOf(call, story),
-    actions: [sendButton(call, story)],
+    actions: [testLink(call, story), sendButton(call, story)],
   });
 }
 
@@ -76,7 +76,7 @@ function panelHead(call: PageCall, story: Story): Html {
     <header class="page-header">
       <div class="page-header-row">
         <div class="page-title"><h2>${eventType}</h2>${stateBadge(state)}</div>
-        ${buttonRow([sendButton(call, story)])}
+        ${buttonRow([testLink(call, story), sendButton(call, story)])}
       </div>
       <div class="lead">${leadOf(call, story)}</div>
     </header>
@@ -121,6 +121,12 @@ function sendButton(call: PageCall, story: Story): Html | null {
   });
 }
 
+/** Before a webhook that failed is started: whether its receiver accepts events again. */
+function testLink(call: PageCall, { delivery, webhook }: Story): Html | null {
+  if (!call.may('operator') || delivery.state !== 'pending' || webhook.progress.state !== 'failed') return null;
+  return linkButton({ href: `/webhooks/${webhook.id}#test-button`, label: 'Send a test event', icon: 'send' });
+}
+
 /** The receiver's endpoint may be off: then nothing can start. */
 function startButton({ csrf }: PageCall, { delivery, webhook, endpoint }: Story): Html | null {
   if (endpoint?.enabled !== true) return null;
@@ -128,7 +134,7 @@ function startButton({ csrf }: PageCall, { delivery, webhook, endpoint }: Story)
   return actionButton({
     action: `/webhooks/${id}/start`,
     csrf,
-    kind: 'primary',
+    kind: webhook.progress.state === 'failed' ? 'plain' : 'primary',
     label: `Start ${name}`,
     longLabel: `Start the webhook ${name}`,
     icon: 'play',
@@ -149,8 +155,7 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
 
 function facts(story: Story): Html {
   const { delivery, base, endpoint, owner } = story;
-  const { eventId, eventType, webhookName, offset, subject, orderingKey, attemptCount, createdAt, settledAt } =
-    delivery;
+  const { eventId, subject, orderingKey, attemptCount, settledAt } = delivery;
   const search = (field: 'id' | 'subject' | 'key', value: string): string =>
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
@@ -161,20 +166,17 @@ function facts(story: Story): Html {
         present([
           ['Customer', owner],
           ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
-          ['Event type', html`<code>${eventType}</code>`],
           ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
           [
             'Ordering key',
             orderingKey === null ? null : html`<a href="${search('key', orderingKey)}">${orderingKey}</a>`,
           ],
           ['Endpoint', endpoint === null ? null : html`<a href="/endpoints/${endpoint.id}">${endpoint.name}</a>`],
-          ['Number', `#${offset}`, `Its offset in the log of ${webhookName}.`],
           [
             'Attempts',
             endpoint === null ? null : countText(base + attemptCount),
             base === 0 ? undefined : `${countText(attemptCount)} since it was sent again.`,
           ],
-          ['Published', time(createdAt)],
           ['Finished', settledAt === null ? null : time(settledAt)],
         ]),
       )}
@@ -183,15 +185,18 @@ function facts(story: Story): Html {
   });
 }
 
-/** The ids that are needed less often, folded. */
+/** The ids and the time that are needed less often, folded. */
 function moreIds({ delivery, content, attempts, webhook }: Story): Html {
   const { correlationId, actorId } = content;
+  const { offset, webhookName, createdAt } = delivery;
   const batches = [...new Set(attempts.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])))];
   return html`
     <details class="more-ids">
       <summary>More ids</summary>
       ${definitionList(
         present([
+          ['Number', `#${offset}`, `Its offset in the log of ${webhookName}.`],
+          ['Published', time(createdAt)],
           ['Delivery id', copyable(delivery.id, 'delivery id'), 'Of this event at this webhook.'],
           [
             'Correlation id',

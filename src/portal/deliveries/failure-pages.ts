@@ -14,7 +14,7 @@ import { actionButton, linkButton, section } from '../parts/header.ts';
 import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
-import { countOf, countText, lengthTime, relativeTime } from '../parts/text.ts';
+import { countOf, countText, lengthTime, relativeTime, shortTime } from '../parts/text.ts';
 import { causeAdvice, causeText } from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
@@ -81,8 +81,8 @@ const LEAD = 'Failed deliveries of any age, dead or waiting for a retry, grouped
 
 type OwnedFailures = Failures & {
   readonly owners: RecordOwners;
-  /** `7 of 100 pending were tried.`, by the id of each webhook of which others were not: its groups have only tried deliveries. */
-  readonly tried: Readonly<Record<string, string>>;
+  /** Pending deliveries that were not tried yet, by the id of the webhook: the groups have only tried ones. */
+  readonly untried: Readonly<Record<string, number>>;
 };
 
 /** Webhooks whose pending deliveries are counted. */
@@ -91,19 +91,19 @@ const PENDING_COUNTED = 20;
 async function readFailures(store: Store, numbers: readonly number[] | null): Promise<OwnedFailures> {
   const failures = await store.deliveries.failures(numbers);
   const ids = failures.groups.map(({ webhookId }) => webhookId);
-  const [owners, tried] = await Promise.all([readOwners(store, 'webhook', ids), readTried(store, failures.groups)]);
-  return { ...failures, owners, tried };
+  const [owners, untried] = await Promise.all([readOwners(store, 'webhook', ids), readUntried(store, failures.groups)]);
+  return { ...failures, owners, untried };
 }
 
-async function readTried({ directory }: Store, groups: readonly FailureGroup[]): Promise<OwnedFailures['tried']> {
+async function readUntried({ directory }: Store, groups: readonly FailureGroup[]): Promise<OwnedFailures['untried']> {
   const retried = groups.filter(({ retrying }) => retrying > 0);
   const byWebhook = [...Map.groupBy(retried, ({ webhookId }) => webhookId)].slice(0, PENDING_COUNTED);
-  const texts = byWebhook.map(async ([id, own]) => {
+  const counts = byWebhook.map(async ([id, own]) => {
     const pending = (await directory.webhook(id))?.pendingRecords ?? 0;
     const tried = own.reduce((sum, { retrying }) => sum + retrying, 0);
-    return tried < pending ? [[id, `${countText(tried)} of ${countText(pending)} pending were tried.`] as const] : [];
+    return [id, Math.max(0, pending - tried)] as const;
   });
-  return Object.fromEntries((await Promise.all(texts)).flat());
+  return Object.fromEntries(await Promise.all(counts));
 }
 
 /** Groups of dead deliveries that a form without a webhook offers. */
@@ -136,7 +136,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
       rows: shown.map((group) => {
         const { webhookId: id, webhookName: name, cause, lastAt } = group;
         return [
-          html`<a href="/webhooks/${id}">${name}</a> ${stateBadge(group.webhookState)}${owners.hintOf(id)}`,
+          html`<a href="/webhooks/${id}">${name}</a> ${stateBadge(group.webhookState)} ${owners.hintOf(id)}`,
           badge('negative', causeText(cause)),
           countText(group.dead),
           html`<span class="failure-last">${relativeTime(lastAt, now)}</span>`,
@@ -157,7 +157,8 @@ function resultsOf(call: PageCall, failures: OwnedFailures) {
       { label: 'Cause', kind: 'main' },
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
-      { label: 'Pending', kind: 'number', phone: 'named' },
+      { label: 'Retrying', kind: 'number', phone: 'named' },
+      { label: 'Since', phone: 'named' },
       { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
@@ -190,32 +191,52 @@ function unknownNote(count: number, query: URLSearchParams): Html {
   `;
 }
 
-function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): (Html | 0)[] {
-  const { owners, tried, groups } = failures;
-  const { webhookId, webhookName, cause, dead, retrying, firstAt, lastAt } = group;
+function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html[] {
+  const { owners, untried, groups } = failures;
+  const { webhookId, webhookName, cause, dead, retrying, oldest, firstAt, lastAt } = group;
   const { now } = call;
   const isFirst = group === groups.find((one) => one.webhookId === webhookId && one.retrying > 0);
-  const triedText = isFirst ? tried[webhookId] : undefined;
-  const listed = (state: 'dead' | 'pending', count: number): Html | 0 => {
-    if (count === 0) return 0;
-    const query = new URLSearchParams({ webhook: webhookId, state, response: cause });
-    return html`<a href="${DELIVERIES_PATH}?${query.toString()}">${countText(count)}</a>`;
+  const others = isFirst ? (untried[webhookId] ?? 0) : 0;
+  const listed = (state: 'dead' | 'pending', count: number): Html => {
+    if (count === 0) return html`<span class="quiet">–</span>`;
+    return html`<a href="${searchHref(webhookId, { state, response: cause })}">${countText(count)}</a>`;
   };
   return [
-    html`${badge('negative', causeText(cause))}<span class="cell-hint">${causeAdvice(cause, call.session.customerId)}</span>`,
+    html`
+      ${badge('negative', causeText(cause))}
+      <span class="cell-hint">
+        ${causeAdvice(cause, call.session.customerId)}
+        ${' '}The oldest is <a href="${searchHref(webhookId, { q: `#${oldest.offset}` })}">#${oldest.offset}</a>.
+      </span>
+    `,
     html`
       <span class="failure-webhook"><a href="/webhooks/${webhookId}">${webhookName}</a> ${stateBadge(group.webhookState)}</span>
+      ${' '}
       ${owners.hintOf(webhookId)}
-      ${triedText === undefined ? null : html`<span class="cell-hint">${triedText}</span>`}
+      ${
+        others === 0
+          ? null
+          : html`
+            <span class="cell-hint">
+              <a href="${searchHref(webhookId, { state: 'pending' })}">${countText(others)} more</a> not tried yet
+            </span>
+          `
+      }
     `,
     listed('dead', dead),
     listed('pending', retrying),
     html`
-      <span class="failure-last">${relativeTime(lastAt, now)}</span>
-      ${firstAt === lastAt ? null : html`<span class="cell-hint failure-last">for ${lengthTime(firstAt, now)}</span>`}
+      <span class="failure-last">${shortTime(firstAt)}</span>
+      <span class="cell-hint failure-last">${lengthTime(firstAt, now)}</span>
     `,
+    html`<span class="failure-last">${relativeTime(lastAt, now)}</span>`,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
+}
+
+/** The list of deliveries of one webhook. */
+function searchHref(webhookId: string, filter: Readonly<Record<string, string>>): string {
+  return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: webhookId, ...filter })}`;
 }
 
 /** The action that helps: dead ones are sent again, a webhook that does not run is started, and others are tried before their time. */
@@ -235,8 +256,8 @@ function action(group: FailureGroup, name: string, { csrf }: PageCall): Html {
     action: TRY,
     csrf,
     fields: { webhook: webhookId, offset: String(oldest.offset) },
-    label: 'Try the first now',
-    longLabel: `Try the first now: ${name}, ${causeText(cause)}`,
+    label: `Try #${oldest.offset} now`,
+    longLabel: `Try #${oldest.offset} now: ${name}, ${causeText(cause)}`,
     icon: 'send',
   });
 }

@@ -6,9 +6,8 @@ import type { LastAttempt, RecordPlace } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { emptyState, table } from '../parts/list.ts';
-import { stateBadge } from '../parts/mark.ts';
 import { shortTime } from '../parts/text.ts';
-import { eventCell, isDue, progressOf, responseCell, subjectCell } from './delivery-rows.ts';
+import { deliveryBadge, eventCell, isDue, progressOf, responseCell, subjectCell } from './delivery-rows.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
 /** Rows, attempts that they are found by, and webhooks that they are read of. */
@@ -125,9 +124,9 @@ const NOTHING_YET = emptyState({
 });
 
 function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: boolean; readonly now: number }): Html[] {
-  const { subject, state, createdAt, webhookId, webhookName } = delivery;
+  const { subject, createdAt, webhookId, webhookName } = delivery;
   return [
-    stateBadge(state),
+    deliveryBadge(delivery),
     eventCell(delivery),
     subjectCell(subject),
     ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),

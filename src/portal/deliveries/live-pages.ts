@@ -80,7 +80,7 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
   ];
 }
 
-const LEAD = 'Every request to a receiver, as it is made: deliveries, heartbeats and test events.';
+const LEAD = `Every request to a receiver, as it is made: deliveries, heartbeats and test events. Begins with the latest ${TAIL_BEGINS_WITH}.`;
 
 const OUTCOMES = [
   { value: '', label: 'Any outcome' },

@@ -22,7 +22,7 @@ import {
 import { errorSummary } from '../parts/form.ts';
 import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, countText } from '../parts/text.ts';
 import { causeText } from '../record/causes.ts';
 import { shownWebhook, webhookField } from '../record/webhook-choice.ts';
 import { withWebhookId } from './delivery-scope.ts';
@@ -62,18 +62,20 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
     typed.set('webhook', name);
     const state = refusal === null ? newForm(Object.fromEntries(typed)) : refusedForm(typed, refusal);
     const causes = await readCauses(store, fields);
+    const dead = refusal === null && asked === null ? await deadSection(dependencies, call.now) : null;
     const content = html`
       ${pageHeader({
         title: 'Send many again',
         lead: LEAD,
         crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
       })}
+      ${dead}
       ${whichSection(state, {
+        title: dead === null ? 'Which deliveries' : 'Or choose the deliveries yourself',
         kind: count === null ? 'primary' : 'plain',
         causes: causeSuggestions(causes, fields),
         isOfOperator: store.customerId === null,
       })}
-      ${refusal === null && asked === null ? await deadSection(dependencies, call.now) : null}
       ${
         count === null
           ? null
@@ -81,6 +83,8 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
               count,
               name,
               state: webhook?.progress.state ?? 'stopped',
+              webhookId: asked?.webhookId ?? '',
+              pending: asked === null ? 0 : ((await store.directory.webhook(asked.webhookId))?.pendingRecords ?? 0),
               narrower: asked?.input.states?.join() === 'dead' ? narrowerOf(fields, causes, count) : null,
             })
       }
@@ -146,7 +150,7 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
 
 const LEAD =
   'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their ' +
-  'message ids, so a receiver drops the ones it already has.';
+  'message ids: a receiver that checks these ids drops the ones it already has.';
 
 /** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
@@ -174,7 +178,12 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   };
 }
 
-type Which = { readonly kind: ButtonKind; readonly causes: readonly Suggestion[]; readonly isOfOperator: boolean };
+type Which = {
+  readonly title: string;
+  readonly kind: ButtonKind;
+  readonly causes: readonly Suggestion[];
+  readonly isOfOperator: boolean;
+};
 
 function whichFields(state: FormState, { causes, isOfOperator }: Which): Html[] {
   const isOfDead = state.value('state') === '' || state.value('state') === 'dead';
@@ -194,7 +203,7 @@ function whichFields(state: FormState, { causes, isOfOperator }: Which): Html[] 
       label: 'Published from (UTC)',
       type: 'datetime-local',
       isRequired: !isOfDead,
-      hint: 'Required to send delivered ones again.',
+      hint: isOfDead ? 'Needed only for delivered ones.' : 'Delivered ones are sent again from then on.',
     }),
     textField(state, {
       name: 'until',
@@ -229,14 +238,14 @@ function whichSection(state: FormState, which: Which): Html {
     'data-hx-sync': 'this:replace',
   });
   return section({
-    title: 'Which deliveries',
+    title: which.title,
     content: html`
       <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
         ${errorSummary(state, LABELS, 'Check the selection')}
         <div class="fields fields-pairs"${follow}>${whichFields(state, which)}</div>
         <div class="buttons form-buttons">
-          ${submitButton({ label: 'Next: count the deliveries', kind: which.kind })}
-          <span class="quiet">Nothing is sent yet.</span>
+          ${submitButton({ label: 'Preview', kind: which.kind })}
+          <span class="quiet">You see the number before anything is sent.</span>
         </div>
       </form>
     `,
@@ -253,6 +262,9 @@ type Counted = {
   readonly count: number;
   readonly name: string;
   readonly state: WebhookState;
+  readonly webhookId: string;
+  /** Of the webhook: these are sent too once it is started. */
+  readonly pending: number;
   /** Leads to fewer of them. */
   readonly narrower: Html | null;
 };
@@ -267,7 +279,8 @@ function narrowerOf(
   return isOpen ? causeLinks(PATH, fields, causes, count) : null;
 }
 
-function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name, state, narrower }: Counted): Html {
+function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Counted): Html {
+  const { count, name, state, narrower } = counted;
   if (count === 0) {
     return notice({ tone: 'info', title: `No delivery of ${name} matches.`, text: 'There is nothing to send again.' });
   }
@@ -284,14 +297,7 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
         ${csrf}
         ${hidden}
         ${narrower}
-        ${
-          runs
-            ? null
-            : notice({
-                tone: 'caution',
-                text: `${name} ${notRunning(state)}. They wait until it is started.`,
-              })
-        }
+        ${runs ? null : waitNotice(counted)}
         <div class="buttons form-buttons">
           ${
             runs
@@ -299,8 +305,8 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
               : submitButton({
                   name: 'start',
                   value: 'yes',
-                  label: 'Send again and start',
-                  longLabel: `Send again and start the webhook: ${found}`,
+                  label: `Start, and send ${countText(count)} again`,
+                  longLabel: `Start, and send ${countText(count)} again: ${name}`,
                   kind: 'primary',
                   icon: 'play',
                 })
@@ -310,5 +316,18 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, { count, name
         </div>
       </form>
     `,
+  });
+}
+
+/** Before a webhook that does not run is started: how much is sent then, and how to find out whether it arrives. */
+function waitNotice({ name, state, webhookId, pending }: Counted): Html {
+  const others =
+    pending === 0
+      ? ''
+      : ` A start also sends its ${countOf(pending, 'pending delivery', undefined, 'pending deliveries')}.`;
+  const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether it arrives.`;
+  return notice({
+    tone: 'caution',
+    text: html`<p>${name} ${notRunning(state)}. They wait until it is started.${others}${state === 'failed' ? test : null}</p>`,
   });
 }

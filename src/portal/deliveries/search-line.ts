@@ -90,14 +90,29 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
 
 /** The states that most people look for. The other filters stay. */
 function quickFilters(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): Html {
-  const others = terms.filter(({ field }) => field !== 'state');
-  const chosen = terms.find(({ field }) => field === 'state')?.value ?? null;
-  const links = ([null, 'pending', 'dead', 'delivered'] as const).map((value) => {
-    const href = searchHref(path, query, value === null ? others : [...others, { field: 'state', value }]);
-    const current = attributes({ 'aria-current': value === chosen ? 'true' : null });
-    return html`<li><a href="${href}"${current}>${capital(value ?? 'all')}</a></li>`;
+  const others = terms.filter((term) => term.field !== 'state' && !isRetrying(term));
+  const state = terms.find(({ field }) => field === 'state')?.value ?? 'all';
+  const chosen = state === 'pending' && terms.some(isRetrying) ? 'retrying' : state;
+  const links = Object.entries(QUICK).map(([name, added]) => {
+    const current = attributes({ 'aria-current': name === chosen ? 'true' : null });
+    return html`<li><a href="${searchHref(path, query, [...others, ...added])}"${current}>${capital(name)}</a></li>`;
   });
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
+}
+
+const RETRYING: SearchTerm = { field: 'response', value: 'failed' };
+const PENDING: SearchTerm = { field: 'state', value: 'pending' };
+/** *Retrying*: pending ones whose last attempt failed. */
+const QUICK: Readonly<Record<string, readonly SearchTerm[]>> = {
+  all: [],
+  retrying: [PENDING, RETRYING],
+  pending: [PENDING],
+  dead: [{ field: 'state', value: 'dead' }],
+  delivered: [{ field: 'state', value: 'delivered' }],
+};
+
+function isRetrying({ field, value }: SearchTerm): boolean {
+  return field === RETRYING.field && value === RETRYING.value;
 }
 
 const PLACEHOLDER = 'Search: order id, subject, 5xx, state:dead, since:1h';

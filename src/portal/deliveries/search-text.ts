@@ -39,6 +39,7 @@ export const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered'
 const GROUPS: Readonly<Record<string, readonly ErrorClass[]>> = {
   connection: ['connect', 'reset', 'proxy'],
   tls: ['tls', 'tls_expired', 'tls_untrusted', 'tls_wrong_host'],
+  failed: ERROR_CLASSES,
 };
 const RESPONSE_WORDS = [...new Set<string>([...Object.keys(GROUPS), ...ERROR_CLASSES])];
 export const RESPONSES_SUGGESTED = ['2xx', '3xx', '4xx', '5xx', '429', '503', 'timeout', 'connection', 'tls', 'dns'];

@@ -178,7 +178,9 @@ function publishView(
   const header = pageHeader({
     title,
     crumbs: [{ href: '/event-types', label: 'Event types' }],
-    lead: 'Goes to the webhooks that subscribe to its type, like an event of your product.',
+    lead:
+      'This is a real event, not a test: the receivers of the subscribed webhooks act on it. To try a receiver, send a ' +
+      'test event from the page of its webhook.',
   });
   const choice = typeChoice(all, chosen, state.value('customer') || query.get('customer'));
   if (chosen === null) return { title, content: html`${header}${unknownType(state)}${choice}` };

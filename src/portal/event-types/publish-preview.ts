@@ -52,11 +52,15 @@ export async function preview(store: Store, sent: URLSearchParams): Promise<Html
   `;
 }
 
-/** The subscribed webhooks that would not get it, each with the reason. */
+/** The subscribed webhooks that would not get it, by the reason. */
 function missedList(misses: readonly { readonly id: string; readonly name: string; readonly reason: string }[]): Html {
-  const lines = misses.map(
-    ({ id, name, reason }) =>
-      html`<li><a href="/webhooks/${id}">${name}</a>: <span class="quiet">${reason}</span></li>`,
+  const lines = [...Map.groupBy(misses, ({ reason }) => reason)].map(
+    ([reason, same]) => html`
+      <li>
+        ${same.map(({ id, name }, at) => html`${at === 0 ? null : ', '}<a href="/webhooks/${id}">${name}</a>`)}:
+        ${' '}<span class="quiet">${reason}</span>
+      </li>
+    `,
   );
   return html`
     <details class="summary-more"${attributes({ open: misses.length <= NAMED * 2 })}>

@@ -6,12 +6,19 @@ import { type Html, html } from '../../http/html.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { section } from '../parts/header.ts';
+import { linkButton, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
-import { countText, lengthTime, relativeTime, sentence } from '../parts/text.ts';
-import { type Cause, failingAdvice, failingCauses, readCausesOf } from '../record/causes.ts';
+import { countText, lengthTime, relativeTime, sentence, shortTime } from '../parts/text.ts';
+import {
+  type Cause,
+  credentialsLink,
+  failingAdvice,
+  failingCauses,
+  givenUpFor,
+  readCausesOf,
+} from '../record/causes.ts';
 import { type DeadRecords, deadOf, deadText } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
 import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
@@ -87,7 +94,7 @@ function ailingTable(
       { label: 'Webhook', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Problem', phone: 'plain' },
-      { label: 'For', phone: 'named' },
+      { label: 'Since', phone: 'named' },
       { label: 'Pending', kind: 'number', phone: 'named' },
       ...(button === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
     ],
@@ -98,12 +105,12 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners.customerId),
-      lengthTime(webhook.since, now),
+      problemOf(webhook, owners.customerId, startButton !== null),
+      html`${shortTime(webhook.since)} <span class="cell-hint">${lengthTime(webhook.since, now)}</span>`,
       webhook.waiting === 0
         ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
-      ...(button === null ? [] : [isRunnable(webhook.state) ? null : button(webhook)]),
+      ...(button === null ? [] : [isRunnable(webhook.state) ? null : startOf(webhook, button)]),
     ]),
     rowIds: ailing.map(({ id }) => `problem-${id}`),
     live: ['problem', 'problems'],
@@ -111,10 +118,24 @@ function ailingTable(
   });
 }
 
+/** A webhook that failed with dead deliveries is started where these are sent again too. */
+function startOf(webhook: AilingWebhook, button: NonNullable<Attention['startButton']>): Html {
+  const { id, name, state, dead } = webhook;
+  if (state !== 'failed' || dead.records === 0) return button(webhook);
+  const label = `Start, and send ${deadText(dead)} again`;
+  return linkButton({
+    href: `/deliveries/replay?webhook=${id}&state=dead`,
+    label,
+    longLabel: `${label}: ${name}`,
+    icon: 'replay',
+  });
+}
+
 /** The problem, the advice below it, and where its failures and its dead deliveries are. */
 function problemOf(
-  { id, name, state, reason, detail, dead, causes }: AilingWebhook,
+  { id, name, state, reason, detail, dead, causes, endpointId, endpointName }: AilingWebhook,
   reader: ProblemOwners['customerId'],
+  mayAct: boolean,
 ): Html {
   const count = deadText(dead);
   const links = [
@@ -124,11 +145,24 @@ function problemOf(
     state === 'stopped'
       ? null
       : html`<a href="${failuresOf(id)}" aria-label="Failures by cause: ${name}">Failures by cause</a>`,
+    state === 'failed' && mayAct
+      ? html` · <a href="/webhooks/${id}#test-button" aria-label="Send a test event: ${name}">Send a test event</a>`
+      : null,
   ];
   const failures = links.every((link) => link === null)
     ? null
     : html`<span class="cell-hint is-sentence">${links}</span>`;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
+  const givenUp = givenUpFor(reason, causes, reader);
+  if (givenUp !== null) {
+    const credentials = credentialsLink(givenUp.cause, { id: endpointId, name: endpointName });
+    return html`
+      ${givenUp.why}
+      ${' '}
+      <span class="cell-hint is-sentence">${givenUp.advice} ${credentials}</span>
+      ${failures}
+    `;
+  }
   const known = STATE_REASONS[reason as StopReason] as string | undefined;
   if (known !== undefined)
     return html`${reason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : known} ${failures}`;
@@ -206,7 +240,9 @@ export async function readAttention(
 export async function readAiling(
   store: Pick<Store, 'customerId' | 'overview' | 'stateHistory'>,
 ): Promise<readonly Ailing[]> {
-  const ailing = await store.overview.ailing(store.customerId, AILING_SHOWN);
+  const found = await store.overview.ailing(store.customerId, AILING_SHOWN);
+  // A webhook that sends nothing comes before one that still tries, and the newest problem first within each.
+  const ailing = found.toSorted((a, b) => Number(isRunnable(a.state)) - Number(isRunnable(b.state)));
   return Promise.all(
     ailing.map(async (webhook) => {
       const begunAt = await readFailsSince(store, { ...webhook, failingSinceAt: webhook.since });

@@ -1,5 +1,5 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
-
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
@@ -99,7 +99,7 @@ function startForm({ csrf }: PageCall, period: Period): Html {
   `;
 }
 
-function startButton({ id, name }: Ailing): Html {
+function startButton({ id, name }: Pick<Ailing, 'id' | 'name'>): Html {
   return submitButton({
     form: START_FORM,
     name: 'webhook',
@@ -132,17 +132,20 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     startButton: mayAct ? startButton : null,
     now: at,
   });
-  // Problems come first, also on a phone.
+  const waiting = queues(overview, mayAct);
+  const isUrgent = overview.backlog.longest.some(({ state }) => state === 'stopped');
+  // Problems and stopped webhooks with pending deliveries come first, also on a phone.
   const hasProblems = overview.ailing.length + overview.expiring.length > 0;
   return html`
     ${hasProblems ? problems : null}
+    ${isUrgent ? waiting : null}
     ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures({ ...overview, hasTokens })}
     ${hasProblems ? null : problems}
     <div class="columns">
       ${section({
         title: rateTitle(TRIED, series),
-        lead: 'By outcome. A delivery counts at each of its attempts.',
+        lead: 'By outcome. A request with several deliveries counts as several.',
         content: deliveriesChart(series, at),
       })}
       ${section({
@@ -160,7 +163,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
           : null
       }
     </div>
-    ${queues(overview)}
+    ${isUrgent ? null : waiting}
   `;
 }
 
@@ -223,27 +226,30 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'none refused' : `${refused.join(' and ')} refused`;
 }
 
-function queues({ backlog, ailing, at, owners }: Overview): Html | null {
+function queues({ backlog, ailing, at, owners }: Overview, mayAct: boolean): Html | null {
   // The problems above say how much waits at theirs.
   const known = new Set(ailing.map(({ id }) => id));
   const longest = backlog.longest.filter(({ id }) => !known.has(id));
   if (longest.length === 0) return null;
+  const hasButton = mayAct && longest.some(({ state }) => !isRunnable(state));
   return section({
-    title: known.size === 0 ? 'Longest queues' : 'Other queues',
+    title: known.size === 0 ? 'Pending deliveries' : 'Other pending deliveries',
     isPlain: true,
     content: table({
-      caption: 'Longest queues',
+      caption: 'Webhooks with pending deliveries',
       columns: [
         { label: 'Webhook', kind: 'main' },
         { label: 'State', phone: 'state' },
         { label: 'Pending', kind: 'number', phone: 'named' },
         { label: 'Oldest', phone: 'named' },
+        ...(hasButton ? [{ label: 'Action', kind: 'actions' as const }] : []),
       ],
       rows: longest.map(({ id, name, state, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
         stateBadge(state),
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
+        ...(hasButton ? [isRunnable(state) ? null : startButton({ id, name })] : []),
       ]),
       rowIds: longest.map(({ id }) => `queue-${id}`),
       live: ['queue', 'queues'],

@@ -28,7 +28,7 @@ function rounded(rate: number): number {
 }
 
 /** The chart of deliveries counts attempts: each delivery at each of its attempts. One request may carry several. */
-export const TRIED = 'Tried deliveries';
+export const TRIED = 'Delivery attempts';
 
 /** `title`: of what the attempts were. A reader's deliveries have none. */
 export function deliveriesChart(series: Series, now: number, title = TRIED): Html {

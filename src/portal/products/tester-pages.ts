@@ -57,11 +57,11 @@ function testerView({ method, path, query, reach, nearest, examples, owners }: Q
   return listView({
     title: 'Who could call this?',
     lead:
-      'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which ' +
-      'applications pass it now.',
+      'Enter a request as a client would send it. The answer names the rule that decides, and the applications that ' +
+      'may send it now.',
     path: PATH,
     query,
-    submit: 'Ask',
+    submit: 'Check',
     filters: [
       selectField(state, {
         name: 'method',
@@ -100,7 +100,7 @@ function explanation(examples: readonly Example[]): Html {
     title: 'Check a request',
     text: html`
       <p>
-        A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
+        A request is allowed if a rule of an API product names its method and path, the token has the scope of that
         rule, and the user that the application acts as has its permission.
       </p>
       ${links.length === 0 ? null : html`<p>For example:</p><ul class="empty-examples">${links}</ul>`}

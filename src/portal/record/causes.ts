@@ -1,5 +1,6 @@
 /** Why the deliveries of webhooks fail: read in one way and told in the same words on every page. */
 import { adviceForMessage, adviceForOwner, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
+import { GIVEN_UP_FOR } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { http } from '../../kernel/node-http.ts';
 import type { FailureGroup } from '../../store/port/deliveries.ts';
@@ -93,6 +94,30 @@ export function failingAdvice(causes: readonly Cause[], latest: LatestError, rea
   const [main] = byFrequency(causes, 'retrying');
   if (main !== undefined && !isOf(latest, main)) return causeAdvice(main.cause, reader);
   return latest === null ? null : adviceForMessage(reader, ...latest);
+}
+
+type NamedEndpoint = { readonly id: string; readonly name: string };
+
+/** A link to the credentials of the endpoint, if the receiver or its token server rejects them. */
+export function credentialsLink(cause: string | null, { id, name }: NamedEndpoint): Html | null {
+  if (cause === null || !['401', '403', 'oauth_token'].includes(cause)) return null;
+  return html`<a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
+}
+
+/** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
+export type GivenUp = { readonly why: string; readonly advice: string; readonly cause: string };
+
+/** Null for another reason, or if no cause is known. */
+export function givenUpFor(reason: string | null, causes: readonly Cause[], reader: string | null): GivenUp | null {
+  if (reason !== 'too_many_dead' && reason !== 'failing_too_long') return null;
+  const [main, ...others] = byFrequency(causes, reason === 'too_many_dead' ? 'dead' : 'retrying');
+  if (main === undefined) return null;
+  const { cause } = main;
+  return {
+    why: `${GIVEN_UP_FOR[reason]}: ${others.length === 0 ? '' : 'most often '}${causeText(cause)}.`,
+    advice: `${causeAdvice(cause, reader)} Then send a test event before you start the webhook again.`,
+    cause,
+  };
 }
 
 function isOf(latest: LatestError, { cause }: Cause): boolean {

@@ -11,7 +11,7 @@ import { failingFacts, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { capital, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
-import { type Cause, failingAdvice, failingCauses, type LatestError } from './causes.ts';
+import { type Cause, failingAdvice, failingCauses, givenUpFor, type LatestError } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
 /** A webhook that mostly delivers is shown as failing only after this time without a success. */
@@ -118,6 +118,8 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
     return notice({ tone: 'caution', text });
   }
   if (state === 'failed') {
+    const known = givenUpFor(stateReason, causes, reader);
+    if (known !== null) return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice}</p>` });
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
     const last = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);

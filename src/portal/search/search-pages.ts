@@ -5,6 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import type { OwnedTable } from '../../store/port/customers.ts';
 import type { DeliveryFilter } from '../../store/port/deliveries.ts';
+import type { Ailing } from '../../store/port/overview.ts';
 import type { Found, FoundKind } from '../../store/port/search.ts';
 import type { FoundEvent } from '../../store/port/terms.ts';
 import { valueText } from '../deliveries/search-text.ts';
@@ -18,8 +19,9 @@ import { readText } from '../frame/query.ts';
 import { readAiling } from '../overview/attention.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
-import { type IconName, icon } from '../parts/mark.ts';
+import { type IconName, icon, stateBadge } from '../parts/mark.ts';
 import { lengthText, marked, relativeText } from '../parts/text.ts';
+import { type Cause, causeText, givenUpFor, readCausesOf } from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { type Action, actionsIn, creationsIn, STARTS } from './search-actions.ts';
 import { otherWords, pathOf } from './search-words.ts';
@@ -51,7 +53,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
         path: PATH,
         query,
         submit: 'Search',
-        filters: [textField(newForm({ q: text }), { name: 'q', label: 'Search', type: 'search' })],
+        filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name, id or value', type: 'search' })],
         results,
       });
       // The dialog shows only the results.
@@ -63,7 +65,7 @@ export function searchPages(dependencies: SharedPageDependencies): PageRoute<'bo
 /** Webhooks among which one that runs is sought. */
 const EXAMPLES_READ = 20;
 
-const LEAD = 'Search by name, id or value.';
+const LEAD = 'Finds pages, names, ids and values of events.';
 
 /** For people who may stop and start webhooks. */
 async function leadWithAction({ directory }: SharedPageDependencies['store']): Promise<string> {
@@ -89,16 +91,20 @@ async function startHits(
     'webhook',
     shown.map(({ id }) => id),
   );
+  const causesOf = await readCausesOf(
+    store,
+    shown.map(({ webhookNumber }) => webhookNumber),
+  );
   const problems = shown.map(
     (webhook): Hit => ({
       href: `/webhooks/${webhook.id}`,
       icon: 'warning',
       label: owners.named(webhook),
       group: 'Problems',
-      detail:
-        webhook.state === 'failing'
-          ? `failing for ${lengthText(now - webhook.since)}`
-          : `${webhook.state} ${relativeText(webhook.since - now)}`,
+      aside: stateBadge(webhook.state),
+      detail: `${
+        webhook.state === 'failing' ? `for ${lengthText(now - webhook.since)}` : relativeText(webhook.since - now)
+      }${causeOf(webhook, causesOf(webhook.id))}`,
     }),
   );
   const starts = STARTS.filter(({ page, role }) => may(role) && hasPage(page)).slice(0, STARTS_SHOWN);
@@ -114,6 +120,13 @@ async function startHits(
       }),
     ),
   ];
+}
+
+/** `: 401 Unauthorized`; empty if it is not known. */
+function causeOf({ state, reason, detail }: Ailing, causes: readonly Cause[]): string {
+  if (state === 'failing') return detail === null ? '' : `: ${detail}`;
+  const givenUp = givenUpFor(reason, causes, null);
+  return givenUp === null ? '' : `: ${causeText(givenUp.cause)}`;
 }
 
 type Asked = Pick<PageCall, 'may' | 'now'> & { readonly text: string; readonly documents: Library };
@@ -287,7 +300,7 @@ type Hit = {
   /** The heading that it stands below. */
   readonly group: string;
   /** At the right: what it belongs to, in a word or two. */
-  readonly aside?: string;
+  readonly aside?: string | Html;
   readonly detail: string | null;
 };
 
@@ -322,7 +335,7 @@ function hitOf({ kind, id, shown: name, detail, state }: Named): Hit {
     label: name,
     group,
     detail: about,
-    ...(state !== null && { aside: state }),
+    ...(state !== null && { aside: stateBadge(state) }),
   };
 }
 

@@ -286,7 +286,10 @@ describe('the state of a delivery', () => {
       const webhook = { maxAttempts: 20, ordered: false, progress: progressOf({ state }) };
       const shown = { ...delivery, ...more } as Delivery;
       const said = textOf(
-        standing({ delivery: shown, attempts, webhook, base, ahead: null, endpoint: ERP, reader: null }, NOW),
+        standing(
+          { delivery: shown, attempts, webhook, base, ahead: null, causes: [], endpoint: ERP, reader: null },
+          NOW,
+        ),
       );
       assert.match(said, told);
     });
@@ -296,6 +299,27 @@ describe('the state of a delivery', () => {
 const ERP = { id: 'e', name: 'ERP' };
 
 const ONE_AT_A_TIME = 'Orders is failing: it sends one request at a time. This page shows the result.';
+
+describe('a delivery whose webhook failed before it was tried', () => {
+  it('tells why the webhook failed and what helps, once, and nothing of dead deliveries', () => {
+    const waits = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
+    const untried = { ...waits, webhookId: 'w', webhookName: 'Orders', webhookMode: 'push' } as Delivery;
+    const told = (causes: readonly Cause[], stateReason = 'too_many_dead'): string => {
+      const webhook = { maxAttempts: 20, ordered: false, progress: progressOf({ state: 'failed', stateReason }) };
+      const given = { delivery: untried, attempts: [], webhook, base: 0, ahead: null, causes, reader: null };
+      return textOf(standing({ ...given, endpoint: ERP }, NOW));
+    };
+    assert.match(
+      told([{ ...CAUSE, cause: '401', dead: 10 }]),
+      /^It waits because its webhook has failed\. Ten requests .* attempts: 401 Unauthorized\. The receiver rejects .* Credentials of ERP It is sent when Orders is started\.$/,
+    );
+    assert.match(told([]), /used up their attempts\. Fix the receiver, then start the webhook again\. It is sent when/);
+    assert.match(
+      told([{ ...CAUSE, cause: 'connect', retrying: 2 }], 'failing_too_long'),
+      /failed for 24 hours: no connection\. Check that the receiver runs/,
+    );
+  });
+});
 
 describe('the message after a delivery is sent again', () => {
   const cases: readonly (readonly [
@@ -372,7 +396,7 @@ describe('the message after a delivery is sent again', () => {
 describe('a delivery behind another one', () => {
   it('names the one that is tried first, and when', () => {
     const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
-    const nobody = { endpoint: null, reader: null };
+    const nobody = { endpoint: null, reader: null, causes: [] };
     const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
     const webhook = { maxAttempts: 20, ordered: true, progress: progressOf({ state: 'failing' }) };
     const shown = standing({ ...nobody, delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
@@ -507,7 +531,7 @@ describe('what needs attention', () => {
     [
       'an error',
       said([{}]),
-      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause 1 minute 0 ?$/,
+      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause .* UTC 1 minute 0 ?$/,
     ],
     ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
     [
@@ -518,7 +542,19 @@ describe('what needs attention', () => {
     [
       'too many dead',
       said([{ state: 'failed', reason: 'too_many_dead', dead: { records: 10, isWhole: true } }]),
-      /send its dead deliveries again\. 10 dead · Failures by cause 1 minute 0 Start ?$/,
+      /send its dead deliveries again\. 10 dead · Failures by cause · Send a test event .* 1 minute 0 Start, and send 10 again ?$/,
+    ],
+    [
+      'too many dead with a known cause, and the steps in their order',
+      said([
+        {
+          state: 'failed',
+          reason: 'too_many_dead',
+          dead: { records: 10, isWhole: true },
+          causes: [{ ...CAUSE, cause: '401', dead: 10 }],
+        },
+      ]),
+      /used up their attempts: 401 Unauthorized\. ?The receiver rejects .* Then send a test event before .* Credentials of Dock ?10 dead · Failures by cause · Send a test event .* Start, and send 10 again ?$/,
     ],
     [
       'several causes, of which the latest is not the most frequent',

@@ -1,8 +1,10 @@
 /** The lists of deliveries: for each one its end or its next attempt, its response, and when. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ERROR_CLASSES } from '../../../src/domain/outcome.ts';
 import type { Delivery } from '../../../src/domain/webhook.ts';
-import { progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
+import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
+import { deliveryBadge, progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
 import { latestSection } from '../../../src/portal/deliveries/latest-deliveries.ts';
 import { searchLine } from '../../../src/portal/deliveries/search-line.ts';
 import { relativeTime, shortTime } from '../../../src/portal/parts/text.ts';
@@ -41,9 +43,9 @@ describe('the end of a delivery', () => {
     [{ attemptCount: 3, nextAttemptAt: NOW }, 'retry due now'],
     [{ attemptCount: 3, nextAttemptAt: NOW + 9000, isLeased: true }, 'in progress'],
     [{}, 'not tried yet'],
-    [{ webhookState: 'failing' }, 'waits behind a retry'],
-    [{ webhookState: 'failed', attemptCount: 2, nextAttemptAt: NOW + 9000 }, 'waits: webhook failed'],
-    [{ webhookState: 'stopped' }, 'waits: webhook stopped'],
+    [{ webhookState: 'failing' }, 'held back'],
+    [{ webhookState: 'failed', attemptCount: 2, nextAttemptAt: NOW + 9000 }, 'webhook failed'],
+    [{ webhookState: 'stopped' }, 'webhook stopped'],
     [{ webhookMode: 'pull' }, 'not acknowledged'],
   ];
   for (const [more, told] of cases) {
@@ -85,7 +87,7 @@ describe('the latest deliveries of a webhook', () => {
     assert.deepEqual(rows, [
       { State: 'pending', ...row, Response: '500 ×10 Internal Server Error', Outcome: 'retry in 40 min' },
       { State: 'delivered', ...row, Response: '204', Outcome: 'after 5 s' },
-      { State: 'pending', ...row, Response: '–', Outcome: 'waits behind a retry' },
+      { State: 'pending', ...row, Response: '–', Outcome: 'held back' },
     ]);
   });
 });
@@ -106,6 +108,7 @@ describe('the states above the list of deliveries', () => {
     const webhook = { field: 'webhook', value: 'Orders' } as const;
     assert.deepEqual(links([webhook, { field: 'state', value: 'dead' }]), [
       ['All', '/deliveries?limit=5&q=webhook%3AOrders', false],
+      ['Retrying', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending+failed', false],
       ['Pending', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending', false],
       ['Dead', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adead', true],
       ['Delivered', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adelivered', false],
@@ -114,11 +117,36 @@ describe('the states above the list of deliveries', () => {
       links([]).map(([label, , isCurrent]) => [label, isCurrent]),
       [
         ['All', true],
+        ['Retrying', false],
         ['Pending', false],
         ['Dead', false],
         ['Delivered', false],
       ],
     );
+  });
+});
+
+describe('the retried deliveries', () => {
+  it('are the pending ones with a failed attempt, and the search for them is the chosen state', () => {
+    const { terms, problems, filter } = readAsked(new URLSearchParams({ q: 'state:pending response:failed' }), NOW);
+    assert.deepEqual(problems, []);
+    assert.deepEqual(filter.response, { errorClasses: ERROR_CLASSES });
+    const line = { path: '/deliveries', query: new URLSearchParams(), terms, problems, names: {}, suggestions: [] };
+    assert.deepEqual(
+      [...searchLine(line).markup.matchAll(/aria-current="true">([^<]*)</g)].map(([, label]) => label),
+      ['Retrying'],
+    );
+  });
+});
+
+describe('a pending delivery', () => {
+  it('has the colour of a problem while its webhook fails or does not run', () => {
+    const toneOf = (more: Partial<Delivery>): string | undefined =>
+      /badge-(\w+)/.exec(deliveryBadge({ ...PENDING, ...more }).markup)?.[1];
+    assert.equal(toneOf({}), 'info');
+    for (const webhookState of ['failing', 'failed', 'stopped'] as const)
+      assert.equal(toneOf({ webhookState }), 'caution', webhookState);
+    assert.equal(toneOf({ webhookState: 'failed', state: 'delivered' }), 'positive');
   });
 });
 

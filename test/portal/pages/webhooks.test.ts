@@ -129,7 +129,10 @@ describe('the state of a webhook', () => {
       { ...HEALTHY, causes },
       { now, reader: null },
     );
-    assert.match(ended?.markup ?? '', /Most often 401 Unauthorized .* Every attempt failed for 24 hours/);
+    assert.match(
+      ended?.markup ?? '',
+      /Every attempt failed for 24 hours: most often 401 Unauthorized\. The receiver rejects the credentials/,
+    );
   });
 
   it('names a setting only to the operator', async (t) => {
