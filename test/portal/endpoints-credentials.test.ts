@@ -15,7 +15,8 @@ describe('a new secret', () => {
     await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
     const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}/settings`, { isBrowserless: true });
     await page.getByRole('link', { name: 'New secret' }).click();
-    await page.getByLabel('Use it').selectOption('in an hour');
+    assert.equal(await page.locator('[name=overlapSeconds]').count(), 0, 'only for Standard Webhooks');
+    await page.getByLabel('In an hour').check();
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
     await page.getByText('Give it to the receiver before then.').waitFor();
@@ -38,8 +39,8 @@ describe('a new secret', () => {
     const at = receiver.endpoint('/in', { secret: 'the one after' });
     const { id } = await makeEndpoint(admin, { ...at, secret: 'the one before' }, { name: 'Shop' });
     const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isBrowserless: true });
-    await page.getByLabel('Use it').selectOption('immediately');
-    await page.getByText('Use an existing one').click();
+    await page.getByLabel('Immediately').check();
+    await page.getByText('Use an existing secret').click();
     await page.locator('#field-secret').fill('the one after');
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     await page.getByText('The new secret signs from now on.').waitFor();
@@ -49,6 +50,15 @@ describe('a new secret', () => {
     await page.getByText('Shop passed the challenge and is enabled.').waitFor();
   });
 
+  it('may be sent beside the old one, if a webhook of the endpoint signs as Standard Webhooks', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const body = { name: 'Orders', endpointId: id, eventTypes: ['webhook.test'], format: 'standard' };
+    await succeeded(admin.post('webhooks', body));
+    const { page } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isBrowserless: true });
+    assert.equal(await page.locator('[name=overlapSeconds]').count(), 1);
+  });
+
   it('is refused beside its field', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'));
@@ -56,7 +66,7 @@ describe('a new secret', () => {
       isBrowserless: true,
       expecting: [400, 404],
     });
-    await page.getByText('Use an existing one').click();
+    await page.getByText('Use an existing API key').click();
     await page.locator('#field-apiKey').fill('short');
     await page.getByRole('button', { name: 'Create the new API key' }).click();
     await page.locator('#field-apiKey-problem').getByText('must be 32 hexadecimal digits').waitFor();
@@ -77,7 +87,7 @@ describe('a new API key', () => {
     assert.notEqual(await page.getByText(at.apiKey).count(), 0);
     await open(`/endpoints/${id}/rotate-api-key`);
     await page.getByText('Another new API key is already scheduled.').waitFor();
-    await page.getByLabel('Use it').selectOption('immediately');
+    await page.getByLabel('Immediately').check();
     await page.getByRole('button', { name: 'Create the new API key' }).click();
     await page.getByText('The new API key is sent from now on.').waitFor();
     assert.equal(await page.getByText(String(nextApiKey)).count(), 0);

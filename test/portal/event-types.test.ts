@@ -61,7 +61,7 @@ describe('the sample of an event type', () => {
     const [type] = await ownTypes(admin);
     const { page, isAccessible } = await openAs('viewer', `/event-types/${type?.id}`);
     await page.getByText('2 events').waitFor();
-    assert.equal(await page.getByText('data is checked').count(), 0);
+    assert.equal(await page.getByText('checked against its schema').count(), 0);
     assert.deepEqual(JSON.parse(await page.getByLabel('Data of the latest event', { exact: true }).innerText()), {
       n: 2,
       note: MARKUP,

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import type { Webhook } from '../../src/domain/webhook.ts';
 import { secret } from '../../src/kernel/secret.ts';
+import { troubleNotice } from '../../src/portal/endpoints/guide-pages.ts';
 import { whatArrives } from '../../src/portal/endpoints/guide-requests.ts';
 import {
   ADDRESS_ASKED,
@@ -22,7 +24,7 @@ import { startService } from '../support/service.ts';
 
 const HAND_OUT = readFileSync(new URL('../../docs/hand-out.md', import.meta.url), 'utf8');
 
-const VALUES = { address: 'https://edge.example', hasSources: false, verification: 'required' } as const;
+const VALUES = { address: 'https://edge.example', hasSources: false, verification: 'required', webhooks: [] } as const;
 
 describe('the guide', () => {
   it('leaves out and rewords parts that the hand-out has, and has the address of the API', () => {
@@ -51,6 +53,37 @@ describe('the guide', () => {
       for (const [other, sentence] of cases) assert.equal(text.includes(sentence), other === verification, sentence);
       assert.ok(text.includes(said) && text.includes('\n## Answer quickly'));
     }
+  });
+
+  it('says what happens after another answer as the webhooks of the endpoint do it', () => {
+    const often = { retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null } as const;
+    const once = { ...often, maxAttempts: 1 };
+    const cases = [
+      [[], 'we send the request again, until the retries of the webhook are used up.'],
+      [[often, often], 'we send the request again: 20 attempts over about 2.5 days, then dead.'],
+      [[often, once], 'we send the request again, until the retries of the webhook are used up.'],
+      [[once], 'the records are dead: the endpoint has no webhook that retries.'],
+    ] as const;
+    for (const [webhooks, said] of cases)
+      assert.ok(
+        guideText(HAND_OUT, { ...VALUES, webhooks }).includes(
+          `After **any other answer, or none**, ${said.slice(0, -1)}`,
+        ),
+        said,
+      );
+    assert.match(guideText(HAND_OUT, VALUES), /24 hours, or ten requests in a row use up their attempts, we stop/);
+  });
+
+  it('names the webhooks of the endpoint that fail or have failed, each with its error', async () => {
+    const webhook = (id: string, state: string, webhookNumber: number) =>
+      ({ id, name: id, progress: { state, webhookNumber } }) as unknown as Webhook;
+    const failure = { at: 1, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
+    const attempts = { lastOutcomes: async () => new Map([[2, { deliveredAt: null, failure }]]) };
+    assert.equal(await troubleNotice({ attempts }, 'c', [webhook('Fine', 'running', 1)]), null);
+    const shown = await troubleNotice({ attempts }, 'c', [webhook('Fine', 'running', 1), webhook('Bad', 'failed', 2)]);
+    const text = (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
+    assert.match(text, /Bad has failed\. Latest error: the receiver answered 401\. The receiver rejects/);
+    assert.doesNotMatch(text, /Fine/);
   });
 
   it('says what arrives from a webhook, in every format', () => {

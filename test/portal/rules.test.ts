@@ -340,6 +340,9 @@ describe('a time', () => {
     const brief: readonly [ms: number, text: string][] = [
       [0, 'due now'],
       [-9000, 'due now'],
+      // Less than a second has no unit.
+      [400, 'due now'],
+      [999, 'due now'],
       [1000, 'in 1 s'],
       [30_000, 'in 30 s'],
       [61_000, 'in 1 min'],

@@ -67,14 +67,16 @@
   // A time to come in few letters.
   const briefText = (at) => {
     const seconds = (at - Date.now()) / 1000;
-    return seconds <= 0
+    return seconds < 1
       ? 'due now'
       : lengthFromNow(seconds).replace(/ (?:(s)econd|(min)ute|(h)our|(d)ay)s?$/, ' $1$2$3$4');
   };
   const lengthText = (at) => lengthFromNow(-Math.max((Date.now() - at) / 1000, 1)).replace(' ago', '');
   const lengthFromNow = (seconds) => {
     // Rounded to the nearest: three days minus a minute are three days.
-    const [unit, length] = UNITS.find(([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2);
+    // Less than a second has no unit: it is told in seconds.
+    const isIn = ([, size], at) => Math.abs(seconds) >= size - (UNITS[at + 1]?.[1] ?? 0) / 2;
+    const [unit, length] = UNITS.find(isIn) ?? UNITS.at(-1);
     return relative.format(Math.sign(seconds) * Math.round(Math.abs(seconds) / length), unit);
   };
   // A text that is the same stays, with what people have selected of it.

@@ -13,7 +13,6 @@ import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
-import { definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView, nothingFound, table, withQuery } from '../parts/list.ts';
@@ -101,8 +100,8 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
   const address = addressFor(call.request, publicUrl);
   const subscribe = linkButton({
     href: `/webhooks/new?${new URLSearchParams({ event: name })}`,
-    label: 'Subscribe to it',
-    kind: 'primary',
+    label: uses.count === 0 ? 'Subscribe to it' : 'Add to another webhook',
+    kind: uses.count === 0 ? 'primary' : 'plain',
     icon: 'plus',
   });
   const warnings = [
@@ -118,14 +117,15 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
       title: name,
       crumbs: [{ href: PATH, label: TITLE }],
       badges: eventTypeBadges({ ...eventType, builtIn: false }),
-      lead: html`${[description, ...warnings].filter((text) => text !== '').map((text) => html`<p>${text}</p>`)}`,
+      lead: html`
+        ${[description, ...warnings].filter((text) => text !== '').map((text) => html`<p>${text}</p>`)}
+        ${
+          uses.count === 0
+            ? html`<p>None of your webhooks gets it.</p>`
+            : html`<div class="uses">Your webhooks that get it: ${usesList(uses, '/webhooks', { isFiltered: true })}</div>`
+        }
+      `,
       actions: call.may('administrator') ? [subscribe] : [],
-    })}
-    ${section({
-      title: 'Your webhooks that get it',
-      content: definitionList([
-        ['Webhooks', usesList(uses, '/webhooks', { none: 'None of your webhooks gets it.', isFiltered: true })],
-      ]),
     })}
     ${eventTypeSections(eventType, address, { verification: html`<a href="${GUIDE_PATH}#programs">The guide</a>`, trial })}
   `;

@@ -21,33 +21,43 @@ type Latest = {
   readonly attempt: LastAttempt | null;
 };
 /** Newest first, as the list of all has them. */
-export type LatestDeliveries = readonly Latest[];
+export type LatestDeliveries = {
+  readonly rows: readonly Latest[];
+  /** They are the deliveries of the last attempts, because newer ones are held back. */
+  readonly areTried: boolean;
+};
 
-/**
- * The deliveries of the last attempts; if these are few, the newest ones too. While a receiver fails, the newest ones only wait behind
- * older ones.
- */
+/** The newest deliveries. While a receiver fails, these only wait, so the deliveries of the last attempts are read in their place. */
 export async function readLatestDeliveries(
   { deliveries, attempts }: Pick<Store, 'deliveries' | 'attempts'>,
   webhookNumbers: readonly number[],
 ): Promise<LatestDeliveries> {
   const numbers = webhookNumbers.slice(0, WEBHOOKS_READ);
+  const { items: newest } = await deliveries.list({ webhookNumbers: numbers }, null, SHOWN);
+  const tried = newest.some(isHeldBack) ? await readTried({ deliveries, attempts }, numbers) : [];
+  const all = tried.length > 0 ? tried : newest;
+  const last = await attempts.lastOf(all);
+  const rows = all
+    .map((delivery, at) => ({ delivery, attempt: last[at] ?? null }))
+    .toSorted(({ delivery: one }, { delivery: other }) => other.createdAt - one.createdAt || other.offset - one.offset);
+  return { rows, areTried: tried.length > 0 };
+}
+
+/** Whether it was not tried yet because its webhook fails or has failed. */
+function isHeldBack({ state, attemptCount, webhookState }: Delivery): boolean {
+  return state === 'pending' && attemptCount === 0 && (webhookState === 'failing' || webhookState === 'failed');
+}
+
+async function readTried(
+  { deliveries, attempts }: Pick<Store, 'deliveries' | 'attempts'>,
+  numbers: readonly number[],
+): Promise<Delivery[]> {
   const [first = 0] = numbers;
   const recent = await (numbers.length === 1
     ? attempts.latestOf(first, ATTEMPTS_READ)
     : attempts.latest(ATTEMPTS_READ, null, numbers));
   const tried = await deliveries.atPlaces(placesOf(recent));
-  const found = new Map(tried.flatMap((delivery) => (delivery === null ? [] : [[delivery.id, delivery] as const])));
-  if (found.size < SHOWN) {
-    const { items } = await deliveries.list({ webhookNumbers: numbers }, null, SHOWN);
-    for (const delivery of items) if (found.size < SHOWN) found.set(delivery.id, delivery);
-  }
-  const all = [...found.values()];
-  const last = await attempts.lastOf(all);
-  const latest = all.map((delivery, at) => ({ delivery, attempt: last[at] ?? null }));
-  return latest.toSorted(
-    ({ delivery: one }, { delivery: other }) => other.createdAt - one.createdAt || other.offset - one.offset,
-  );
+  return tried.filter((delivery) => delivery !== null);
 }
 
 /** The records of attempts, each once. */
@@ -63,7 +73,7 @@ function placesOf(attempts: readonly AttemptRecord[]): RecordPlace[] {
 
 /** For the version of a live page: what its rows say, of which some changes with the time. */
 export function latestVersion(latest: LatestDeliveries, now: number): unknown {
-  return [latest, latest.map(({ delivery }) => isDue(delivery, now))];
+  return [latest, latest.rows.map(({ delivery }) => isDue(delivery, now))];
 }
 
 /** `isPulled`: a reader fetches them, so there are no attempts. */
@@ -71,7 +81,7 @@ type Telling = { readonly now: number; readonly isPulled: boolean };
 
 /** `webhookIds`: those whose deliveries they are. Each row names its webhook if there are several. */
 export function latestSection(
-  latest: LatestDeliveries,
+  { rows, areTried }: LatestDeliveries,
   webhookIds: readonly string[],
   { now, isPulled }: Telling,
 ): Html {
@@ -79,8 +89,9 @@ export function latestSection(
   const isOne = webhookIds.length === 1;
   const ofOne = isOne && first !== undefined ? `?webhook=${first}` : '';
   return section({
-    title: 'Latest deliveries',
+    title: areTried ? 'Deliveries tried last' : 'Latest deliveries',
     id: 'deliveries',
+    lead: areTried ? 'Newer deliveries are held back while these fail.' : undefined,
     isPlain: true,
     actions: isOne
       ? [
@@ -108,8 +119,8 @@ export function latestSection(
             { label: 'Outcome', phone: 'plain' },
             { label: 'Published', phone: 'plain' },
           ],
-          rows: latest.map((one) => row(one, { isOne, now })),
-          rowIds: latest.map(({ delivery }) => `delivery-${delivery.id}`),
+          rows: rows.map((one) => row(one, { isOne, now })),
+          rowIds: rows.map(({ delivery }) => `delivery-${delivery.id}`),
           live: ['delivery', 'deliveries'],
           empty: NOTHING_YET,
         })}

@@ -72,7 +72,7 @@ function fieldsOf(endpoint: Endpoint, now: number): FieldTable {
     return field === undefined ? [] : [[`authentication.${member}`, field] as const];
   });
   return {
-    activateAfterSeconds: activationField(),
+    activateAfterSeconds: activationField('new authentication', now),
     ...Object.fromEntries(own),
   };
 }
@@ -100,7 +100,7 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, owner: OwnerN
     above: scheduledNotice('authentication', 'set', waits),
     action: `/endpoints/${id}/${ACTION}`,
     content: html`
-      ${fieldGroup('When', null, [when ?? null])}
+      ${when ?? null}
       ${fieldGroup('Authentication', null, fields)}
     `,
     submit: 'Set the new authentication',

@@ -156,7 +156,7 @@ function deadFigure(dead: DeadRecords) {
   const { records, isWhole } = dead;
   const none = isWhole ? 'No delivery is dead' : `of ${FAILURES_OF} of its webhooks`;
   return {
-    value: deadText(dead),
+    value: records > 0 ? deadText(dead) : '0',
     tone: records > 0 ? ('negative' as const) : ('neutral' as const),
     hint: records > 0 ? 'kept until you send them again' : none,
   };

@@ -47,6 +47,7 @@ function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
 export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab }: EndpointPage): Html {
   const { id, name, url, enabled } = endpoint;
   const isAdministrator = call.may('administrator');
+  const said = endpointSentence(endpoint, activity, call.now);
   return html`
     ${pageHeader({
       title: name,
@@ -54,7 +55,7 @@ export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab 
       badges: endpointBadges(endpoint, activity.webhooks),
       lead: html`
         ${recordFacts(owner, [copyable(url, 'address')])}
-        <p>${endpointSentence(endpoint, activity, call.now)}</p>
+        ${said === '' ? null : html`<p>${said}</p>`}
       `,
       actions: [
         isAdministrator ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -75,7 +76,7 @@ export function endpointActivity(
   hub: EndpointHub | null,
 ): Html {
   const warnings = endpointWarnings(endpoint, activity.webhooks, call.now);
-  const isUnused = hub === null || (isUnverified(endpoint) && hub.deliveries.length === 0);
+  const isUnused = hub === null || (isUnverified(endpoint) && hub.deliveries.rows.length === 0);
   return html`
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
@@ -147,7 +148,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, hub: En
         { label: 'Webhook', kind: 'main' },
         { label: 'State', phone: 'state' },
         { label: 'Events', phone: 'plain' },
-        { label: 'Succeeded, 24 h', phone: 'plain' },
+        { label: 'Succeeded, 24 h', phone: 'named' },
         { label: 'Pending', kind: 'number', phone: 'named' },
         { label: 'Actions', kind: 'actions' },
       ],
@@ -197,13 +198,13 @@ export function endpointBadges(endpoint: Endpoint, webhooks: readonly Pick<Endpo
 }
 
 type Activity = Pick<EndpointActivity, 'deliveredAt'> & {
-  readonly webhooks: readonly Pick<EndpointWebhook, 'state' | 'failingSinceAt'>[];
+  readonly webhooks: readonly Pick<EndpointWebhook, 'state' | 'stateReason' | 'failingSinceAt'>[];
 };
 
 /** `webhooks`: the webhooks that send to the endpoint. */
 export function endpointSentence(endpoint: Endpoint, activity: Activity, now: number): Html | string {
   const { enabled, enableWhenVerified } = endpoint;
-  if (enabled) return activeSentence(endpoint, activity, now);
+  if (enabled) return activeSentence(activity, now);
   if (isUnverified(endpoint)) {
     return enableWhenVerified
       ? 'Nothing is sent here until ownership is verified. Verification also enables the endpoint.'
@@ -212,20 +213,22 @@ export function endpointSentence(endpoint: Endpoint, activity: Activity, now: nu
   return 'Nothing is sent here: an administrator disabled the endpoint. Webhooks that send here do not run.';
 }
 
-function activeSentence({ verified }: Endpoint, { webhooks, deliveredAt }: Activity, now: number): Html | string {
+function activeSentence({ webhooks, deliveredAt }: Activity, now: number): Html | string {
   const since = allFailSince(webhooks);
   if (since !== null) {
     return failingFacts({ since, succeededAt: deliveredAt, error: null }, now);
   }
   if (webhooks.some(({ state }) => isRunnable(state))) {
     const failing = webhooks.filter(({ state }) => state === 'failing').length;
-    const ownership = `Enabled; ownership is ${verified ? '' : 'not '}verified.`;
-    return failing === 0 ? ownership : `${ownership} The deliveries of ${countOf(failing, 'webhook')} fail.`;
+    // The badges say the rest.
+    return failing === 0 ? '' : `The deliveries of ${countOf(failing, 'webhook')} fail.`;
   }
   if (webhooks.length === 0) return 'It is enabled. No webhook sends here yet.';
-  return webhooks.length === 1
-    ? 'Nothing is sent here: its webhook has stopped.'
-    : 'Nothing is sent here: its webhooks have stopped.';
+  // A webhook that was never started has no reason.
+  const why = webhooks.every(({ stateReason }) => stateReason === null)
+    ? ['was never started', 'were never started']
+    : ['has stopped', 'have stopped'];
+  return `Nothing is sent here: its ${webhooks.length === 1 ? `webhook ${why[0]}` : `webhooks ${why[1]}`}.`;
 }
 
 export type Warning = {

@@ -38,18 +38,19 @@ export function endpointFields(before: Endpoint | null, eventTypes: readonly Eve
       isRequired: true,
       isCode: true,
       placeholder: 'https://hooks.example.com/in',
-      hint: `An HTTPS URL with a public address.${before === null ? '' : ' A new address must be verified again.'}`,
+      hint: 'An HTTPS URL with a public address.',
     }),
     tokenChallenge: oneOf(
       {
         label: 'Ownership',
+        isLabelHidden: true,
         choices: [
           {
             value: 'true',
             label: 'Verify ownership before anything is sent',
             hint:
               'Recommended. The receiver must sign a challenge with the secret. Until then nothing else is sent, ' +
-              'so a wrong address gets no data.',
+              `so a wrong address gets no data.${before === null ? '' : ' A new address must be verified again.'}`,
           },
           {
             value: 'cloudevents',
@@ -58,7 +59,11 @@ export function endpointFields(before: Endpoint | null, eventTypes: readonly Eve
               'For receivers of CloudEvents that answer OPTIONS. The receiver must allow requests from here, and may ' +
               'limit them to a number a minute.',
           },
-          { value: 'false', label: 'Do not verify', hint: 'The endpoint is enabled immediately.' },
+          {
+            value: 'false',
+            label: 'Do not verify',
+            hint: before === null ? 'The endpoint is enabled immediately.' : 'A new address gets events immediately.',
+          },
         ],
       },
       { read: (sent, name) => sent.get(name) === 'true' },
@@ -200,8 +205,8 @@ export function endpointLayout({
   return html`
     ${group('Endpoint', null, 'name', 'url')}
     ${field('eventTypes')}
-    ${group('Verification', null, 'tokenChallenge')}
-    ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : null}
+    ${group('Ownership', null, 'tokenChallenge')}
+    ${before === null ? more('Use an existing secret or API key', 'secret', 'apiKey') : renewals(before)}
     <details class="advanced"${attributes({ open })}>
       <summary>Advanced <span class="hint">The defaults suit most receivers.</span></summary>
       ${more('Compression', 'contentEncoding')}
@@ -214,6 +219,16 @@ export function endpointLayout({
       ${optional('clientCertificate', 'Client certificate: for mutual TLS')}
     </details>
     ${before === null ? endpointSummaryRegion(state.fields) : null}
+  `;
+}
+
+/** Credentials have pages of their own. */
+function renewals({ id }: Endpoint): Html {
+  return html`
+    <p>
+      The secret and the API key have pages of their own: <a href="/endpoints/${id}/rotate-secret">New secret</a>,
+      <a href="/endpoints/${id}/rotate-api-key">New API key</a>.
+    </p>
   `;
 }
 

@@ -13,7 +13,7 @@ import { section } from '../parts/header.ts';
 import { type Cause, mergedCauses, readCausesOf } from '../record/causes.ts';
 import { type DeadRecords, deadOf } from '../record/dead-records.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
-import { type EndpointActivity, FAILURES_OF, isFailedLast } from './endpoint-activity.ts';
+import { allFailSince, type EndpointActivity, FAILURES_OF, isFailedLast } from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;
@@ -31,15 +31,16 @@ const WEBHOOKS_SHOWN = 10;
 /** Null if no webhook sends to the endpoint. */
 export async function readHub(
   { store, figures }: Pick<SharedPageDependencies, 'store' | 'figures'>,
-  query: URLSearchParams,
+  { query, now }: Pick<PageCall, 'query' | 'now'>,
   endpointId: string,
   activity: EndpointActivity,
 ): Promise<EndpointHub | null> {
   const { webhooks, dayOf } = activity;
   if (webhooks.length === 0) return null;
   const numbers = webhooks.map(({ webhookNumber }) => webhookNumber);
+  const since = allFailSince(webhooks);
   const [series, deliveries, listings, failures] = await Promise.all([
-    figures.within(async () => numbers).series(readPeriod(query), 0),
+    figures.within(async () => numbers).series(readPeriod(query, since === null ? 0 : now - since), 0),
     readLatestDeliveries(store, numbers),
     store.directory.webhooks({ endpointId }, null, WEBHOOKS_SHOWN),
     readFailures(store, activity),

@@ -143,7 +143,7 @@ async function readTab(
     const content = historySection({ target, createdAt: endpoint.createdAt, lead, changes }, call.now);
     return { version: changes.entries, content };
   }
-  const hub = await readHub(dependencies, call.query, endpoint.id, activity);
+  const hub = await readHub(dependencies, call, endpoint.id, activity);
   const version =
     hub === null ? null : [hub.series, latestVersion(hub.deliveries, call.now), hub.listings, hub.dead, hub.causes];
   return { version, content: endpointActivity(call, page, hub) };

@@ -90,7 +90,7 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
     change: {
       // Some changes need a new verification.
       tab: (after) => (isUnverified(after) ? 'activity' : 'settings'),
-      lead: 'Pending deliveries use the new settings. To change the API key or the secret, rotate it.',
+      lead: 'Pending deliveries use the new settings.',
       done: (after, before) =>
         isUnverified(after) && (after.url !== before.url || !mustBeVerified(before))
           ? `${after.name} is saved. It failed the challenge and stays disabled until ownership is verified.`
@@ -175,9 +175,28 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
             selectField(newForm({ state }), { name: 'state', label: 'State', choices: STATE_CHOICES }),
             ...owner.fields,
           ],
-      results: endpointTable(call, items, { uses, activityOf, ownerIn, isFiltered }),
+      results: endpointTable(
+        call,
+        cursor === null && nextCursor === null ? items.toSorted(byUrgency(activityOf)) : items,
+        {
+          uses,
+          activityOf,
+          ownerIn,
+          isFiltered,
+        },
+      ),
     });
   });
+}
+
+/** The order of a list that fits on one page: what needs a person first, then by name. */
+function byUrgency(activityOf: Beside['activityOf']): (one: Endpoint, other: Endpoint) => number {
+  const place = ({ id, enabled }: Endpoint): number => {
+    const states = new Set(activityOf(id).webhooks.map(({ state }) => state));
+    if (!enabled) return 2;
+    return states.has('failed') ? 0 : states.has('failing') ? 1 : 3;
+  };
+  return (one, other) => place(one) - place(other) || one.name.localeCompare(other.name, 'en');
 }
 
 type Beside = {
@@ -197,10 +216,10 @@ function endpointTable(
     columns: [
       { label: 'Name and address', kind: 'main' },
       { label: 'State', phone: 'state' },
-      { label: 'Succeeded, 24 h', phone: 'plain' },
+      { label: 'Succeeded, 24 h', phone: 'named' },
       { label: 'Last success', phone: 'named' },
       { label: 'Last error', phone: 'named' },
-      { label: 'Webhooks', phone: 'none' },
+      { label: 'Webhooks', phone: 'named' },
     ],
     rows: endpoints.map((endpoint) => {
       const { id, name, url } = endpoint;

@@ -1,4 +1,4 @@
-/** One sentence at the end of the form of an endpoint: what it will do with the values in the form. */
+/** One sentence beside the form of an endpoint: what it will do with the values in the form; empty without an address. */
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
@@ -24,7 +24,7 @@ export function endpointSummaryPage({ pages }: SharedPageDependencies): PageRout
 
 export function endpointSummary(sent: URLSearchParams): string {
   const host = hostOf(sent.get('url') ?? '');
-  if (host === null) return 'Enter the address, and this line tells which events are sent there.';
+  if (host === null) return '';
   const patterns = patternsOf(sent);
   const verification = VERIFICATIONS[sent.get('tokenChallenge') ?? ''] ?? '';
   const events =

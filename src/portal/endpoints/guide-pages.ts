@@ -1,5 +1,6 @@
 /** `/guide`: what the programs of a customer need, with the values of one of its endpoints filled in. */
 import { currentApiKey, type Endpoint, mustBeVerified, publicKeys } from '../../domain/endpoint.ts';
+import { adviceForMessage } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readAsset } from '../../kernel/assets.ts';
@@ -13,7 +14,9 @@ import { readText } from '../frame/query.ts';
 import { copyable, definitionList, maskedValue } from '../parts/details.ts';
 import { newForm, selectField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { latestError } from '../parts/health.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
+import { notice } from '../parts/mark.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { arrivalSection } from './guide-requests.ts';
 import { GUIDE_PATH, type GuideVerification, guideText } from './guide-text.ts';
@@ -32,17 +35,18 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const endpointId = readText(query, 'endpoint') ?? '';
       const id = isUuidV7(endpointId) ? endpointId : names[0]?.id;
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
+      const [webhooks, types] =
+        endpoint === null
+          ? [[], []]
+          : await Promise.all([store.webhooks.ofEndpoint(endpoint.id), store.eventTypes.all()]);
       const tokens = lexer(
         guideText(readAsset('hand-out'), {
           address: addressFor(call.request, publicUrl()),
           hasSources: endpoint !== null && egressAddresses.length > 0,
           verification: endpoint === null ? 'required' : verificationOf(endpoint),
+          webhooks,
         }),
       );
-      const [webhooks, types] =
-        endpoint === null
-          ? [[], []]
-          : await Promise.all([store.webhooks.ofEndpoint(endpoint.id), store.eventTypes.all()]);
       const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, webhooks, query);
       const own = [
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
@@ -61,6 +65,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
           ${contentsOf([...own, ...sectionsOf(tokens)])}
           <div class="doc-main">
             ${names.length < 2 ? null : endpointChoice(names, endpoint)}
+            ${await troubleNotice(store, call.session.customerId, webhooks)}
             ${
               endpoint === null
                 ? isCustomers
@@ -76,6 +81,28 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       return { title, content };
     }),
   ];
+}
+
+/** The webhooks that fail or have failed, each with its latest error; null if none does. `reader`: the customer who reads it. */
+export async function troubleNotice(
+  { attempts }: { readonly attempts: Pick<SharedPageDependencies['store']['attempts'], 'lastOutcomes'> },
+  reader: string | null,
+  webhooks: readonly Pick<Webhook, 'id' | 'name' | 'progress'>[],
+): Promise<Html | null> {
+  const troubled = webhooks.filter(({ progress: { state } }) => state === 'failing' || state === 'failed');
+  if (troubled.length === 0) return null;
+  const outcomes = await attempts.lastOutcomes(troubled.map(({ progress }) => progress.webhookNumber));
+  const lines = troubled.map(({ id, name, progress: { state, webhookNumber } }) => {
+    const failure = outcomes.get(webhookNumber)?.failure ?? null;
+    const why = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
+    return html`
+      <p>
+        <a href="/webhooks/${id}">${name}</a> ${state === 'failed' ? 'has failed' : 'is failing'}.
+        ${why === null ? null : html`${latestError(...why)} ${adviceForMessage(reader, ...why)}`}
+      </p>
+    `;
+  });
+  return notice({ tone: 'caution', text: html`${lines}` });
 }
 
 function verificationOf(endpoint: Endpoint): GuideVerification {

@@ -1,3 +1,6 @@
+import type { RetrySettings } from '../../domain/retry.ts';
+import { retriesText } from '../webhooks/format-fields.ts';
+
 /** The hand-out (`docs/hand-out.md`) for someone who is in the portal: without what its pages do, and with our address. Pure. */
 
 export const GUIDE_PATH = '/guide';
@@ -20,7 +23,6 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
     'When your receiver is ready, press *Verify now* on the page of your endpoint.',
   ],
   [/\*\*2xx\*\* within 15 seconds means/, '**2xx** within the time-out of the webhook means'],
-  [/up to 20 times in about\s+2\.5 days/, 'until the retries of the webhook are used up'],
   [/we stop until you ask us to start again\./, 'we stop until you start the webhook again.'],
   [/Tell us when you are back\./, 'Start the webhook again when your receiver is back.'],
   [
@@ -32,6 +34,7 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
     /The order of records is kept only if we\s+have agreed on it; `offset`/,
     'The order of records is kept only if the webhook has an *Order*; `offset`',
   ],
+  [/"scope":"orders:edit orders:view"/, '"scope":"deliveries:view webhooks:view"'],
   [/ask us for the right/, 'give the right to the application, or to the account that it acts as'],
   [
     /If it leaks, tell us immediately: we can revoke it and all tokens within seconds\./,
@@ -43,6 +46,23 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
       'answered. *Live* shows it, too. It is no delivery: *Deliveries* has the events that you subscribe to.\n',
   ],
 ];
+
+/** The part of the hand-out about another answer than 2xx. */
+const AFTER_ANOTHER = /(?<=After \*\*any other answer, or none\*\*, )we send the request again:[\s\S]*?(?=\.\n- )/;
+
+/** The same as the webhooks of the endpoint do it. Their names are not in it: the text is Markdown. */
+function afterAnother(webhooks: readonly RetrySettings[]): string {
+  const [said, ...others] = new Set(webhooks.map(retriesText));
+  if (webhooks.length > 0 && !webhooks.some(retries))
+    return 'the records are dead: the endpoint has no webhook that retries. You can send them again in *Deliveries*';
+  if (said !== undefined && others.length === 0) return `we send the request again: ${said}`;
+  return 'we send the request again, until the retries of the webhook are used up';
+}
+
+/** Whether a failed request is sent again. */
+export function retries({ maxAttempts }: RetrySettings): boolean {
+  return maxAttempts > 1;
+}
 
 /** How a firewall knows us, if the addresses are on the page already. */
 export const ADDRESS_ASKED = /^- If your firewall needs our address, ask us for it\. /m;
@@ -68,9 +88,11 @@ type GuideValues = {
   /** The page shows the addresses that requests come from. */
   readonly hasSources: boolean;
   readonly verification: GuideVerification;
+  /** The webhooks that send to the endpoint. */
+  readonly webhooks: readonly RetrySettings[];
 };
 
-export function guideText(handOut: string, { address, hasSources, verification }: GuideValues): string {
+export function guideText(handOut: string, { address, hasSources, verification, webhooks }: GuideValues): string {
   let text = handOut;
   for (const [from, to] of LEFT_OUT) {
     const begin = text.indexOf(from);
@@ -78,6 +100,7 @@ export function guideText(handOut: string, { address, hasSources, verification }
     if (begin >= 0 && end >= 0) text = text.slice(0, begin) + text.slice(end);
   }
   for (const [said, instead] of REWORDED) text = text.replace(said, () => instead);
+  text = text.replace(AFTER_ANOTHER, () => afterAnother(webhooks));
   if (verification === 'optional') text = text.replace(CHALLENGE_FIRST, CHALLENGE_OPTIONAL);
   if (verification === 'handshake') text = text.replace(CHALLENGE_SECTION, HANDSHAKE);
   if (hasSources) text = text.replace(ADDRESS_ASKED, '- ');

@@ -23,7 +23,7 @@ const PROGRAMS: readonly Program[] = [
     excerpt: (text) => withoutTypes(firstExample(text)),
     only: 'with package',
   },
-  { label: 'Node only', asset: 'hand-out', excerpt: nodeFunctions, only: 'with package' },
+  { label: 'Node, no package', asset: 'hand-out', excerpt: nodeFunctions, only: 'with package' },
   { label: 'TypeScript', asset: 'hand-out', excerpt: typedNodeFunctions, only: 'without package' },
   { label: 'JavaScript', asset: 'hand-out', excerpt: nodeFunctions, only: 'without package' },
   { label: 'Python', asset: 'receivers/python', excerpt: markedPart },

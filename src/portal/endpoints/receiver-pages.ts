@@ -16,7 +16,7 @@ import { formatText } from '../webhooks/format-fields.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
-import { GUIDE_PATH } from './guide-text.ts';
+import { GUIDE_PATH, retries } from './guide-text.ts';
 import { arrivingTypes, hasReceiverPackage, receiverCode } from './receiver-code.ts';
 
 export const ENDPOINTS = { href: '/endpoints', label: 'Endpoints' };
@@ -35,7 +35,7 @@ export function receiverPage({
       store.webhooks.ofEndpoint(endpoint.id),
       store.eventTypes.all(),
     ]);
-    const title = owner === null ? 'Receiver set-up' : `Receiver set-up of ${ownedName(endpoint.name, owner)}`;
+    const title = `Receiver set-up of ${ownedName(endpoint.name, owner)}`;
     const crumbs = ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${endpoint.id}`, label: endpoint.name });
     return {
       title,
@@ -43,7 +43,9 @@ export function receiverPage({
         ${pageHeader({
           title,
           crumbs,
-          actions: [linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'Guide', icon: 'book' })],
+          actions: [
+            linkButton({ href: `${GUIDE_PATH}?endpoint=${endpoint.id}`, label: 'Open the guide', icon: 'book' }),
+          ],
         })}
         ${handOver(call, endpoint, {
           title: 'For the receiver',
@@ -53,8 +55,28 @@ export function receiverPage({
           webhooks,
         })}
         ${codeSection(endpoint, arrivingTypes(webhooks, all))}
+        ${call.may('operator') ? tryOut(call, endpoint, webhooks) : null}
       `,
     };
+  });
+}
+
+/** The last step: a challenge, or a test event through one of the webhooks. */
+function tryOut(call: PageCall, endpoint: Endpoint, webhooks: readonly Webhook[]): Html {
+  return section({
+    title: 'Try it out',
+    content: html`
+      <div class="buttons">
+        ${verifyButton(call, endpoint, isUnverified(endpoint) ? 'primary' : 'plain')}
+        ${
+          endpoint.enabled
+            ? webhooks.map(({ id, name }) =>
+                linkButton({ href: `/webhooks/${id}#samples`, label: `Test event through ${name}`, icon: 'send' }),
+              )
+            : null
+        }
+      </div>
+    `,
   });
 }
 
@@ -233,7 +255,9 @@ function handOver(call: PageCall, endpoint: Endpoint, shown: HandedOver): Html {
           ...addressRows(egressAddresses),
           [
             'Response',
-            'Any 2xx status, as soon as the events are stored. After any other response, the request is sent again.',
+            `Any 2xx status, as soon as the events are stored. After any other response, or none, ${
+              webhooks.length > 0 && !webhooks.some(retries) ? 'the events are dead' : 'the request is sent again'
+            }.`,
           ],
         ])}
       </div>

@@ -1,5 +1,7 @@
 /** Rotating the secret or the API key of an endpoint, immediately or later, so that the receiver can accept both until then. */
 import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
@@ -9,15 +11,16 @@ import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame
 import { type Result, resultOf } from '../frame/results.ts';
 import { type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
-import { fieldGroup, moreFields } from '../parts/form.ts';
+import { moreFields } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { time } from '../parts/text.ts';
+import { shortTime, time } from '../parts/text.ts';
 import {
   type FieldTable,
   type FormField,
   fillForm,
   numberOf,
+  oneOf,
   readForm,
   secretText,
   select,
@@ -41,7 +44,7 @@ export function rotationPages({
 }: SharedPageDependencies): PageRoute<'both'>[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
-      const body = readForm(rotationFields(SECRET), call.form);
+      const body = readForm(rotationFields(SECRET, call.now), call.form);
       const { endpoint, newSecret } = await endpoints.rotateSecret(
         pathId(call),
         validate(rotateInput, body),
@@ -51,7 +54,7 @@ export function rotationPages({
       return newSecretResult(call, { endpoint, owner }, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
-    const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));
+    const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY, call.now), call.form));
     const endpoint = await endpoints.rotateApiKey(pathId(call), input, call.acting);
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
@@ -71,10 +74,16 @@ export function rotationPages({
       recordForm({
         administration: endpoints,
         settings: (endpoint) => endpointSettings(endpoint, clock()),
-        fill: () => fillForm(rotationFields(credential), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
-        view: async (call, endpoint, state) =>
-          rotationView(call, { endpoint, owner: await readOwner(store, endpoint) }, credential, state),
-        refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential), typed), refusal),
+        fill: () =>
+          fillForm(rotationFields(credential, clock()), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
+        view: async (call, endpoint, state) => {
+          const [owner, webhooks] = await Promise.all([
+            readOwner(store, endpoint),
+            store.webhooks.ofEndpoint(endpoint.id),
+          ]);
+          return rotationView(call, { endpoint, owner, webhooks }, credential, state);
+        },
+        refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential, clock()), typed), refusal),
         respond,
       }),
     );
@@ -95,28 +104,32 @@ const SECRET: Credential = {
   action: 'rotate-secret',
   field: 'secret',
   noun: 'secret',
-  lead: 'The new secret is shown once, on the next page. Until it signs, the receiver should accept both secrets.',
+  lead:
+    'The next page shows the new secret once. Add it to the receiver beside the old one, and remove the old one once the new ' +
+    'one signs.',
   own: 'Base64, with or without whsec_, or any text. If empty, 32 random bytes are generated (recommended).',
 };
 const API_KEY: Credential = {
   action: 'rotate-api-key',
   field: 'apiKey',
   noun: 'API key',
-  lead: 'Until the new API key is sent, the receiver should accept both keys.',
+  lead:
+    'The next page has the new API key. Add it to the receiver beside the old one, and remove the old one once the new one ' +
+    'is sent.',
   own: '32 hexadecimal digits. If empty, a key is generated.',
 };
 
-function rotationFields({ field, noun, own }: Credential): FieldTable {
+function rotationFields({ field, noun, own }: Credential, now: number): FieldTable {
   const given = { label: `New ${noun}`, autocomplete: 'off', hint: own } as const;
   return {
-    activateAfterSeconds: activationField(),
+    activateAfterSeconds: activationField(`new ${noun}`, now),
     ...(field === 'secret' && {
       overlapSeconds: select(
         {
-          label: 'The old one also signs',
+          label: 'After that, the old secret also signs',
           isRequired: true,
           choices: OVERLAPS,
-          hint: 'Only for Standard Webhooks: requests carry both signatures, so receivers with one secret keep working.',
+          hint: 'Signatures of Standard Webhooks only: a request has both, so a receiver with one secret keeps working.',
         },
         { read: numberOf },
       ),
@@ -127,16 +140,21 @@ function rotationFields({ field, noun, own }: Credential): FieldTable {
 
 type Owned = { readonly endpoint: Endpoint; readonly owner: OwnerName | null };
 
+/** `webhooks`: that send to the endpoint. */
 function rotationView(
   { csrf, now }: PageCall,
-  { endpoint, owner }: Owned,
+  { endpoint, owner, webhooks }: Owned & { readonly webhooks: readonly Webhook[] },
   credential: Credential,
   state: FormState,
 ): View {
   const { id, name } = endpoint;
   const { noun, field, action, lead } = credential;
   const waits = waitsUntil(field === 'secret' ? endpoint.nextSecretAt : endpoint.nextApiKeyAt, now);
-  const table = rotationFields(credential);
+  const { overlapSeconds, ...always } = rotationFields(credential, now);
+  const table = {
+    ...always,
+    ...(overlapSeconds !== undefined && webhooks.some(signsStandard) && { overlapSeconds }),
+  };
   const { [field]: given, ...when } = Object.fromEntries(
     Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
   );
@@ -150,37 +168,45 @@ function rotationView(
     above: scheduledNotice(noun, 'create', waits),
     action: `/endpoints/${id}/${action}`,
     content: html`
-      ${fieldGroup('When', null, Object.values(when))}
-      ${moreFields('Use an existing one', state, [field], [given ?? null])}
+      ${Object.values(when)}
+      ${moreFields(`Use an existing ${noun}`, state, [field], [given ?? null])}
     `,
     submit: `Create the new ${noun}`,
     cancel: `/endpoints/${id}/settings`,
   });
 }
 
-const DELAYS = [
-  { value: '0', label: 'immediately' },
-  { value: '3600', label: 'in an hour' },
-  { value: String(DAY_SECONDS), label: 'in a day' },
-  { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
-  { value: String(7 * DAY_SECONDS), label: 'in 7 days' },
+const DELAYS: readonly (readonly [seconds: number, label: string])[] = [
+  [3600, 'In an hour'],
+  [DAY_SECONDS, 'In a day'],
+  [3 * DAY_SECONDS, 'In 3 days'],
+  [7 * DAY_SECONDS, 'In 7 days'],
 ];
 
-/** When the new credential replaces the old one. */
-export function activationField(): FormField {
-  return select(
+/** When the new credential replaces the old one. `noun`: `new secret`. */
+export function activationField(noun: string, now: number): FormField {
+  return oneOf(
     {
-      label: 'Use it',
-      isRequired: true,
-      choices: DELAYS,
-      hint: 'Choose “immediately” only if the old one has leaked: deliveries fail until the receiver has the new one.',
+      label: `When the ${noun} is used`,
+      choices: [
+        {
+          value: '0',
+          label: 'Immediately',
+          hint: 'Only if the old one has leaked: deliveries fail until the receiver has the new one.',
+        },
+        ...DELAYS.map(([seconds, label]) => ({
+          value: String(seconds),
+          label,
+          hint: html`From ${shortTime(now + seconds * 1000)} on.`,
+        })),
+      ],
     },
     { read: numberOf },
   );
 }
 
 const OVERLAPS = [
-  { value: '0', label: 'not at all' },
+  { value: '0', label: 'no longer' },
   { value: '3600', label: 'for another hour' },
   { value: String(DAY_SECONDS), label: 'for another day' },
   { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },

@@ -192,7 +192,9 @@ function entry(eventType: EventType, address: string | null, isOperators: boolea
     ${pageHeader({
       title: name,
       crumbs: [...(isOperators ? [EVENT_TYPES] : []), { href: CATALOGUE_PATH, label: 'Event catalogue' }],
-      actions: isOperators ? [linkButton({ href: `${EVENT_TYPES.href}/${eventType.id}`, label: 'Event type' })] : [],
+      actions: isOperators
+        ? [linkButton({ href: `${EVENT_TYPES.href}/${eventType.id}`, label: 'Open the event type' })]
+        : [],
       badges: badges(eventType),
       lead: html`
         ${description === '' ? null : html`<p>${description}</p>`}

@@ -18,7 +18,6 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
 import { emptyState, folded, listView, nothingFound, table } from '../parts/list.ts';
 import { badge, tags } from '../parts/mark.ts';
-import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { countOf, countText, relativeTime, time } from '../parts/text.ts';
 import { objectPatches } from '../record/json-field.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
@@ -28,6 +27,7 @@ import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 import { eventTypeFields, eventTypeLayout } from './event-type-fields.ts';
 import { PUBLISH_PATH } from './publish-pages.ts';
 import { groupedTables } from './type-groups.ts';
+import { lossText, removal, volumeText, webhooksOf } from './type-removal.ts';
 import { fieldsSection, sampleSection, sectionLinks, typesSection } from './type-sections.ts';
 import { visibilityOf, visibilityPages } from './type-visibility.ts';
 
@@ -98,17 +98,18 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       });
     }),
     ...removalPages(pages, entity, {
-      text: () => 'Events of this type can no longer be published. Published events stay and are still delivered.',
+      text: async (call, { name }) => {
+        const [volumes, uses] = await Promise.all([
+          store.eventTypes.volumes([name], call.now - DAY_MS, EVENTS_COUNTED + 1),
+          store.uses.ofEventTypes([name], store.customerId),
+        ]);
+        return lossText(volumes.get(name) ?? 0, uses.get(name)?.count ?? 0);
+      },
       // Only webhooks that name the type prevent its deletion. A category works without it.
       uses: ({ name }) => namingOf(name),
       used: { all: ({ name }) => webhooksOf(name), remedy: 'Remove it from the events of these webhooks first.' },
     }),
   ];
-}
-
-/** The webhooks that subscribe to a type. */
-function webhooksOf(name: string): string {
-  return `/webhooks?${new URLSearchParams({ event: name })}`;
 }
 
 function idsOf(records: readonly { readonly id: string }[]): string[] {
@@ -190,26 +191,6 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
 /** Whether the user may change and delete it. */
 function manages(call: PageCall, { builtIn }: EventType): boolean {
   return call.may('administrator') && !builtIn;
-}
-
-const REMOVABLE = 'No webhook names it: it can be deleted. Published events stay.';
-
-function removal({ id, name }: EventType, naming: Uses | null): Html {
-  const held = naming === null ? null : heldByName(name, naming);
-  return removalSection({ path: `/event-types/${id}`, noun: 'event type', text: REMOVABLE, held });
-}
-
-function heldByName(name: string, uses: Uses): HeldRecord {
-  return {
-    title: `${uses.count === 1 ? 'A webhook names' : `${uses.count} webhooks name`} it, so it cannot be deleted.`,
-    text: 'First remove it from the events of these webhooks:',
-    list: usesList(uses, webhooksOf(name)),
-  };
-}
-
-function volumeText(volume: number): Html {
-  if (volume === 0) return html`<span class="quiet">none</span>`;
-  return html`${volume > EVENTS_COUNTED ? `more than ${countOf(EVENTS_COUNTED, 'event')}` : countOf(volume, 'event')}`;
 }
 
 function sampleRemedy(id: string): Html {
@@ -321,7 +302,7 @@ function listTable(
   volumes: ReadonlyMap<string, number>,
   owners: RecordOwners,
 ): Html {
-  return table({
+  const shown = table({
     caption,
     columns: [
       { label: 'Name', kind: 'main' },
@@ -345,6 +326,7 @@ function listTable(
     }),
     empty: html``,
   });
+  return html`<div class="type-tables">${shown}</div>`;
 }
 
 /** Webhooks that a row names; more are a number. */
@@ -372,7 +354,7 @@ export function eventTypeBadges(eventType: EventType): Html[] {
     ...(deprecated ? [badge('caution', 'deprecated')] : []),
     ...(isPublic ? [] : [badge('neutral', 'internal')]),
     ...(encryptionRequired ? [badge('info', 'encrypted only', 'key')] : []),
-    ...(dataSchema === null ? [] : [badge('info', 'data is checked', 'check')]),
+    ...(dataSchema === null ? [] : [badge('info', 'checked against its schema', 'check')]),
   ];
 }
 

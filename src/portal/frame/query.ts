@@ -22,9 +22,10 @@ export function readChoice<Choice extends string>(
 
 const PERIOD_NAMES = Object.keys(PERIODS) as readonly Period[];
 
-/** The period of charts. Default: the last hour. */
-export function readPeriod(query: URLSearchParams): Period {
-  return readChoice(query, 'period', PERIOD_NAMES) ?? 'hour';
+/** The period of charts. Default: the shortest that shows the last `lengthMs`, for example how long a webhook has failed. */
+export function readPeriod(query: URLSearchParams, lengthMs = 0): Period {
+  const isShown = (period: Period): boolean => lengthMs <= PERIODS[period].spanSeconds * PERIODS[period].points * 1000;
+  return readChoice(query, 'period', PERIOD_NAMES) ?? PERIOD_NAMES.find(isShown) ?? 'week';
 }
 
 /** An instant in UTC, as `readInstant` reads it; null for other texts. */

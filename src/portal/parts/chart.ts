@@ -96,7 +96,7 @@ function nothing(what: string, { period }: Series): Html {
 /** Links to the same page with another period. */
 export function periodTabs(path: string, query: URLSearchParams, period: Period): Html {
   const items = (Object.keys(PERIODS) as readonly Period[]).map((name) => ({
-    href: withQuery(path, query, { period: name === 'hour' ? null : name }),
+    href: withQuery(path, query, { period: name }),
     label: `Last ${name}`,
     isCurrent: name === period,
   }));

@@ -102,16 +102,19 @@ export function maskedValue(text: string, what: string): Html {
 export function codeBlock({
   code,
   label,
+  caption = label,
   isWrapped = false,
 }: {
   readonly code: string;
   /** The accessible name. */
   readonly label: string;
+  /** Above the code. Default: the label. */
+  readonly caption?: string | undefined;
   readonly isWrapped?: boolean | undefined;
 }): Html {
   return html`
     <figure class="code">
-      <figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption>
+      <figcaption>${caption}${copyButton(code, `Copy: ${label}`)}</figcaption>
       <pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}">
         <code>${code}</code>
       </pre>
@@ -163,7 +166,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
       html`
         <div data-panel="${panel.label}">
           <p class="panel-label">${panel.label}</p>
-          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}` })}
+          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}`, caption: '' })}
         </div>
       `,
   );

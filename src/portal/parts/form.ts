@@ -224,12 +224,17 @@ export function followsForm(path: string, trigger: string = AFTER_CHANGES): Html
   });
 }
 
-/** A sentence at the end of a form that says what its values will do. `path` answers with it for other values. */
+/**
+ * A sentence that says what the values of a form will do. `path` answers with it for other values. On a wide screen it is beside the form
+ * and stays in sight; the style hides it while it is empty.
+ */
 export function formSummary(title: string, text: string | Html, path: string): Html {
   return html`
     <div class="form-summary">
-      <h2>${title}</h2>
-      <div aria-live="polite"${followsForm(path)}>${text}</div>
+      <div class="form-summary-box">
+        <h2>${title}</h2>
+        <div aria-live="polite"${followsForm(path)}>${text}</div>
+      </div>
     </div>
   `;
 }

@@ -68,7 +68,7 @@ export function relativeText(ms: number): string {
 /** A time to come in few letters, for a cell of a list: `in 30 s`. The script keeps it up to date, and has the same rule. */
 export function briefTime(at: number, now: number): Html {
   const { iso, utc } = isoAndUtc(at);
-  const text = at <= now ? 'due now' : `in ${lengthText(at - now)}`.replace(LONG_UNIT, ' $1$2$3$4');
+  const text = at - now < 1000 ? 'due now' : `in ${lengthText(at - now)}`.replace(LONG_UNIT, ' $1$2$3$4');
   return html`<time datetime="${iso}" title="${utc}" data-local="brief">${text}</time>`;
 }
 

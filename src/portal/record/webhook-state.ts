@@ -10,7 +10,7 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { failingFacts, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
-import { capital, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
+import { capital, countText, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
 import { type Cause, failingAdvice, failingCauses, givenUpFor, type LatestError } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
@@ -95,11 +95,11 @@ function isStoppedByService({ progress: { state, stateReason } }: Webhook): bool
   return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
 }
 
-/** `reader`: the customer who reads it; null: the operator. */
-type Telling = { readonly now: number; readonly reader: string | null };
+/** `reader`: the customer who reads it; null: the operator. `pending`: its pending deliveries. */
+type Telling = { readonly now: number; readonly reader: string | null; readonly pending: number };
 
 /** The problem of a webhook, with its cause and the advice; null if there is none. The header leads to its failures. */
-export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, reader }: Telling): Html | null {
+export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, reader, pending }: Telling): Html | null {
   const { id, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);
   const { causes } = health;
@@ -111,9 +111,14 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
         ? null
         : html` Without a success, the webhook stops ${relativeTime(givenUpAt, now)} (${shortTime(givenUpAt)}).`;
     const error = errorOf(progress);
+    const { failsSince: since, deliveredAt: succeededAt } = health;
     const text = html`
-      <p>${causeSentence(causes, error)} ${failingAdvice(causes, error, reader)}</p>
-      <p>Pending deliveries are retried.${end}</p>
+      <p>
+        ${failingFacts({ since, succeededAt, error, causes: failingCauses(causes, error) }, now)}
+        ${' '}
+        ${failingAdvice(causes, error, reader)}
+      </p>
+      <p>${heldBackText(causes, pending)}${end}</p>
     `;
     return notice({ tone: 'caution', text });
   }
@@ -136,6 +141,16 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
     tone: 'caution',
     text: html`<p>${failed}${adviceForMessage(reader, errorClass, errorMessage)} ${failures}</p>`,
   });
+}
+
+/** `9 deliveries are retried. 83 are held back until one of them succeeds.` */
+function heldBackText(causes: readonly Cause[], pending: number): string {
+  const retried = causes.reduce((sum, { retrying }) => sum + retrying, 0);
+  const held = pending - retried;
+  if (retried === 0 || held <= 0) return 'Pending deliveries are retried.';
+  const tried = retried === 1 ? '1 delivery is retried' : `${countText(retried)} deliveries are retried`;
+  const until = retried === 1 ? 'it' : 'one of them';
+  return `${tried}. ${countText(held)} ${held === 1 ? 'is' : 'are'} held back until ${until} succeeds.`;
 }
 
 /** The causes, or the latest error if it tells all. */

@@ -82,6 +82,14 @@ function retryOf({ maxAttempts, delaysSeconds, ...retry }: Body, isPatch: boolea
   return { ...retry, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
 }
 
+/** A new webhook’s depends on the format that is chosen. */
+export function defaultText(before: Webhook | null, name: keyof ReturnType<typeof formatDefaults>): string {
+  return before === null ? '' : `Default: ${formatDefaults(before)[name]}.`;
+}
+
+/** Also without an order. */
+export const HELD_BACK = 'While the receiver fails, one request at a time is sent, and the others are held back.';
+
 export function formatText({ format, batch, thin }: FormatSettings): string {
   return [LABELS[format], ...(batch ? ['in batches'] : []), ...(thin ? ['without the data'] : [])].join(', ');
 }

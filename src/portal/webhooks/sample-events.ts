@@ -66,7 +66,7 @@ export function samplesSection(csrf: Html, webhook: Webhook, all: readonly Event
             <div class="buttons">
               ${submitButton({
                 id: 'test-button',
-                label: 'Send a test event',
+                label: 'Send',
                 longLabel: `Send a test event through ${webhook.name}`,
                 kind: 'plain',
                 icon: 'send',

@@ -13,7 +13,7 @@ import { readPeriod } from '../frame/query.ts';
 import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf, countText, percentilesText, sentence, shareText, time } from '../parts/text.ts';
+import { countOf, percentilesText, sentence, time } from '../parts/text.ts';
 
 export type WebhookActivity = {
   readonly series: Series;
@@ -22,11 +22,13 @@ export type WebhookActivity = {
 
 export async function readWebhookActivity(
   { figures, store }: Pick<SharedPageDependencies, 'figures' | 'store'>,
-  query: URLSearchParams,
-  { progress: { webhookNumber } }: Webhook,
+  { query, now }: Pick<PageCall, 'query' | 'now'>,
+  { progress: { webhookNumber, state, stateAt } }: Webhook,
+  failsSince: number | null,
 ): Promise<WebhookActivity> {
+  const since = state === 'failed' ? stateAt : failsSince;
   const [series, deliveries] = await Promise.all([
-    figures.series(readPeriod(query), webhookNumber),
+    figures.series(readPeriod(query, since === null ? 0 : now - since), webhookNumber),
     readLatestDeliveries(store, [webhookNumber]),
   ]);
   return { series, deliveries };
@@ -61,16 +63,10 @@ function pulledChart(series: Series, now: number): Html {
   `;
 }
 
-/** The figures of the charts, in words. */
-export function throughputText({ period, total }: Series): string {
-  const { delivered, dead, attempts, successRate, p50Ms, p95Ms } = total;
-  // The place of the chart says that nothing was sent.
-  if (successRate === null) return 'Test events do not count.';
-  const times = p50Ms === null || p95Ms === null ? '' : ` Response time: ${percentilesText(p50Ms, p95Ms)}.`;
-  return (
-    `In the last ${period}: ${countOf(delivered, 'event')} delivered, ${countText(dead)} dead. ` +
-    `${shareText(successRate)} of ${countOf(attempts, 'attempt')} succeeded.${times}`
-  );
+/** The response time as a sentence: the charts and the figures say the rest. */
+export function throughputText({ total: { p50Ms, p95Ms } }: Series): string {
+  if (p50Ms === null || p95Ms === null) return 'Test events do not count.';
+  return `Response time: ${percentilesText(p50Ms, p95Ms)}.`;
 }
 
 /** In mode `pull`, nothing is sent. */

@@ -59,7 +59,8 @@ export function hasReaderBegun({ progress }: Webhook): boolean {
 }
 
 /** The name, whose it is, the state in a line, what one does first, the problem, and the tabs. */
-export function webhookHeader(call: PageCall, { listing, owner, figures, hasPage }: Status, tab: RecordTab): Html {
+export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): Html {
+  const { listing, owner, figures, hasPage } = status;
   const { webhook, endpointName } = listing;
   const { id, name, endpointId, progress } = webhook;
   const destination =
@@ -68,13 +69,16 @@ export function webhookHeader(call: PageCall, { listing, owner, figures, hasPage
       : html`${icon('endpoint')}to <a href="/endpoints/${endpointId}">${endpointName}</a>`;
   const isOff = !isRunnable(progress.state);
   const isTroubled = isInTrouble(webhook, figures, call.now);
+  // The notice says the same with the cause. The other tabs have only the line.
+  const isTold = progress.state === 'failing' && isTroubled && tab === 'activity';
+  const line = isTold ? null : html`<p>${stateLine(webhook, figures, call.now)}</p>`;
   const shown = failsBriefly(progress, figures.day, call.now) ? 'running' : progress.state;
   return html`
     ${pageHeader({
       title: name,
       crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
       badges: [html`<span id="state">${stateBadge(shown)}</span>`],
-      lead: html`${recordFacts(owner, [destination])}<p>${stateLine(webhook, figures, call.now)}</p>`,
+      lead: html`${recordFacts(owner, [destination])}${line}`,
       actions: [
         call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         call.may('operator') && !isOff ? startOrStop(call, webhook) : null,
@@ -85,7 +89,15 @@ export function webhookHeader(call: PageCall, { listing, owner, figures, hasPage
         call.may('operator') && isOff ? startOrStop(call, webhook) : null,
       ],
     })}
-    ${stateNotice(webhook, figures, { now: call.now, reader: call.session.customerId })}
+    ${
+      isTroubled && tab !== 'activity'
+        ? null
+        : stateNotice(webhook, figures, {
+            now: call.now,
+            reader: call.session.customerId,
+            pending: listing.pendingRecords,
+          })
+    }
     ${recordTabs(`The webhook ${name}`, `/webhooks/${id}`, tab, anchorsOf(webhook))}
   `;
 }

@@ -13,12 +13,9 @@ export const NAME = 'eventTypes';
 export const MORE = 'morePatterns';
 
 /** The question of a form. `hasOthers`: also for every event, and for types that do not exist yet. */
-type Question = { readonly title: string; readonly lead: string; readonly hasOthers: boolean };
-const OF_WEBHOOK: Question = {
-  title: 'Which events?',
-  lead: 'Applies to events that are published from now on.',
-  hasOthers: true,
-};
+type Question = { readonly title: string; readonly lead: string | null; readonly hasOthers: boolean };
+/** The summary of the form says from when on they apply. */
+const OF_WEBHOOK: Question = { title: 'Which events?', lead: null, hasOthers: true };
 
 /** Known patterns are check boxes. Others are typed in a text field. */
 export function eventsField(eventTypes: readonly EventType[], question: Question = OF_WEBHOOK): FormField {

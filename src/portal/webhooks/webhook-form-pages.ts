@@ -55,7 +55,6 @@ export function webhookFormPages(dependencies: SharedPageDependencies): PageRout
         },
       },
       change: {
-        lead: 'A change of events applies from now on. The other settings also apply to pending deliveries.',
         tab: () => 'settings',
       },
     }),

@@ -20,7 +20,7 @@ import { capital, sizeText } from '../parts/text.ts';
 import { type Body, type FieldTable, number, oneOf, rows, select, text, tick } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
 import { filterField } from './filter-editor.ts';
-import { formatFields, RETRY_DELAYS } from './format-fields.ts';
+import { defaultText, formatFields, HELD_BACK, RETRY_DELAYS } from './format-fields.ts';
 import { REQUEST_PREVIEW } from './request-preview.ts';
 import { signatureFields, signatureLayout } from './signature-fields.ts';
 import { eventsField, MORE, NAME, patternsOf } from './webhook-events.ts';
@@ -41,9 +41,9 @@ export function webhookFields(before: Webhook | null, choices: WebhookChoices): 
     ...always,
     ...(endpointId === undefined ? {} : { endpointId }),
     ...order(),
-    ...batches(),
+    ...batches(before),
     ...retries(),
-    ...requests(),
+    ...requests(before),
     ...(before === null && { mode: MODE, start: START }),
   };
 }
@@ -124,7 +124,7 @@ function order(): FieldTable {
           {
             value: 'none',
             label: 'None',
-            hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently.`,
+            hint: `Up to ${DELIVERIES_IN_FLIGHT_PER_ENDPOINT} requests run concurrently. ${HELD_BACK}`,
           },
           {
             value: 'key',
@@ -150,7 +150,7 @@ function order(): FieldTable {
   };
 }
 
-function batches(): FieldTable {
+function batches(before: Webhook | null): FieldTable {
   return {
     batch: tick({
       label: 'Several CloudEvents in one body',
@@ -163,7 +163,7 @@ function batches(): FieldTable {
       min: 1,
       max: BATCH_RECORDS_MAX,
       hint:
-        `1 to ${BATCH_RECORDS_MAX}. A batch has at most ${sizeText(BATCH_BYTES)}. ` +
+        `1 to ${BATCH_RECORDS_MAX}. ${defaultText(before, 'maxBatchRecords')} A batch has at most ${sizeText(BATCH_BYTES)}. ` +
         'With 1, every event is a request of its own.',
     }),
     maxRecordsPerSecond: number({
@@ -205,7 +205,7 @@ function retries(): FieldTable {
   };
 }
 
-function requests(): FieldTable {
+function requests(before: Webhook | null): FieldTable {
   return {
     timeoutSeconds: number({
       label: 'Time-out (seconds)',
@@ -220,7 +220,9 @@ function requests(): FieldTable {
       isPreset: true,
       title: 'Heartbeat',
       min: 0,
-      hint: 'An empty request after this time without another one, so that a receiver notices an outage. 0 turns it off.',
+      hint:
+        'An empty request after this time without another one, so that a receiver notices an outage. 0 turns it off. ' +
+        defaultText(before, 'heartbeatSeconds'),
     }),
     customHeaders: rows({
       label: 'Custom headers',

@@ -77,9 +77,21 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       nextCursor,
       above: problems === 0 ? null : problemsLink(problems, query, asked.troubled !== null),
       filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
-      results: webhookTable(call, items, { days, ownerIn, empty }),
+      results: webhookTable(call, cursor === null && nextCursor === null ? items.toSorted(byUrgency) : items, {
+        days,
+        ownerIn,
+        empty,
+      }),
     });
   });
+}
+
+/** The order of a list that fits on one page: what needs a person first, then by name. */
+const URGENCY: readonly WebhookState[] = ['failed', 'failing', 'stopped', 'started', 'running'];
+
+function byUrgency({ webhook: one }: WebhookListing, { webhook: other }: WebhookListing): number {
+  const place = ({ progress }: WebhookListing['webhook']): number => URGENCY.indexOf(progress.state);
+  return place(one) - place(other) || one.name.localeCompare(other.name, 'en');
 }
 
 function problemsText(problems: number): string {
@@ -159,7 +171,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
     columns: [
       { label: 'Name and endpoint', kind: 'main' },
       { label: 'State', phone: 'state' },
-      { label: 'Succeeded, 24 h', phone: 'plain' },
+      { label: 'Succeeded, 24 h', phone: 'named' },
       { label: 'Events', phone: 'plain' },
       { label: 'Pending', kind: 'number', phone: 'named' },
       { label: 'Last attempt', phone: 'named' },

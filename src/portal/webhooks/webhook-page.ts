@@ -121,7 +121,7 @@ async function readActivity({ dependencies, call, status }: Reading): Promise<Li
   const { webhook } = status.listing;
   const { id, ordered, mode } = webhook;
   const [activity, eventTypes, waitingKeys] = await Promise.all([
-    readWebhookActivity(dependencies, call.query, webhook),
+    readWebhookActivity(dependencies, call, webhook, status.figures.failsSince),
     shownTypes(store),
     ordered === 'key' ? services.webhooks.keyOrder.waitingKeys(id, FIRST_KEYS) : null,
   ]);

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { countOf } from '../parts/text.ts';
+import { capital, countOf } from '../parts/text.ts';
 import { type DeadRecords, deadRecordsOf } from '../record/dead-records.ts';
 import { removalPages } from '../record/record-pages.ts';
 import { deadCount } from './webhook-detail.ts';
@@ -21,6 +21,8 @@ export function webhookRemovalPages(dependencies: SharedPageDependencies): PageR
 /** Names the data that is deleted with the webhook. */
 function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
   const pending = countOf(pendingRecords, 'pending delivery', undefined, 'pending deliveries');
+  const keyStays = webhook.encryptionKeyName === null ? '' : 'its PGP key,';
+  const stop = html`<a href="/webhooks/${webhook.id}">stop the webhook</a>`;
   if (webhook.mode === 'pull')
     return html`
       <div class="prose">
@@ -29,8 +31,8 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
           ${countOf(pendingRecords, 'pending record', 'no pending records')}.
         </p>
         <p>
-          Its PGP key, the event types, the same events at other webhooks, and the audit log stay. To keep everything and
-          let nobody read it, stop the webhook instead.
+          ${capital(`${keyStays} the`.trim())} event types, the same events at other webhooks, and the audit log stay.
+          To keep everything and let nobody read it, ${stop} instead.
         </p>
       </div>
     `;
@@ -43,8 +45,8 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
         <li>the list of its deliveries with all attempts.</li>
       </ul>
       <p>
-        Its endpoint, its PGP key, the event types, the same events at other webhooks, and the audit log stay. To keep
-        everything and send nothing, stop the webhook instead.
+        Its endpoint, ${keyStays} the event types, the same events at other webhooks, and the audit log stay. To keep
+        everything and send nothing, ${stop} instead.
       </p>
     </div>
   `;

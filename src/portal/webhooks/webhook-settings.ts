@@ -2,6 +2,7 @@
 import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../delivery/limits.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { PgpKey, Webhook, WebhookOrder } from '../../domain/webhook.ts';
+import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -10,7 +11,7 @@ import { section } from '../parts/header.ts';
 import { tags } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { spanText, time } from '../parts/text.ts';
-import { formatText, retriesText } from './format-fields.ts';
+import { formatText, HELD_BACK, retriesText } from './format-fields.ts';
 import { signatureName } from './signature-fields.ts';
 
 /** `key`: its PGP key; null if it has none. */
@@ -69,12 +70,16 @@ function requestRows(webhook: Webhook): readonly Definition[] {
   ];
 }
 
+const STOPS =
+  `If nothing succeeds for ${FAILING_LIMIT_MS / 3_600_000} hours, or ${DEAD_STREAK_LIMIT} requests in a row use up their ` +
+  'attempts, the webhook stops and keeps its deliveries.';
+
 function deliveryRows(webhook: Webhook): readonly Definition[] {
   const { maxBatchRecords, maxRecordsPerSecond, timeoutSeconds, heartbeatSeconds } = webhook;
   return [
-    ['Retries', retriesText(webhook)],
+    ['Retries', retriesText(webhook), STOPS],
     ['Time-out', `${spanText(timeoutSeconds * 1000)} for an attempt`],
-    ['Order', orderText(webhook.ordered)],
+    ['Order', orderText(webhook.ordered), webhook.ordered === true ? undefined : HELD_BACK],
     ['Batches', maxBatchRecords === 1 ? 'one event a request' : `up to ${maxBatchRecords} events a request`],
     ['Rate', maxRecordsPerSecond === null ? 'not limited' : `up to ${maxRecordsPerSecond} events a second`],
     [

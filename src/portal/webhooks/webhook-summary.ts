@@ -1,4 +1,4 @@
-/** One sentence at the end of the form of a webhook: what it will do with the values in the form. */
+/** One sentence beside the form of a webhook: what it will do with the values in the form; empty without events. */
 
 import { filterProblem } from '../../domain/filter.ts';
 import { filterText } from '../../domain/filter-text.ts';
@@ -48,7 +48,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
   const patterns = patternsOf(sent);
   const isPulled = sent.get('mode') === 'pull' || !sent.has('endpointId');
   const given = sent.get('name')?.trim();
-  if (patterns.length === 0) return `Choose events, and this line says what ${given || 'the webhook'} does with them.`;
+  if (patterns.length === 0) return '';
   const name = given || 'The webhook';
   const events = `${patternsText(patterns)}${filterWords(sent)}`;
   if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;

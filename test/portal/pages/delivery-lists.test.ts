@@ -5,7 +5,7 @@ import { ERROR_CLASSES } from '../../../src/domain/outcome.ts';
 import type { Delivery } from '../../../src/domain/webhook.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { deliveryBadge, progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
-import { latestSection } from '../../../src/portal/deliveries/latest-deliveries.ts';
+import { latestSection, readLatestDeliveries } from '../../../src/portal/deliveries/latest-deliveries.ts';
 import { searchLine } from '../../../src/portal/deliveries/search-line.ts';
 import { relativeTime, shortTime } from '../../../src/portal/parts/text.ts';
 import { NOW } from '../../support/store.ts';
@@ -66,11 +66,14 @@ describe('the latest deliveries of a webhook', () => {
   const waiting = { ...PENDING, id: 'e', webhookState: 'failing' as const };
   const delivered = { ...PENDING, id: 'f', state: 'delivered' as const, attemptCount: 1, settledAt: NOW };
   const { markup } = latestSection(
-    [
-      { delivery: retried, attempt },
-      { delivery: delivered, attempt: { ...attempt, responseStatus: 204, errorClass: null } },
-      { delivery: waiting, attempt: null },
-    ],
+    {
+      rows: [
+        { delivery: retried, attempt },
+        { delivery: delivered, attempt: { ...attempt, responseStatus: 204, errorClass: null } },
+        { delivery: waiting, attempt: null },
+      ],
+      areTried: false,
+    },
     ['w'],
     { now: NOW, isPulled: false },
   );
@@ -89,6 +92,36 @@ describe('the latest deliveries of a webhook', () => {
       { State: 'delivered', ...row, Response: '204', Outcome: 'after 5 s' },
       { State: 'pending', ...row, Response: '–', Outcome: 'held back' },
     ]);
+  });
+});
+
+describe('the deliveries that a page reads as the latest', () => {
+  const read = (newest: readonly Delivery[], tried: readonly Delivery[]) =>
+    readLatestDeliveries(
+      {
+        deliveries: { list: async () => ({ items: newest }), atPlaces: async () => tried },
+        attempts: { latestOf: async () => [], lastOf: async (all: readonly Delivery[]) => all.map(() => null) },
+      } as unknown as Parameters<typeof readLatestDeliveries>[0],
+      [1],
+    );
+  const held = (offset: number): Delivery =>
+    ({ ...PENDING, id: `h${offset}`, offset, attemptCount: 0, webhookState: 'failing' }) as Delivery;
+  const tried = { ...PENDING, id: 't', offset: 3, attemptCount: 9, webhookState: 'failing' } as Delivery;
+
+  it('are the newest ones without a gap', async () => {
+    const running = [
+      { ...held(9), webhookState: 'running' as const },
+      { ...held(8), webhookState: 'running' as const },
+    ];
+    const { rows, areTried } = await read(running, [tried]);
+    assert.deepEqual([rows.map(({ delivery }) => delivery.offset), areTried], [[9, 8], false]);
+  });
+
+  it('are those of the last attempts while newer ones are held back, and the title says so', async () => {
+    const latest = await read([held(9), held(8)], [tried]);
+    assert.deepEqual([latest.rows.map(({ delivery }) => delivery.offset), latest.areTried], [[3], true]);
+    const { markup } = latestSection(latest, ['w'], { now: NOW, isPulled: false });
+    assert.match(markup, /Deliveries tried last.*Newer deliveries are held back while these fail/s);
   });
 });
 

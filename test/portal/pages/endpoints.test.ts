@@ -71,22 +71,21 @@ describe('the state of an endpoint', () => {
     const sentence = (more: Partial<Endpoint>, ...states: readonly WebhookState[]): string => {
       const webhooks = states.map((state) => ({
         state,
+        stateReason: state === 'stopped' ? null : 'connect',
         failingSinceAt: state === 'failing' ? NOW - 540 * 60_000 : null,
       }));
       const said = endpointSentence({ ...made, ...more }, { webhooks, deliveredAt: NOW - 600 * 60_000 }, NOW);
       return typeof said === 'string' ? said : said.markup.replaceAll(/<[^>]*>/g, '');
     };
-    assert.equal(sentence({ enabled: true }, 'failed', 'running'), 'Enabled; ownership is not verified.');
-    assert.match(
-      sentence({ enabled: true }, 'running', 'failing'),
-      /^Enabled; ownership is not verified. The deliveries of 1 webhook fail/,
-    );
+    assert.equal(sentence({ enabled: true }, 'failed', 'running'), '');
+    assert.match(sentence({ enabled: true }, 'running', 'failing'), /^The deliveries of 1 webhook fail/);
     assert.match(
       sentence({ enabled: true }, 'failed', 'failing'),
       /^Deliveries have failed since .+ UTC. The last success was 10 hours ago [^.]*\.$/,
     );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
     assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
+    assert.match(sentence({ enabled: true }, 'stopped'), /^Nothing is sent here: its webhook was never started/);
     assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
     assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
@@ -230,7 +229,7 @@ describe('the code for receivers', () => {
     const examples = receiverCode([], true);
     assert.deepEqual(
       examples.map(({ label }) => label),
-      ['TypeScript', 'JavaScript', 'Node only', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
+      ['TypeScript', 'JavaScript', 'Node, no package', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
     );
     for (const { label, code } of examples) {
       assert.match(code, label.endsWith('Script') ? /createReceiver/ : /SignedHeaders/, label);

@@ -61,8 +61,11 @@ describe('the state of a webhook', () => {
   it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
     const { webhook, now } = await stage(t);
     const noticed = (progress: Partial<Progress>, records = 1): string | null =>
-      stateNotice(webhook(progress), { ...HEALTHY, dead: { records, isWhole: true } }, { now, reader: null })?.markup ??
-      null;
+      stateNotice(
+        webhook(progress),
+        { ...HEALTHY, dead: { records, isWhole: true } },
+        { now, reader: null, pending: 9 },
+      )?.markup ?? null;
     for (const quiet of [
       {},
       { stateReason: 'stopped_by_administrator' },
@@ -91,7 +94,7 @@ describe('the state of a webhook', () => {
     const textOf = (shown: Html | null): string => (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '');
     const line = (progress: Partial<Progress>): string => textOf(stateLine(webhook(progress), health, now));
     const noticed = (progress: Partial<Progress>): string =>
-      textOf(stateNotice(webhook(progress), health, { now, reader: null }));
+      textOf(stateNotice(webhook(progress), health, { now, reader: null, pending: 9 }));
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     const refused = { ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' } as const;
     assert.match(line(refused), /^Deliveries have failed since [^.]* UTC\.$/);
@@ -118,16 +121,18 @@ describe('the state of a webhook', () => {
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
     const place = { ahead: null, before: null, causes, failsSince: now, succeededAt: null, reader: null };
     const [turn] = turnMoments({ delivery, webhook: failing, ...place }, now);
-    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null });
+    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null, pending: 9 });
     for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup])
       assert.match(
         told,
         /Most often 401 Unauthorized \(6 of 7 tried deliveries\), also no connection\.\s+The receiver rejects the credentials/,
       );
+    // Nine are pending, of which seven were tried.
+    assert.match(notice?.markup ?? '', /7 deliveries are retried\. 2 are held back until one of them succeeds\./);
     const ended = stateNotice(
       webhook({ state: 'failed', stateReason: 'failing_too_long' }),
       { ...HEALTHY, causes },
-      { now, reader: null },
+      { now, reader: null, pending: 9 },
     );
     assert.match(
       ended?.markup ?? '',
@@ -138,7 +143,8 @@ describe('the state of a webhook', () => {
   it('names a setting only to the operator', async (t) => {
     const { webhook, now } = await stage(t);
     const refused = webhook({ state: 'failing', stateReason: 'egress_refused', stateDetail: '10.1.2.3 is private' });
-    const told = (reader: string | null): string => stateNotice(refused, HEALTHY, { now, reader })?.markup ?? '';
+    const told = (reader: string | null): string =>
+      stateNotice(refused, HEALTHY, { now, reader, pending: 9 })?.markup ?? '';
     assert.match(told(null), /SALLYPORT_EGRESS_ALLOW/);
     assert.doesNotMatch(told('acme'), /SALLYPORT/);
   });
@@ -148,7 +154,7 @@ describe('the state of a webhook', () => {
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const told = (deliveredAt: number): string =>
-      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null })?.markup ?? '';
+      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9 })?.markup ?? '';
     assert.match(
       told(now - 1),
       /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials/,
@@ -344,7 +350,7 @@ describe('the rule for the events that are chosen', () => {
 describe('what a webhook will do', () => {
   const shop = { name: 'Shop', enabled: true };
   const cases: readonly (readonly [form: string, isNew: boolean, said: RegExp])[] = [
-    ['name=Orders&endpointId=e', true, /^Choose events, and this line says what Orders does/],
+    ['name=Orders&endpointId=e', true, /^$/],
     ['eventTypes=a.b&endpointId=', true, /^Choose the endpoint to which the webhook sends a\.b\.$/],
     [
       'name=Orders&endpointId=e&eventTypes=a.b&eventTypes=c.*&mode=push&start=on',
