@@ -57,8 +57,8 @@ function testerView({ method, path, query, reach, nearest, examples, owners }: Q
   return listView({
     title: 'Who could call this?',
     lead:
-      'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which ' +
-      'applications pass it now.',
+      'Type a request as a client would send it. The page shows the rule that applies, and which applications can ' +
+      'make this request now. No request is sent.',
     path: PATH,
     query,
     submit: 'Ask',
@@ -100,7 +100,7 @@ function explanation(examples: readonly Example[]): Html {
     title: 'Check a request',
     text: html`
       <p>
-        A call passes when a rule of the API catalogue names its method and path, the token has the scope of that
+        A call passes when a rule of an API product names its method and path, the token has the scope of that
         rule, and the user that the application acts as has its permission.
       </p>
       ${links.length === 0 ? null : html`<p>For example:</p><ul class="empty-examples">${links}</ul>`}
