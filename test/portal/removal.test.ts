@@ -19,8 +19,8 @@ it('a record that something needs has a reason in place of the button that delet
   const cases = [
     [
       `/users/${user}`,
-      'This user cannot be deleted while applications act as it.',
-      `href="/applications?user=${user}"`,
+      'This service account cannot be deleted while an application acts as it.',
+      `Delete <a href="/applications/${application}">Stock sync</a> first, or deactivate the service account`,
     ],
     [
       `/products/${product}`,

@@ -133,12 +133,20 @@ function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCal
   const next =
     opener !== null ? null : isFramed ? 'Then load the page around it again.' : `Then open it again from ${provider}.`;
   const content = html`
-    ${pageHeader({ title: 'Your session' })}
+    ${pageHeader({
+      title: 'Your session',
+      lead:
+        opener === null && !isFramed
+          ? `After signing out, only a new link from ${provider} opens it again.`
+          : undefined,
+    })}
     ${section({
-      title: 'Session',
+      title: session.customerName,
       actions: [actionButton({ action: '/sign-out', csrf, label: 'Sign out', icon: 'leave' })],
       content: definitionList([
-        ['Company', session.customerName],
+        opener === null
+          ? ['You', 'Someone with a portal link', 'The audit log says the same, because a link has no name.']
+          : ['You', opener.name],
         ['Role', label, hint],
         [
           'Opened',
@@ -146,7 +154,11 @@ function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCal
           opener === null ? `With a link from ${provider}, so without a password.` : undefined,
         ],
         ['Ends', html`${relativeTime(session.expiresAt, now)}, at ${time(session.expiresAt)}`, next ?? undefined],
-        ['Time zone', html`<span data-zone>UTC</span>`, 'Of the times on these pages.'],
+        [
+          'Time zone',
+          html`<span data-zone>UTC</span>`,
+          'Of the times on these pages. Usage is counted by days in UTC.',
+        ],
       ]),
     })}
   `;

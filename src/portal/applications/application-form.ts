@@ -70,7 +70,7 @@ function userField(before: Application | null, users: readonly User[], suggestFr
     isCode: true,
     autocomplete: 'off',
     placeholder: 'Search by name',
-    hint: 'The program can do what this user may do, within its scopes.',
+    hint: 'The program can do what this account may do, within its scopes.',
     suggestions: userSuggestions(users),
     suggestFrom,
   });
@@ -125,11 +125,13 @@ export function applicationLayout({
   return html`
     ${group('Application', null, 'name', ...(isNew ? [] : ['userId']))}
     ${actsAs}
-    ${group('Scopes', 'What the program may do. Choose only what it needs.', 'scopes')}
+    ${group('Scopes', `${SCOPES_LEAD}${isNew && choices.suggestFrom === null ? DEFAULT_ACCOUNT : ''}`, 'scopes')}
     ${moreFields('Advanced', state, [LIFETIME], [field(LIFETIME)], hasOtherLifetime(state))}
   `;
 }
 
+const SCOPES_LEAD = 'What the program may do. Choose only what it needs.';
+const DEFAULT_ACCOUNT = ' It acts as your default account, which gets the permissions for them.';
 const LIFETIME = 'accessTokenValiditySeconds';
 
 function hasOtherLifetime(state: FormState): (name: string) => boolean {

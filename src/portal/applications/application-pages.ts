@@ -2,6 +2,7 @@
 
 import { applicationReader } from '../../access/applications.ts';
 import { type Application, TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/application.ts';
+import { html } from '../../http/html.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
@@ -9,6 +10,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { confirmPage } from '../parts/form.ts';
 import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
+import { relativeTime } from '../parts/text.ts';
 import type { Body } from '../record/field-table.ts';
 import {
   inCustomersWords,
@@ -45,9 +47,15 @@ export function applicationPages(dependencies: SharedPageDependencies): PageRout
     applicationPage(dependencies),
     ...applicationActions(dependencies),
     ...removalPages(pages, entityOf(dependencies), {
-      text: () =>
-        'Its credentials and tokens stop working immediately. This cannot be undone. The audit log keeps its ' +
-        'entries. To keep the application for later, deactivate it instead.',
+      text: async ({ now }, { lastUsedAt, userId }) => {
+        const account = (await dependencies.store.users.get(userId))?.userName;
+        return html`
+          Its credentials and tokens stop working immediately. This cannot be undone.
+          ${lastUsedAt === null ? 'It was never used.' : html`It was last used ${relativeTime(lastUsedAt, now)}.`}${' '}
+          ${account === undefined ? null : `The account ${account} stays.`} The audit log keeps its entries. To keep
+          the application for later, deactivate it instead.
+        `;
+      },
     }),
   ];
 }

@@ -1,4 +1,4 @@
-/** The section *Scopes* of an application: what each allows, and whether the user has its permission. Many are folded in parts. */
+/** The section *Scopes* of an application: what each allows, and whether its account has the permission. Many are folded in parts. */
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
@@ -15,7 +15,7 @@ type Held = {
   readonly scope: string;
   /** Null for a scope of a product that is gone. */
   readonly product: ApiProduct | null;
-  /** The permissions that the user lacks. */
+  /** The permissions that its account lacks. */
   readonly lacks: readonly string[];
 };
 
@@ -40,7 +40,7 @@ export function scopeSection(
   });
   return section({
     title: 'Scopes',
-    lead: 'What the program may do, and whether its user has the permission for it.',
+    lead: 'What the program may do, and whether the account that it acts as has the permission for it.',
     isPlain: true,
     content:
       scopes.length <= SCOPES_AT_A_GLANCE
@@ -85,7 +85,7 @@ function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean
     ...(hasProducts
       ? [product === null ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`]
       : []),
-    product === null ? null : opens(product, scope, { isFolding: true }),
+    product === null ? null : opens(product, scope, { isFolding: true, isFolded: product.builtIn }),
     lacks.length === 0
       ? badge('positive', 'granted', 'check')
       : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,

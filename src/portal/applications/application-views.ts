@@ -46,7 +46,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
         : `Your programs that call the API of ${operatorName(call.brand)}.`;
     return listView({
       title: 'Applications',
-      lead: `${whose} Each signs in with its client id and secret, and may do what its account may.`,
+      lead: `${whose} Each signs in with its client id and secret, and may do what both its scopes and its account allow.`,
       actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
       path: PATH,
       query,
@@ -107,7 +107,7 @@ function applicationBadges(
   const { active, userActive, previousSecretExpiresAt } = application;
   const overlaps = previousSecretExpiresAt !== null && previousSecretExpiresAt > now;
   return [
-    active && !userActive ? badge('caution', 'user inactive') : stateBadge(active ? 'active' : 'inactive'),
+    active && !userActive ? badge('caution', 'account inactive') : stateBadge(active ? 'active' : 'inactive'),
     ...(overlaps
       ? [
           html`
@@ -176,7 +176,7 @@ export function applicationView(call: PageCall, application: Application, around
       active && !userActive
         ? notice({
             tone: 'caution',
-            text: 'Its user is inactive, so it gets no tokens, and its tokens are refused.',
+            text: 'The account that it acts as is inactive, so it gets no tokens, and its tokens are refused.',
           })
         : null
     }

@@ -13,9 +13,11 @@ import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codeBlock, codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
-import { checkbox, type FormState, newForm, radioGroup } from '../parts/fields.ts';
+import { type Choice, checkbox, type FormState, newForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { TOKENS_COUNTED } from '../parts/limits.ts';
+import { time } from '../parts/text.ts';
 import { numberOf } from '../record/field-table.ts';
 import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
@@ -33,7 +35,13 @@ export function secretPages({
     recordForm({
       administration: applications,
       fill: () => newForm({ overlapSeconds: RECOMMENDED }),
-      view: async (call, application, state) => askView(call, application, await readOwner(store, application), state),
+      view: async (call, application, state) => {
+        const [owner, tokens] = await Promise.all([
+          readOwner(store, application),
+          store.tokens.inForce(application, call.now, TOKENS_COUNTED),
+        ]);
+        return askView(call, application, { owner, state, hasTokens: tokens.newestAt !== null || !tokens.isWhole });
+      },
       respond: (call) =>
         results.once(call, async () => {
           const overlapSeconds = numberOf(call.form, 'overlapSeconds');
@@ -190,23 +198,30 @@ ${JSON.stringify({ clientId, clientSecret: '…', grantType: 'client_credentials
   ];
 }
 
-const BOTH = 'Both secrets work until then.';
 const RECOMMENDED = '86400';
 
-const OVERLAPS = [
+const OVERLAPS: readonly Choice[] = [
   {
     value: '0',
     label: 'Immediately',
     hint: 'The program fails until it has the new one. Choose this if the old one has leaked.',
   },
-  { value: '3600', label: 'In an hour', hint: BOTH },
-  { value: RECOMMENDED, label: 'In a day, recommended', hint: BOTH },
-  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week', hint: BOTH },
+  { value: '3600', label: 'In an hour' },
+  { value: RECOMMENDED, label: 'In a day, recommended' },
+  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
 ];
+
+/** With the time until which both secrets work. */
+function overlapsFrom(now: number): Choice[] {
+  const until = (value: string): Html => html`Both secrets work until ${time(now + Number(value) * 1000)}.`;
+  return OVERLAPS.map((choice) => ({ ...choice, hint: choice.hint ?? until(choice.value) }));
+}
 
 const PREVIOUS_EXPIRES = ' At most two secrets are valid at a time, so the previous one expires now.';
 
-function askView({ csrf }: PageCall, application: Application, owner: OwnerName | null, state: FormState): View {
+type Asking = { readonly owner: OwnerName | null; readonly state: FormState; readonly hasTokens: boolean };
+
+function askView({ csrf, now }: PageCall, application: Application, { owner, state, hasTokens }: Asking): View {
   const { id, name, previousSecretExpiresAt } = application;
   const path = `/applications/${id}`;
   const title = `New secret for ${ownedName(name, owner)}`;
@@ -214,21 +229,25 @@ function askView({ csrf }: PageCall, application: Application, owner: OwnerName 
     ${pageHeader({
       title,
       crumbs: crumbsTo(application, owner),
-      lead: `The new secret works immediately.${previousSecretExpiresAt === null ? '' : PREVIOUS_EXPIRES}`,
+      lead: `The next page shows the new secret, once. It works immediately.${previousSecretExpiresAt === null ? '' : PREVIOUS_EXPIRES}`,
     })}
     ${form({
       action: `${path}/regenerate-secret`,
       csrf,
       form: state,
       content: html`
-        ${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: OVERLAPS })}
-        ${fieldGroup('Its tokens', null, [
-          checkbox(state, {
-            name: 'revokeTokens',
-            label: 'Revoke all tokens too',
-            hint: 'All tokens issued so far are refused from the next call on.',
-          }),
-        ])}
+        ${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret expires', choices: overlapsFrom(now) })}
+        ${
+          hasTokens
+            ? fieldGroup('Its tokens', null, [
+                checkbox(state, {
+                  name: 'revokeTokens',
+                  label: 'Revoke all tokens too',
+                  hint: 'All tokens issued so far are refused from the next call on.',
+                }),
+              ])
+            : html`<p class="hint">It has no valid tokens.</p>`
+        }
       `,
       submit: 'Create a new secret',
       cancel: path,

@@ -1,5 +1,6 @@
 /** The audit log: who changed what, and how. */
 import type { Changes } from '../../domain/audit.ts';
+import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { AuditFilter, AuditKind, AuditRecord } from '../../store/port/audit.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -13,6 +14,7 @@ import { exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import {
   actionTexts,
+  actorName,
   actorsSeen,
   entrySentence,
   namedByEntry,
@@ -161,9 +163,7 @@ function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'que
   const { linkOf, actorOf, ownerIn, isCustomers } = seen;
   const { kind, name } = actorOf(actor);
   const href = withQuery(PATH, query, { actor, cursor: null });
-  // Names of people and programs are as they are.
-  const shown = kind === null ? `${name.charAt(0).toUpperCase()}${name.slice(1)}` : name;
-  const who = html`<a class="audit-who" href="${href}"${attributes({ title: kind })}>${shown}</a>`;
+  const who = html`<a class="audit-who" href="${href}"${attributes({ title: kind })}>${actorName({ kind, name })}</a>`;
   // Every entry of a customer's log is about its own.
   const changes = named(isCustomers || owner === undefined ? others : entry.changes, linkOf);
   const labelOf = fieldLabelsOf(target);
@@ -179,12 +179,18 @@ function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'que
     html`
       <details class="audit-changes">
         <summary>
-          ${visitText(entry) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
+          ${visitText(entry) ?? stopText(changes) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
         </summary>
         ${details}
       </details>
     `,
   ];
+}
+
+/** Why the service stopped a webhook, in a sentence. Null for another change. */
+export function stopText({ stateReason }: Changes): string | null {
+  const known = STATE_REASONS[stateReason?.to as StopReason] as string | undefined;
+  return known === undefined ? null : `${known.split('.', 1)[0]}.`;
 }
 
 /** `ownerFields`: none in the portal of a customer. */
@@ -211,7 +217,7 @@ function filters(query: URLSearchParams, ownerFields: readonly Html[], isCustome
     ...(query.has('show') ? [html`<input type="hidden" name="show" value="${query.get('show')}">`] : []),
     html`
       <details class="filter-period"${attributes({ open: state.value('since') + state.value('until') !== '' })}>
-        <summary>From, until</summary>
+        <summary>Period</summary>
         <div class="filter-period-fields">
           ${textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' })}
           ${textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' })}

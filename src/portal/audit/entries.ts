@@ -8,6 +8,7 @@ import { type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
+import { capital } from '../parts/text.ts';
 import { isNamedForApplications } from '../users/account-of-applications.ts';
 
 /** The actors as the reader of this portal may know them. */
@@ -239,6 +240,11 @@ export async function readResourceLinks(
   );
   const links = new Map(found);
   return (reference) => links.get(reference) ?? unknown(reference);
+}
+
+/** At the beginning of a sentence. Names of people and programs are as they are. */
+export function actorName({ kind, name }: Pick<ResourceLink, 'kind' | 'name'>): string {
+  return kind === null ? capital(name) : name;
 }
 
 /** Its kind, and its name as a link. */

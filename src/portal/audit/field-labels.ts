@@ -13,6 +13,11 @@ export const FIELD_LABELS: Readonly<Record<string, Readonly<Record<string, strin
     timeoutSeconds: 'Time-out (seconds)',
     heartbeatSeconds: 'Heartbeat (seconds)',
   },
+  customer: {
+    'limits.endpoints': 'Maximum endpoints',
+    'limits.webhooks': 'Maximum webhooks',
+    'limits.eventsPerSecond': 'Events per second',
+  },
   user: { displayName: 'Name', email: 'Email address', role: 'Role' },
   application: { accessTokenValiditySeconds: 'Token lifetime (seconds)', userId: 'Acts as' },
   'event-type': { dataSchema: 'JSON Schema', encryptionRequired: 'Encryption', searchPaths: 'Found by' },

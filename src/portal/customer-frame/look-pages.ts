@@ -128,12 +128,13 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
     LOOK_FIELDS.logo.draw(state, 'logo'),
     LOOK_FIELDS.accent.draw(state, 'accent'),
   ])}`;
+  const frames = framing(config.portalFrameAncestors, publicUrl());
   const editor = call.may('administrator')
     ? form({
         action: own,
         csrf: call.csrf,
         form: state,
-        content: html`${previewRegion(theme)}${fields}`,
+        content: html`${previewRegion(theme)}${fields}${frames}`,
         submit: 'Save',
         cancel: back.href,
         labels: titlesOf(LOOK_FIELDS),
@@ -145,8 +146,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
       crumbs: [back],
       lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
     })}
-    ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
-    ${framing(config.portalFrameAncestors, publicUrl())}
+    ${editor ?? html`${section({ title: 'Preview', content: previewOf(theme) })}${frames}`}
   `;
   return { title, content, about };
 }
@@ -230,6 +230,16 @@ const SAMPLE_PAGE = html`
 `;
 
 function framing(ancestors: readonly string[], publicUrl: string | null): Html {
+  const title = 'In a frame of your product';
+  if (ancestors.length === 0)
+    return section({
+      title,
+      lead: 'No page may show it in a frame yet. Name the origins of your product, and restart Sallyport:',
+      content: codeBlock({
+        code: 'SALLYPORT_PORTAL_FRAME_ANCESTORS=https://app.example.com',
+        label: 'Environment variable',
+      }),
+    });
   const origin = publicUrl ?? 'https://…';
   const code = `<div id="webhooks"></div>
 <script src="${origin}${EMBED_PATH}" integrity="${embedIntegrity()}" crossorigin="anonymous"></script>
@@ -237,14 +247,10 @@ function framing(ancestors: readonly string[], publicUrl: string | null): Html {
   Sallyport.embed(document.getElementById('webhooks'), link);
 </script>`;
   return section({
-    title: 'In a frame of your product',
-    lead: html`${
-      ancestors.length === 0
-        ? html`No page may show it in a frame yet. Name the origins in <code>SALLYPORT_PORTAL_FRAME_ANCESTORS</code>.`
-        : html`
-          These origins may show it: ${ancestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}.
-        `
-    }`,
+    title,
+    lead: html`
+      These origins may show it: ${ancestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}.
+    `,
     content: codeBlock({ code, label: 'In your page, with a portal link that your server has just made' }),
   });
 }

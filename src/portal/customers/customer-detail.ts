@@ -8,9 +8,17 @@ import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
-import type { Store } from '../../store/port/store.ts';
-import { entryText, type ResourceLink, readResourceLinks, resourceLink } from '../audit/entries.ts';
+import {
+  actorName,
+  actorsSeen,
+  entrySentence,
+  namedByEntry,
+  type ResourceLink,
+  readResourceLinks,
+} from '../audit/entries.ts';
 import { progressOf } from '../deliveries/delivery-rows.ts';
+import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
+import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
@@ -25,7 +33,7 @@ import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { userBadge } from '../users/user-state.ts';
-import { heldByBelongings } from './customer-removal.ts';
+import { heldByBelongings, suspensionSection } from './customer-removal.ts';
 import { usageSection } from './usage-pages.ts';
 
 /** Rows of each table on the page. The lists have the rest. */
@@ -62,7 +70,7 @@ export async function readCustomerPage(
   const { store, figures: kept, services } = ofCustomer(id);
   const [counts, groups, series, backlog, dead, attention, deliveries, audit, usage] = await Promise.all([
     all.customers.belongings([id]),
-    readGroups(store, clock()),
+    readGroups({ store, figures: kept, clock }),
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
@@ -92,7 +100,9 @@ export async function readCustomerPage(
   };
 }
 
-async function readGroups(store: Store, now: number): Promise<Group[]> {
+async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Promise<Group[]> {
+  const { store, clock } = reads;
+  const now = clock();
   const [endpoints, webhooks, applications, users, keys] = await Promise.all([
     store.directory.endpoints({}, null, SHOWN),
     store.directory.webhooks({}, null, SHOWN),
@@ -100,15 +110,17 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
     store.registry.users({}, null, SHOWN),
     store.keys.list('', SHOWN),
   ]);
+  const ids = endpoints.map(({ id }) => id);
+  const activityOf = await readEndpointActivity(reads, ids);
   return [
     {
       kind: 'endpoints',
       title: 'Endpoints',
-      items: endpoints.map(({ id, name, url, enabled }) => ({
-        href: `/endpoints/${id}`,
-        name,
-        note: html`<span title="${url}">${breakable(url.replace('https://', ''))}</span>`,
-        state: stateBadge(enabled ? 'enabled' : 'disabled'),
+      items: endpoints.map((endpoint) => ({
+        href: `/endpoints/${endpoint.id}`,
+        name: endpoint.name,
+        note: html`<span title="${endpoint.url}">${breakable(endpoint.url.replace('https://', ''))}</span>`,
+        state: html`<span class="badges">${endpointBadges(endpoint, activityOf(endpoint.id).webhooks)}</span>`,
       })),
     },
     {
@@ -138,7 +150,7 @@ async function readGroups(store: Store, now: number): Promise<Group[]> {
         href: `/users/${user.id}`,
         name: user.userName,
         state: userBadge(user),
-        note: user.role === 'service' ? 'account for applications' : roleText(user.role, false).label,
+        note: user.role === 'service' ? 'service account' : roleText(user.role, true).label,
       })),
     },
     {
@@ -172,6 +184,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${pageLinks([
       { id: 'deliveries', label: 'Recent deliveries' },
       ...groups.map(({ kind, title }) => ({ id: kind, label: title })),
+      { id: 'usage', label: 'Usage' },
       { id: 'audit', label: 'Audit log' },
     ])}
     ${active ? null : SUSPENDED}
@@ -183,6 +196,7 @@ export function customerView(call: PageCall, page: CustomerPage): View {
     ${usageSection(page.usage, `/customers/${id}/usage`)}
     ${auditSection(call, id, page)}
     ${account(customer)}
+    ${manages && active ? suspensionSection(customer) : null}
     ${manages ? removal(customer, counts) : null}
   `;
   return { title: name, content };
@@ -223,8 +237,6 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
     ];
   }
   return [
-    linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
-    linkButton({ href: `${path}/suspend`, label: 'Suspend', icon: 'stop' }),
     actionButton({
       action: `${path}/open`,
       csrf,
@@ -233,6 +245,7 @@ function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | nu
       longLabel: `Open as this customer: ${name}`,
       icon: 'leave',
     }),
+    linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
     linkButton({ href: `${path}/portal-link`, label: 'Create a portal link', kind: 'primary', icon: 'send' }),
   ];
 }
@@ -346,27 +359,28 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
 }
 
 function auditSection({ now }: PageCall, id: string, { audit, linkOf }: CustomerPage): Html {
+  const actorOf = actorsSeen({ customerId: null }, linkOf, null);
   return section({
     title: 'Audit log',
     id: 'audit',
     isPlain: true,
     actions: [linkButton({ href: `/audit?customer=${id}&show=all`, label: 'All entries' })],
-    content: table({
+    content: html`<div class="audit-list">${table({
       caption: 'Audit log',
       columns: [
-        { label: 'When', phone: 'state' },
-        { label: 'Who', phone: 'plain' },
-        { label: 'Action', kind: 'main' },
-        { label: 'Object', phone: 'plain' },
+        { label: 'When', phone: 'plain' },
+        { label: 'What happened', kind: 'main' },
       ],
-      rows: audit.map(({ at, actor, action, target, changes }) => [
-        exactTime(at, now),
-        resourceLink(linkOf(actor)),
-        html`${entryText({ action, changes })}`,
-        resourceLink(linkOf(target)),
-      ]),
+      rows: audit.map((entry) => {
+        const who = html`<span class="audit-who">${actorName(actorOf(entry.actor))}</span>`;
+        const what = namedByEntry(entry, linkOf(entry.target));
+        return [
+          exactTime(entry.at, now),
+          html`<span class="audit-entry">${entrySentence(entry, { who, what, isCustomers: false })}</span>`,
+        ];
+      }),
       empty: html`<p class="quiet">None yet.</p>`,
-    }),
+    })}</div>`,
   });
 }
 

@@ -52,7 +52,7 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
           ${field('metadata')}
           ${group(
             'Limits',
-            `Empty fields have these defaults.${before === null ? '' : ' What it has above a lower limit is kept.'}`,
+            before === null ? null : 'A lower limit deletes nothing. It only prevents more.',
             'limits.endpoints',
             'limits.webhooks',
             'limits.eventsPerSecond',
@@ -192,15 +192,15 @@ const CUSTOMER_FIELDS: FieldTable = {
     label: 'Maximum endpoints',
     title: 'Endpoints',
     min: 0,
-    placeholder: String(ENDPOINTS_LIMIT_DEFAULT),
+    hint: `If empty: ${ENDPOINTS_LIMIT_DEFAULT}.`,
   }),
   'limits.webhooks': numberField({
     label: 'Maximum webhooks',
     title: 'Webhooks',
     min: 0,
-    placeholder: String(WEBHOOKS_LIMIT_DEFAULT),
+    hint: `If empty: ${WEBHOOKS_LIMIT_DEFAULT}.`,
   }),
-  'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1, placeholder: 'no limit' }),
+  'limits.eventsPerSecond': numberField({ label: 'Events per second', min: 1, hint: 'If empty: no limit.' }),
 };
 
 const STATES = ['problems', 'active', 'suspended'] as const;
@@ -294,7 +294,7 @@ function customerRow(
           `
       }
     `,
-    healthCell(doing.day),
+    healthCell(doing.day, troubled > 0),
     pending === 0
       ? 0
       : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
@@ -321,10 +321,10 @@ async function readDoing({ store, figures, services }: PageDependencies, ids: re
   );
 }
 
-/** `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
+/** `in the last hour` or `3 hours ago` if its webhooks made requests in the last 24 hours; otherwise `today`, `yesterday`, or the day. */
 function activityText({ health, day: { hours } }: Doing, now: number): Html | string {
   const past = hours.toReversed().findIndex(({ attempts }) => attempts > 0);
-  if (past >= 0) return past === 0 ? 'under 1 hour ago' : `${countOf(past, 'hour')} ago`;
+  if (past >= 0) return past === 0 ? 'in the last hour' : `${countOf(past, 'hour')} ago`;
   const last = health?.lastDay ?? null;
   if (last === null) return 'none';
   return last === dayOf(now) ? 'today' : last === dayOf(now - DAY_MS) ? 'yesterday' : dayText(last);

@@ -1,5 +1,8 @@
-/** Why a customer cannot be deleted, on its page and in place of the question. */
+/** The end of the page of a customer: suspending it, and why it cannot be deleted. The question says the latter too. */
+import type { Customer } from '../../domain/customer.ts';
+import type { Html } from '../../http/html.ts';
 import type { Belongings } from '../../store/port/customers.ts';
+import { buttonRow, linkButton, section } from '../parts/header.ts';
 import type { HeldRecord } from '../parts/removal.ts';
 import { countOf, listText } from '../parts/text.ts';
 
@@ -24,4 +27,15 @@ export function heldByBelongings(
     title: `This customer cannot be deleted: it has ${listText(owned.map(([count, noun]) => countOf(count, noun)))}.`,
     text: `Delete ${order}${active ? ', or suspend the customer instead' : ''}.`,
   };
+}
+
+/** Leads to the question. */
+export function suspensionSection({ id }: Customer): Html {
+  return section({
+    title: 'Suspend',
+    lead:
+      'Its webhooks stop and keep their pending deliveries. Its applications, users and portal links have no access ' +
+      'until you activate it again.',
+    content: buttonRow([linkButton({ href: `/customers/${id}/suspend`, label: 'Suspend the customer', icon: 'stop' })]),
+  });
 }

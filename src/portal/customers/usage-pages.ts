@@ -49,7 +49,6 @@ export function usagePages({
         lead: 'Days begin and end in UTC.',
         path: `/customers/${id}/usage`,
         crumbs,
-        receivers: 'receivers',
       });
     }),
     pages.view(`${of}.csv`, 'operator', (call) => downloadOne(usage, pathId(call), call)),
@@ -67,10 +66,9 @@ export function ownUsagePages({
     pages.view(PATH, 'customers', async (call) =>
       oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
         title: 'Usage',
-        lead: 'What was sent for you, by day (UTC).',
+        lead: 'What was sent for you. Days begin and end in UTC.',
         path: PATH,
         crumbs: [],
-        receivers: 'your receivers',
       }),
     ),
     pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),
@@ -89,17 +87,11 @@ function download(csv: string, period: UsagePeriod): Raw {
 type Place = {
   readonly title: string;
   readonly lead: string;
-  /** Of the requests, in a sentence. */
-  readonly receivers: string;
   readonly path: string;
   readonly crumbs: readonly { readonly href: string; readonly label: string }[];
 };
 
-function oneView(
-  { query, now }: PageCall,
-  used: CustomerUsageView,
-  { title, lead, path, crumbs, receivers }: Place,
-): View {
+function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, lead, path, crumbs }: Place): View {
   const content = html`
     ${pageHeader({
       title,
@@ -108,7 +100,7 @@ function oneView(
       actions: [csvButton(path, used)],
     })}
     ${periodTabs(path, query, used, now)}
-    ${usageFigures(used.total, receivers)}
+    ${usageFigures(used.total)}
     ${limitsSection(used)}
     ${daysSection(used)}
   `;
@@ -122,16 +114,16 @@ async function allView(usage: UsageReads, { query, now }: PageCall): Promise<Vie
     usage.list({ ...period, by: 'customer', customerId: null }, page),
     usage.ofAll(period),
   ]);
-  const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, period) });
+  const results = listResults({ path: PATH, query, nextCursor, results: customersTable(items, all.total, period) });
   const content = html`
     ${pageHeader({
       title: 'Usage',
-      lead: 'What you and your customers used in the period: in total, and each. Days begin and end in UTC.',
+      lead: 'What you and your customers used in the period. Days begin and end in UTC.',
       actions: [csvButton(PATH, period)],
     })}
     ${periodTabs(PATH, query, period, now)}
-    ${usageFigures(all.total, 'receivers')}
-    <div class="columns">${bars(all, 'events')}${bars(all, 'deliveries')}</div>
+    ${usageFigures(all.total)}
+    ${barColumns(all)}
     <div id="results" class="results">${results}</div>
   `;
   return { title: 'Usage', content };
@@ -145,13 +137,14 @@ function csvButton(path: string, { since, until }: UsagePeriod): Html {
 export function usageSection(used: CustomerUsageView, path: string): Html {
   return section({
     title: 'Usage',
+    id: 'usage',
     lead: html`From ${dayText(used.since)} to ${dayText(used.until)}`,
     actions: [linkButton({ href: path, label: 'All usage' })],
     content: html`${bars(used, 'events')}${definitionList(limitEntries(used))}`,
   });
 }
 
-function usageFigures(total: Usage, receivers: string): Html {
+function usageFigures(total: Usage): Html {
   const { events, deliveries, attempts, failures, bytes, tokens } = total;
   return figures([
     { label: 'Events', value: countText(events), hint: 'published' },
@@ -162,8 +155,8 @@ function usageFigures(total: Usage, receivers: string): Html {
       hint: `of ${countText(attempts)} attempts`,
       tone: failures > 0 ? 'caution' : 'neutral',
     },
-    { label: 'Sent', value: sizeText(bytes), hint: `bodies of requests that ${receivers} answered` },
-    { label: 'Tokens', value: countText(tokens), hint: 'issued to applications' },
+    { label: 'Sent', value: sizeText(bytes), hint: 'in answered requests' },
+    ...(tokens === 0 ? [] : [{ label: 'Tokens', value: countText(tokens), hint: 'issued to applications' }]),
   ]);
 }
 
@@ -201,14 +194,17 @@ const LABELS: Readonly<Record<keyof Usage, string>> = {
   tokens: 'Tokens',
 };
 
-const COLUMNS = USAGE_COUNTS.map((name) => ({
-  label: LABELS[name],
-  kind: 'number' as const,
-  phone: 'named' as const,
-}));
+/** The columns of a table: tokens only if there are any. */
+function countedIn({ tokens }: Usage): (keyof Usage)[] {
+  return USAGE_COUNTS.filter((name) => name !== 'tokens' || tokens > 0);
+}
 
-function counts(usage: Usage): (string | 0)[] {
-  return USAGE_COUNTS.map((name) =>
+function columnsOf(total: Usage) {
+  return countedIn(total).map((name) => ({ label: LABELS[name], kind: 'number' as const, phone: 'named' as const }));
+}
+
+function counts(usage: Usage, total: Usage): (string | 0)[] {
+  return countedIn(total).map((name) =>
     usage[name] === 0 ? 0 : name === 'bytes' ? sizeText(usage.bytes) : countText(usage[name]),
   );
 }
@@ -223,13 +219,13 @@ function daysSection(used: CustomerUsageView): Html {
     title: 'By day',
     isPlain: true,
     content: html`
-      ${rows.length === 0 ? null : html`<div class="columns">${bars(used, 'events')}${bars(used, 'deliveries')}</div>`}
+      ${rows.length === 0 ? null : barColumns(used)}
       ${table({
         caption: 'Usage by day',
-        columns: [{ label: 'Day', kind: 'main' }, ...COLUMNS],
+        columns: [{ label: 'Day (UTC)', kind: 'main' }, ...columnsOf(used.total)],
         rows: [
-          ...rows.map((item) => [dayText(item.day), ...counts(item)]),
-          ...(rows.length < 2 ? [] : [[html`<strong>Total</strong>`, ...counts(used.total).map(strong)]]),
+          ...rows.map((item) => [dayText(item.day), ...counts(item, used.total)]),
+          ...(rows.length < 2 ? [] : [[html`<strong>Total</strong>`, ...counts(used.total, used.total).map(strong)]]),
         ],
         empty: emptyState({ title: 'Nothing was used', text: 'Days with usage are listed here.' }),
       })}
@@ -237,12 +233,12 @@ function daysSection(used: CustomerUsageView): Html {
   });
 }
 
-function customersTable(items: readonly ListedUsageView[], { since, until }: UsagePeriod): Html {
+function customersTable(items: readonly ListedUsageView[], total: Usage, { since, until }: UsagePeriod): Html {
   const query = new URLSearchParams({ since, until });
   return table({
     caption: 'Usage by customer',
-    columns: [{ label: 'Customer', kind: 'main' }, ...COLUMNS],
-    rows: items.map((item) => [customerCell(item, `${query}`), ...counts(item)]),
+    columns: [{ label: 'Customer', kind: 'main' }, ...columnsOf(total)],
+    rows: items.map((item) => [customerCell(item, `${query}`), ...counts(item, total)]),
     empty: emptyState({ title: 'Nothing was used', text: 'Customers with usage in the period are listed here.' }),
   });
 }
@@ -263,13 +259,16 @@ const BARS_HEIGHT = 80;
 const DAYS_SHOWN = 62;
 const WEEK_DAYS = 7;
 
+type Drawn = 'events' | 'deliveries' | 'failures';
+
+function barColumns(used: Pick<CustomerUsageView, 'items' | 'total'>): Html {
+  return html`<div class="columns">${(['events', 'deliveries', 'failures'] as const).map((name) => bars(used, name))}</div>`;
+}
+
 type Bar = { readonly day: string; readonly count: number };
 
 /** One bar for each day of the period, or each week; nothing if all are zero. The table beside it has the same numbers. */
-function bars(
-  { items, total }: Pick<CustomerUsageView, 'items' | 'total'>,
-  name: 'events' | 'deliveries',
-): Html | null {
+function bars({ items, total }: Pick<CustomerUsageView, 'items' | 'total'>, name: Drawn): Html | null {
   if (total[name] === 0) return null;
   const isWeekly = items.length > DAYS_SHOWN;
   const drawn = barsOf(items, name, isWeekly ? WEEK_DAYS : 1);
@@ -300,7 +299,7 @@ function bars(
 }
 
 /** The sums of `days` at a time. */
-function barsOf(items: CustomerUsageView['items'], name: 'events' | 'deliveries', days: number): Bar[] {
+function barsOf(items: CustomerUsageView['items'], name: Drawn, days: number): Bar[] {
   const count = Math.ceil(items.length / days);
   return Array.from({ length: count }, (_, at) => {
     const own = items.slice(at * days, (at + 1) * days);

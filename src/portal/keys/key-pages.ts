@@ -272,7 +272,7 @@ function expiryCell(expiresAt: number | null, now: number): Html {
 export const GNUPG_COMMANDS: readonly { readonly label: string; readonly command: string }[] = [
   {
     label: 'Create a key pair that is valid for two years',
-    command: 'gpg --quick-generate-key webhooks@your-company.example future-default default 2y',
+    command: 'gpg --quick-generate-key webhooks@your-company.example \\\n  future-default default 2y',
   },
   { label: 'Show its public key', command: 'gpg --armor --export webhooks@your-company.example' },
 ];

@@ -3,7 +3,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { areasOf, SCOPES_AT_A_GLANCE } from './catalogue-areas.ts';
 import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
-import { breakable } from './text.ts';
+import { breakable, countOf } from './text.ts';
 
 /** Folded groups of boxes, one for each product or part of it. `name` is the name of the form's field. */
 export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
@@ -31,23 +31,26 @@ type ChoiceGroup = {
 /**
  * The line that unfolds a group says how many are chosen, and which: the script keeps it up to date. A group with a chosen box is
  * unfolded, and the first one if it has the problem of the field. `isOffered`:
- * also if it is short and the company's own, and nothing is chosen yet.
+ * also if it is short and the company's own, and nothing is chosen yet. All are unfolded then if they
+ * are of one product, which needs no name above them.
  */
 function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isOffered: boolean): Html[] {
   const groups = all.filter(({ choices }) => choices.length > 0);
+  const isOneProduct = groups.every(({ product }) => product === groups[0]?.product);
   const chosen = new Set(form.values(name));
   return groups.map(({ product, title, choices }, at) => {
     // Not `-1`: the boxes of the first group are numbered so.
     const key = at === 0 ? name : `${name}-group-${at}`;
     const label = title === null ? product.name : product.builtIn ? title : `${product.name}: ${title}`;
     const isOnly = groups.length === 1;
-    const isFirstPart = title !== null && product.builtIn && groups[at - 1]?.product !== product;
+    const isFirstPart = title !== null && product.builtIn && !isOneProduct && groups[at - 1]?.product !== product;
     const boxes = checkboxGroup(form, { name, key, choices, label, isLabelHidden: !isOnly, problemLabel: name });
     // A fold of its own for the only group would say its name twice.
     if (isOnly) return boxes;
-    const isFirst = isOffered && chosen.size === 0 && !product.builtIn && choices.length <= SCOPES_AT_A_GLANCE;
+    const isShort = isOffered && chosen.size === 0 && choices.length <= SCOPES_AT_A_GLANCE;
+    const isFirst = at === 0 && (form.problem(name) !== null || (isShort && !product.builtIn));
     const values = choices.map(({ value }) => value).filter((value) => chosen.has(value));
-    const open = values.length > 0 || (at === 0 && (isFirst || form.problem(name) !== null));
+    const open = values.length > 0 || isFirst || (isShort && isOneProduct);
     return html`
       ${isFirstPart ? html`<p class="choice-product">${product.name} <span class="optional">built in</span></p>` : null}
       <details class="more-fields choice-fold" data-choice-fold${attributes({ open })}>
@@ -76,13 +79,15 @@ type Opening = {
   readonly base?: string | null;
   /** The rest can be unfolded: not within a paragraph. */
   readonly isFolding?: boolean;
+  /** All of them are folded, behind their number. */
+  readonly isFolded?: boolean;
 };
 
 /** The first requests that a scope opens, as `GET /shop/orders`. */
 export function opens(
   { rules, builtIn }: Pick<ApiProduct, 'rules' | 'builtIn'>,
   scope: string,
-  { base = null, isFolding = false }: Opening = {},
+  { base = null, isFolding = false, isFolded = false }: Opening = {},
 ): Html | null {
   const shown = (path: string): string =>
     base !== null && path.startsWith(`${base}/`) ? `…${path.slice(base.length)}` : path;
@@ -92,6 +97,13 @@ export function opens(
   // Paths that check their caller themselves require built-in scopes without a rule.
   if (requests.length === 0 && builtIn) return null;
   if (requests.length === 0) return html`<span class="quiet">No rule uses it yet.</span>`;
+  if (isFolded)
+    return html`
+      <details class="requests-more">
+        <summary>${countOf(requests.length, 'call')}</summary>
+        <span class="cell-hint is-sentence requests">${requests}</span>
+      </details>
+    `;
   const more = requests.length - SHOWN_RULES;
   const first = html`
     <span class="cell-hint is-sentence requests">

@@ -2,6 +2,7 @@
 
 import type { Change, Changes } from '../../domain/audit.ts';
 import { type Html, html } from '../../http/html.ts';
+import { time } from './text.ts';
 
 type LabelOf = (name: string) => string;
 
@@ -27,20 +28,21 @@ function shownEntries(changes: Changes): [string, Change][] {
 
 const SUMMARY_LENGTH = 40;
 
-/** One line: the names of the fields of a new or deleted record, or the first change and the number of the others. */
-export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel): string {
+/** One line: the fields of a new or deleted record, or the first change and the number of the others. */
+export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel): Html {
   const entries = shownEntries(changes);
   const [first, ...others] = entries;
-  if (first === undefined) return 'No fields changed';
+  if (first === undefined) return html`No fields changed`;
   const isWhole = entries.every(([, { from }]) => from === null) || entries.every(([, { to }]) => to === null);
-  if (isWhole && others.length > 0) return namesOf(entries, labelOf);
+  if (isWhole && others.length > 0) return html`${namesOf(entries, labelOf)}`;
   const [name, { from, to }] = first;
-  const short = (value: unknown): string => {
+  const short = (value: unknown): Html | string => {
+    if (isInstant(value)) return time(Date.parse(value));
     const text = valueText(withoutId(value)).split('\n', 1)[0] ?? '';
     return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
   };
-  const change = from === null ? short(to) : `${short(from)} → ${short(to)}`;
-  return `${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
+  const change = from === null ? short(to) : html`${short(from)} → ${short(to)}`;
+  return html`${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
 }
 
 /** The sentence about the record says its name and its customer already; new records are active. */
@@ -51,8 +53,7 @@ function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string
   const all = entries.map(([name]) => name);
   const others = all.filter((name) => !TOLD.has(name));
   const names = others.length === 0 ? all : others;
-  const more = names.length - NAMED;
-  return `${names.slice(0, NAMED).map(labelOf).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
+  return names.length > NAMED ? `${names.length} settings` : names.map(labelOf).join(', ');
 }
 
 /** An id says less than any other member. */
@@ -95,12 +96,17 @@ const VALUE_SHOWN_LENGTH = 160;
 
 /** One value as text. */
 export function value(of: unknown): Html {
+  if (isInstant(of)) return time(Date.parse(of));
   const text = valueText(of);
   if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
   return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
+
+function isInstant(value: unknown): value is string {
+  return typeof value === 'string' && INSTANT.test(value);
+}
 
 /** On one line. */
 function instantText(iso: string): string {

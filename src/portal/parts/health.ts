@@ -20,13 +20,17 @@ export function figureTone(rate: number | null): Tone {
   return tone === 'positive' ? 'neutral' : tone;
 }
 
-/** `81.2 %` with its number of attempts and the hours, for a cell of a list. */
-export function healthCell(day: Day | undefined): Html {
+/**
+ * `81.2 %` with its number of attempts and the hours, for a cell of a list. `isTroubled`: something beside the cell makes no attempts, so
+ * even a full share is no good sign.
+ */
+export function healthCell(day: Day | undefined, isTroubled = false): Html {
   const rate = day === undefined ? null : successRate(day);
   if (day === undefined || rate === null) return html`<span class="quiet">no attempts in 24 h</span>`;
+  const tone = isTroubled ? figureTone(rate) : rateTone(rate);
   return html`
     <span class="health" title="${highestText(day)}">
-      <span class="health-rate tone-${rateTone(rate)}">${shareText(rate)}</span>
+      <span class="health-rate tone-${tone}">${shareText(rate)}</span>
       ${sparkline(day)}
     </span>
     <span class="cell-hint">${attemptsText(day)}</span>

@@ -35,7 +35,7 @@ type ListView = Pick<PageHeader, 'lead' | 'actions' | 'crumbs' | 'badges'> & {
   /** Content above the filters. */
   readonly above?: Html | null | undefined;
   /** The layout of results other than a plain table. */
-  readonly layout?: 'audit-list' | 'stack' | 'live-tail' | 'under-tabs' | undefined;
+  readonly layout?: 'audit-list' | 'user-lists' | 'stack' | 'live-tail' | 'under-tabs' | undefined;
   readonly results: Html;
   /** The stream that sends the results again when they changed (`listResults`). */
   readonly stream?: string | undefined;

@@ -87,10 +87,7 @@ function listView(call: PageCall, products: readonly ApiProduct[]): View {
       lead:
         'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A ' +
         'request that no rule matches is refused.',
-      actions: [
-        linkButton({ href: '/tester', label: 'Who could call this?' }),
-        call.may('administrator') && own.length > 0 ? addButton() : null,
-      ],
+      actions: [call.may('administrator') && own.length > 0 ? addButton() : null],
     })}
     ${productTable('Your API products', own, firstProduct(call))}
     <div class="folds">

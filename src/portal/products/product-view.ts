@@ -49,7 +49,7 @@ export function productPage(call: PageCall, product: ApiProduct, held: Holders):
     text: 'Requests that need its scopes are refused immediately.',
     held: heldByScopes(held.holders),
   });
-  const rest = html`${holderSection(held)}${about}${isMine ? removal : null}`;
+  const rest = html`${holderSection(product, held)}${about}${isMine ? removal : null}`;
   if (areasOf(product).length > 1) {
     const list = largeProduct(call, product, held, header);
     return { ...list, content: html`${list.content}${rest}` };
@@ -78,7 +78,7 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
   const text = readText(query, 'q');
   const shown = text === null ? product : matching(product, text.toLowerCase());
   const base = basePath(product.rules);
-  const areas = areasOf(product).flatMap(({ title, scopes }) => {
+  const areas = areasOf(product).flatMap(({ title, scopes }, at) => {
     const names = new Set(scopes.map((scope) => scope.name));
     const own = shown.scopes.filter((scope) => names.has(scope.name));
     const rules = shown.rules.filter(({ scope }) => names.has(scope));
@@ -88,7 +88,7 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
     return folded({
       title: part,
       note: `${countOf(own.length, 'scope')}, ${countOf(rules.length, 'rule')}`,
-      isOpen: text !== null,
+      isOpen: text !== null || at === 0,
       content: html`${scopeRows}${rules.length === 0 ? null : ruleTable(rules, `Rules: ${part}`)}`,
     });
   });
@@ -199,22 +199,22 @@ function ruleTable(rules: ApiProduct['rules'], caption: string): Html {
   });
 }
 
-function holderSection({ holders, ownerIn }: Holders): Html {
+function holderSection(product: ApiProduct, { holders, ownerIn }: Holders): Html {
+  const names = new Set(product.scopes.map(({ name }) => name));
   return section({
-    title: 'Applications',
-    lead:
-      holders.length < DEPENDENTS_NAMED
-        ? 'They have one of its scopes.'
-        : `The first ${DEPENDENTS_NAMED} that have one of its scopes.`,
+    title: 'Applications with its scopes',
+    lead: holders.length < DEPENDENTS_NAMED ? undefined : `The first ${DEPENDENTS_NAMED}.`,
     isPlain: true,
     content: table({
-      caption: 'Applications with one of its scopes',
+      caption: 'Applications with its scopes',
       columns: [
         { label: 'Application', kind: 'main' },
+        { label: 'Its scopes', kind: 'number', phone: 'named' },
         { label: 'State', phone: 'state' },
       ],
-      rows: holders.map(({ id, name, active, customerId }) => [
+      rows: holders.map(({ id, name, active, customerId, scopes }) => [
         html`<a href="/applications/${id}">${name}</a> ${ownerIn(customerId)}`,
+        scopes.filter((scope) => names.has(scope)).length,
         stateBadge(active ? 'active' : 'inactive'),
       ]),
       empty: emptyState({

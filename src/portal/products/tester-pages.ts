@@ -57,8 +57,8 @@ function testerView({ method, path, query, reach, nearest, examples, owners }: Q
   return listView({
     title: 'Who could call this?',
     lead:
-      'Enter a request as a client would send it. The answer names the rule that decides, and the applications that ' +
-      'may send it now.',
+      'Enter a request as a client would send it. The page shows the rule that applies, and which applications can ' +
+      'make this request now. No request is sent.',
     path: PATH,
     query,
     submit: 'Check',

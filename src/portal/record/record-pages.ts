@@ -42,8 +42,8 @@ type Entity<Rec, Body, Input, For extends ServedTo> = {
   readonly for: For;
   /** The page with the list. Records have their pages below its path. */
   readonly list: { readonly href: string; readonly label: string };
-  /** Singular: `key`. */
-  readonly noun: string;
+  /** Singular: `key`. Of records of several kinds, that of the record. */
+  readonly noun: string | ((record: Rec) => string);
   nameOf(record: Rec): string;
   readonly administration: Pick<Administration<Rec, Body, Input>, 'get' | 'shown' | 'patch' | 'remove'>;
   /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
@@ -274,6 +274,7 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
   { for: whom, list, noun, nameOf, administration, settings, owners }: Entity<Rec, never, never, For>,
   { text, uses, used, held }: Removal<Rec>,
 ): PageRoute<For>[] {
+  const nounOf = typeof noun === 'string' ? () => noun : noun;
   return pages.form(
     `${list.href}/{id}/delete`,
     whom,
@@ -283,7 +284,7 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
       view: async (call, record, state) => {
         const path = `${list.href}/${record.id}`;
         const owner = await readOwner(owners, record);
-        const title = `Delete the ${noun} ${ownedName(nameOf(record), owner)}?`;
+        const title = `Delete the ${nounOf(record)} ${ownedName(nameOf(record), owner)}?`;
         const crumbs = ownedCrumbs(list, owner, { href: path, label: nameOf(record) });
         const using = (await uses?.(record)) ?? null;
         if (using !== null && used !== undefined)
@@ -297,14 +298,14 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
           csrf: call.csrf,
           action: `${path}/delete`,
           cancel: path,
-          submit: `Delete the ${noun}`,
+          submit: `Delete the ${nounOf(record)}`,
           text: await text(call, record),
         });
       },
       respond: async ({ acting }, record) =>
         attempted(
           list.href,
-          `The ${noun} ${ownedName(nameOf(record), await readOwner(owners, record))} is deleted.`,
+          `The ${nounOf(record)} ${ownedName(nameOf(record), await readOwner(owners, record))} is deleted.`,
           () => administration.remove(record.id, acting),
           `${list.href}/${record.id}`,
         ),

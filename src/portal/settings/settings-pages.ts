@@ -12,7 +12,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { definitionList } from '../parts/details.ts';
 import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
 import { folded, table } from '../parts/list.ts';
-import { LOOK_PATH, LOOK_TITLE } from '../parts/look-place.ts';
+import { LOOK_PATH } from '../parts/look-place.ts';
 import { pageLinks } from '../parts/page-links.ts';
 import { countOf, sizeText, spanText } from '../parts/text.ts';
 
@@ -104,8 +104,8 @@ function customersPortal({ portalFrameAncestors }: Config, { name, logo, accent 
     actions: [
       linkButton({
         href: LOOK_PATH,
-        label: LOOK_TITLE,
-        kind: 'primary',
+        label: 'Change the look',
+        icon: 'edit',
       }),
     ],
     content: definitionList([

@@ -9,26 +9,20 @@ import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fiel
 import { ROLES, roleText } from '../parts/role-texts.ts';
 import { type FieldTable, type FormField, oneOf, text, tick } from '../record/field-table.ts';
 
+/** A service account keeps its role: a change would let a person sign in with the name of a program. */
 export function userFields(before: User | null, products: readonly ApiProduct[], isOfCustomer: boolean): FieldTable {
+  const isService = before?.role === 'service';
   return {
     ...(before === null && INVITING),
     userName: text({
-      label: 'User name',
+      label: isService ? 'Account name' : 'User name',
       isRequired: true,
       isCode: true,
       autocomplete: 'off',
-      hint: 'The user signs in with it. No spaces.',
+      hint: isService ? 'As the audit log shows it. No spaces.' : 'For signing in. No spaces.',
     }),
     displayName: text({ label: 'Name', autocomplete: 'off' }),
-    email: text({ label: 'Email address', type: 'email', autocomplete: 'off' }),
-    role: oneOf(
-      {
-        label: 'Role in the portal',
-        title: 'Role',
-        choices: ROLES.map((value) => ({ value, ...roleText(value, isOfCustomer) })),
-      },
-      { read: (sent, name) => sent.get(name) ?? '' },
-    ),
+    ...(!isService && ofPeople(isOfCustomer || (before !== null && before.customerId !== null))),
     permissions: {
       title: 'Permissions',
       draw: (state) => html`${permissionChoices(state, products, isOfCustomer)}`,
@@ -36,6 +30,26 @@ export function userFields(before: User | null, products: readonly ApiProduct[],
       fill: (value, name) => ({ [name]: value as readonly string[] }),
     },
     constraints: DIVISIONS,
+  };
+}
+
+/** `isTheirs`: of a customer. */
+function ofPeople(isTheirs: boolean): FieldTable {
+  return {
+    email: text({
+      label: 'Email address',
+      type: 'email',
+      autocomplete: 'off',
+      hint: 'To find the user by. No email is sent to it.',
+    }),
+    role: oneOf(
+      {
+        label: 'Role in the portal',
+        title: 'Role',
+        choices: ROLES.map((value) => ({ value, ...roleText(value, isTheirs) })),
+      },
+      { read: (sent, name) => sent.get(name) ?? '' },
+    ),
   };
 }
 
@@ -56,6 +70,7 @@ const DIVISIONS: FormField = {
       ${radioGroup(state, {
         name: 'reach',
         label: 'Divisions',
+        isLabelHidden: true,
         choices: [
           { value: 'all', label: 'All divisions' },
           { value: 'some', label: 'Only these' },

@@ -17,7 +17,7 @@ import { OPERATOR, ownedCrumbs, ownedName, permissionsForCustomers, readOwner, w
 import { recordPages, removalPages } from '../record/record-pages.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
 import { userSuggestionPage } from './user-suggestions.ts';
-import { heldByApplications, userListPage, userView } from './user-views.ts';
+import { heldByApplications, nounOf, userListPage, userView } from './user-views.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 
@@ -36,7 +36,7 @@ function entityOf({ services, store }: SharedPageDependencies) {
   return {
     for: 'both' as const,
     list: LIST,
-    noun: 'user',
+    noun: nounOf,
     nameOf: ({ userName }: User) => userName,
     administration: services.users,
     owners: store,
@@ -60,28 +60,21 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
       return !isOfCustomer && constraints !== undefined ? { ...fields, constraints } : fields;
     },
     layout: ({ before, field, group, isSet }) => {
-      const isNew = before === null;
-      const permissions = group(
-        'Permissions',
-        'Applications that act as this user may do these, within their scopes. They allow nothing in the portal.',
-        'permissions',
-      );
-      const divisions = 'The employees API, and other APIs with divisions, show only these.';
+      const permissions = group('Permissions', PERMISSIONS_LEAD, 'permissions');
+      const rights = isOfCustomer ? [permissions] : [permissions, group('Divisions', DIVISIONS_LEAD, 'constraints')];
+      if (before?.role === 'service')
+        return html`${group('Service account', null, 'userName', 'displayName')}${rights}`;
       return html`
         ${group('User', null, 'userName', 'displayName', 'email')}
         ${field('role')}
-        ${
-          isOfCustomer
-            ? html`<div class="for-service">${permissions}</div>`
-            : userRights([permissions, group('Divisions', divisions, 'constraints')], isSet(...RIGHTS))
-        }
-        ${isNew ? html`<div class="for-person">${group('Invitation', null, 'invite')}</div>` : null}
+        ${isOfCustomer ? html`<div class="for-service">${rights}</div>` : userRights(rights, isSet(...RIGHTS))}
+        ${before === null ? html`<div class="for-person">${group('Invitation', null, 'invite')}</div>` : null}
       `;
     },
     titles: () => ({ morePermissions: 'Further permissions' }),
     refused: refusedUserForm,
     adjust: ({ invite: _, ...body }, before, { user }) => {
-      if (before?.id === user.id && body.role !== before.role)
+      if (before !== null && before.id === user.id && body.role !== before.role)
         throw refuseField('role', 'cannot be changed for your own account: ask another administrator');
       return body;
     },
@@ -99,9 +92,13 @@ function userForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
       },
     },
-    change: { lead: 'Rights that you remove end with the next request, in the portal and for its applications.' },
+    change: { lead: 'Rights that you remove end with the next request.' },
   });
 }
+
+const PERMISSIONS_LEAD =
+  'Applications that act as this account may do these, within their scopes. They allow nothing in the portal.';
+const DIVISIONS_LEAD = 'The employees API, and other APIs with divisions, show only these.';
 
 const RIGHTS = ['permissions', 'morePermissions', 'reach', 'divisions'];
 

@@ -11,7 +11,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
-import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
@@ -51,7 +51,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     });
     return listView({
       title: 'Users',
-      lead: 'People who sign in to the portal, and accounts for applications, which only programs use.',
+      lead: 'People who sign in to the portal, and service accounts, which only applications use.',
       actions: [call.may('administrator') ? create : null],
       path: PATH,
       query,
@@ -61,7 +61,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
         selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
         ...owner.fields,
       ],
-      layout: 'stack',
+      layout: 'user-lists',
       results: await userTables(call, items, {
         ownerIn,
         store,
@@ -92,7 +92,7 @@ async function userTables(
   );
   return html`
     ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, signedIn))}
-    ${accounts.length === 0 ? null : groupOf('Accounts for applications', accountTable(call, accounts, ownerIn))}
+    ${accounts.length === 0 ? null : groupOf('Service accounts', accountTable(call, accounts, ownerIn))}
   `;
 }
 
@@ -101,18 +101,21 @@ function groupOf(title: string, content: Html): Html {
 }
 
 function peopleTable(
-  { user: me, session, now }: PageCall,
+  call: PageCall,
   people: readonly UserListing[],
   ownerIn: Around['ownerIn'],
   signedIn: ReadonlyMap<string, number>,
 ): Html {
+  const { user: me, now } = call;
+  // People seldom have applications that act as them.
+  const hasApplications = people.some(({ applications }) => applications > 0);
   return table({
     caption: 'People',
     columns: [
       { label: 'User', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Role', phone: 'plain' },
-      { label: 'Applications', kind: 'number', phone: 'named' },
+      ...(hasApplications ? [APPLICATIONS] : []),
       { label: 'Last signed in', phone: 'named' },
     ],
     rows: people.map(({ user, applications }) => [
@@ -122,23 +125,41 @@ function peopleTable(
         ${ownerIn(user.customerId)}
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
       `,
-      userBadge(user),
-      roleText(user.role, session.customerId !== null).label,
-      applicationsLink(user, applications),
+      html`${userBadge(user)} ${isInvitable(call, user) ? inviteButton(call, user) : null}`,
+      roleText(user.role, user.customerId !== null).label,
+      ...(hasApplications ? [applicationsLink(user, applications)] : []),
       relativeTime(signedIn.get(`user:${user.id}`) ?? null, now),
     ]),
     empty: html``,
   });
 }
 
+const APPLICATIONS = { label: 'Applications', kind: 'number', phone: 'named' } as const;
+
+/** Nobody can sign in with the account until an invitation has set its password. */
+function isInvitable(call: PageCall, user: User): boolean {
+  const isWaiting = user.active && user.role !== 'service' && user.passwordHash === null;
+  return isWaiting && mayChange(call, user);
+}
+
+/** Administrators hold everything that is offered to customers. */
+function mayChange(call: PageCall, user: User): boolean {
+  return call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
+}
+
+function inviteButton({ csrf }: PageCall, { id, userName, passwordHash }: User, kind: ButtonKind = 'plain'): Html {
+  const label = passwordHash === null ? 'Invite' : 'Reset the password';
+  return actionButton({ action: `/users/${id}/invite`, csrf, label, longLabel: `${label}: ${userName}`, kind });
+}
+
 function accountTable({ session }: PageCall, accounts: readonly UserListing[], ownerIn: Around['ownerIn']): Html {
   return table({
-    caption: 'Accounts for applications',
+    caption: 'Service accounts',
     columns: [
       { label: 'Account', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Permissions', kind: 'number', phone: 'named' },
-      { label: 'Applications', kind: 'number', phone: 'named' },
+      APPLICATIONS,
     ],
     rows: accounts.map(({ user, applications }) => [
       html`
@@ -177,8 +198,7 @@ type Visits = {
 /** `applications` are the first ones that act as the user. */
 export function userView(call: PageCall, user: User, applications: readonly Application[], visits: Visits): View {
   const { id, userName, active } = user;
-  // Administrators hold everything that is offered to customers.
-  const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
+  const isChangeable = mayChange(call, user);
   const isMe = id === call.user.id;
   // Programs act as service accounts, seldom as a person.
   const isBare = user.role !== 'service' && applications.length === 0 && user.permissions.length === 0;
@@ -195,36 +215,29 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
       title: userName,
       crumbs: [{ href: '/users', label: 'Users' }],
       badges: [userBadge(user)],
-      lead: user.displayName ?? undefined,
-      actions: mayChange
+      lead: user.role === 'service' ? serviceLead(user) : (user.displayName ?? undefined),
+      actions: isChangeable
         ? [linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' }), isMe ? null : switchButton]
         : [],
     })}
-    ${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}
+    ${call.may('administrator') && !isChangeable ? notice({ tone: 'info', text: BEYOND }) : null}
     ${isOfApplications(user) ? html`<p class="hint">${accountText(call.session.customerId !== null)}</p>` : null}
-    ${portalAccess(call, user, visits, mayChange)}
+    ${user.role === 'service' ? null : portalAccess(call, user, visits, isChangeable)}
     ${account(user)}
     ${isBare ? null : html`${permissions(user)}${applicationSection(call, user, applications)}`}
-    ${mayChange && !isMe ? removal(user, applications) : null}
+    ${isChangeable && !isMe ? removal(user, applications) : null}
   `;
   return { title: userName, content };
 }
 
-function portalAccess(
-  call: PageCall,
-  { id, role, userName, active, passwordHash }: User,
-  { open, lastAt }: Visits,
-  mayChange: boolean,
-): Html {
-  const signsIn = role !== 'service';
-  const { label, hint } = roleText(role, call.session.customerId !== null);
-  const invite = actionButton({
-    action: `/users/${id}/invite`,
-    csrf: call.csrf,
-    label: passwordHash === null ? 'Invite' : 'Reset the password',
-    longLabel: `${passwordHash === null ? 'Invite' : 'Reset the password'}: ${userName}`,
-    kind: passwordHash === null ? 'primary' : 'plain',
-  });
+function serviceLead({ displayName }: User): string {
+  return `${displayName === null ? 'A' : `${displayName}: a`} service account. Only applications act as it, and nobody signs in with it.`;
+}
+
+function portalAccess(call: PageCall, user: User, { open, lastAt }: Visits, isChangeable: boolean): Html {
+  const { id, role, userName, active, passwordHash, customerId } = user;
+  const { label, hint } = roleText(role, customerId !== null);
+  const invite = inviteButton(call, user, passwordHash === null ? 'primary' : 'plain');
   const signOut = actionButton({
     action: `/users/${id}/sign-out`,
     csrf: call.csrf,
@@ -233,25 +246,15 @@ function portalAccess(
   });
   return section({
     title: 'In this portal',
-    actions: mayChange && signsIn ? [open > 0 ? signOut : null, active ? invite : null] : [],
+    actions: isChangeable ? [open > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
-      signsIn ? ['Role', label, hint] : ['Sign-in', 'Cannot sign in', 'Only applications act as this account.'],
-      ...(signsIn
-        ? [
-            [
-              'Password',
-              passwordHash === null ? 'not set yet' : 'set',
-              passwordHash === null ? INVITING : undefined,
-            ] as const,
-            [
-              'Last signed in',
-              relativeTime(lastAt, call.now),
-              open === 0
-                ? 'Not signed in now.'
-                : `Now signed in in ${open === 1 ? 'one browser' : `${open} browsers`}.`,
-            ] as const,
-          ]
-        : []),
+      ['Role', label, hint],
+      ['Password', passwordHash === null ? 'not set yet' : 'set', passwordHash === null ? INVITING : undefined],
+      [
+        'Last signed in',
+        relativeTime(lastAt, call.now),
+        open === 0 ? 'Not signed in now.' : `Now signed in in ${open === 1 ? 'one browser' : `${open} browsers`}.`,
+      ],
     ]),
   });
 }
@@ -262,18 +265,18 @@ const INVITING =
 
 const BEYOND = 'This account has rights that you do not have, so you cannot change it.';
 
-function account({ id, customerId, email, constraints, createdAt, updatedAt }: User): Html {
+function account({ id, customerId, role, email, constraints, createdAt, updatedAt }: User): Html {
   const { divisions } = constraints;
   return section({
     title: 'The account',
     content: definitionList([
-      ['Email address', email ?? html`<span class="quiet">none</span>`],
+      ...(role === 'service' ? [] : [['Email address', email ?? html`<span class="quiet">none</span>`] as const]),
       ...(customerId === null
         ? ([
             [
               'Divisions',
               divisions === undefined ? 'all' : divisions.join(', ') || 'none',
-              'Applications that act as this user see only these.',
+              'Applications that act as this account see only these.',
             ],
           ] as const)
         : []),
@@ -287,10 +290,10 @@ function account({ id, customerId, email, constraints, createdAt, updatedAt }: U
 function permissions({ permissions: names }: User): Html {
   return section({
     title: 'Permissions',
-    lead: 'What applications that act as this user may do, within their own scopes.',
+    lead: 'What applications that act as this account may do, within their own scopes.',
     content:
       names.length === 0
-        ? html`<p class="quiet">None: applications that act as this user can do nothing.</p>`
+        ? html`<p class="quiet">None: applications that act as this account can do nothing.</p>`
         : tags(names),
   });
 }
@@ -299,14 +302,14 @@ function applicationSection(call: PageCall, { id, customerId }: User, applicatio
   const of = customerId === null || call.session.customerId !== null ? '' : `?customer=${customerId}`;
   return section({
     title: 'Applications',
-    lead: 'Programs that act as this user.',
+    lead: 'The programs that act as this account.',
     isPlain: true,
     actions:
       applications.length < DEPENDENTS_NAMED
         ? []
         : [linkButton({ href: `/applications?user=${id}`, label: 'Show all' })],
     content: table({
-      caption: 'Applications that act as this user',
+      caption: 'Applications that act as this account',
       columns: [
         { label: 'Application', kind: 'main' },
         { label: 'Scopes', kind: 'number', phone: 'named' },
@@ -318,8 +321,8 @@ function applicationSection(call: PageCall, { id, customerId }: User, applicatio
         stateBadge(application.active ? 'active' : 'inactive'),
       ]),
       empty: emptyState({
-        title: 'No application acts as this user',
-        text: 'Choose the user when you register an application.',
+        title: 'No application acts as this account',
+        text: 'Choose the account when you register an application.',
         action: call.may('administrator')
           ? linkButton({ href: `/applications/new${of}`, label: 'Register an application' })
           : null,
@@ -331,20 +334,27 @@ function applicationSection(call: PageCall, { id, customerId }: User, applicatio
 function removal(user: User, applications: readonly Application[]): Html {
   return removalSection({
     path: `${PATH}/${user.id}`,
-    noun: 'user',
+    noun: nounOf(user),
     text: 'The password and the sessions are deleted too.',
     held: heldByApplications(user, applications),
   });
 }
 
 /** Why the user cannot be deleted: `applications` act as it. Null for none. */
-export function heldByApplications({ id, active }: User, applications: readonly Application[]): HeldRecord | null {
-  if (applications.length === 0) return null;
+export function heldByApplications(user: User, applications: readonly Application[]): HeldRecord | null {
+  const [first, ...others] = applications;
+  if (first === undefined) return null;
+  const noun = nounOf(user);
+  const which =
+    others.length === 0
+      ? html`<a href="/applications/${first.id}">${first.name}</a>`
+      : html`<a href="/applications?user=${user.id}">these applications</a>`;
   return {
-    title: 'This user cannot be deleted while applications act as it.',
-    text: html`
-      Delete <a href="/applications?user=${id}">these applications</a>
-      first${active ? ', or deactivate the user instead' : null}.
-    `,
+    title: `This ${noun} cannot be deleted while ${others.length === 0 ? 'an application acts' : 'applications act'} as it.`,
+    text: html`Delete ${which} first${user.active ? `, or deactivate the ${noun} instead` : null}.`,
   };
+}
+
+export function nounOf({ role }: User): string {
+  return role === 'service' ? 'service account' : 'user';
 }

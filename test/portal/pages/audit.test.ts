@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { html } from '../../../src/http/html.ts';
+import { stopText } from '../../../src/portal/audit/audit-pages.ts';
 import { actionTexts, entrySentence, entryText, type ResourceLink } from '../../../src/portal/audit/entries.ts';
 import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-labels.ts';
 import { visitText } from '../../../src/portal/audit/visits.ts';
 import { endpointFields } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
+import { changesSummary } from '../../../src/portal/parts/differences.ts';
 import { titlesOf } from '../../../src/portal/record/field-table.ts';
 import { userFields } from '../../../src/portal/users/user-form.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
@@ -103,11 +105,33 @@ describe('an entry of the audit log', () => {
     assert.equal(sentenceFor(true, named), 'Grace created the user Default account');
   });
 
+  it('counts the settings of a new record, and shows instants in the zone of the reader', () => {
+    const made = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`field${at}`, { from: null, to: 'x' }]));
+    assert.equal(changesSummary(made(2)).markup, 'field0, field1');
+    assert.equal(changesSummary(made(4)).markup, '4 settings');
+    const expiry = changesSummary({ expiresAt: { from: null, to: '2026-12-01T22:04:28.000Z' } }).markup;
+    assert.match(expiry, /^expires at: <time datetime="2026-12-01T22:04:28\.000Z" .*data-local="instant">/);
+  });
+
+  it('says why the service stopped a webhook', () => {
+    const reason = (to: string | null) => ({ state: { from: 'a', to: 'b' }, stateReason: { from: null, to } });
+    assert.equal(stopText(reason('too_many_dead')), 'Ten requests in a row used up their attempts.');
+    assert.equal(stopText(reason('failing_too_long')), 'Every attempt failed for 24 hours.');
+    assert.equal(stopText(reason(null)), null);
+    assert.equal(stopText({}), null);
+  });
+
   it('names fields as their forms do', () => {
     const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       endpoint: titlesOf(endpointFields(null, [])),
       webhook: titlesOf(webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 })),
       user: titlesOf(userFields(null, [], true)),
+      customer: {
+        'limits.endpoints': 'Maximum endpoints',
+        'limits.webhooks': 'Maximum webhooks',
+        'limits.eventsPerSecond': 'Events per second',
+      },
       'event-type': titlesOf(eventTypeFields(null)),
     };
     for (const [kind, titles] of Object.entries(forms)) {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { BUILT_IN_PRODUCTS, CUSTOMER_SCOPES } from '../../../src/access/built-in.ts';
 import type { ApiProduct } from '../../../src/domain/catalogue.ts';
-import { basePath } from '../../../src/portal/parts/catalogue-choices.ts';
+import { basePath, scopeChoices } from '../../../src/portal/parts/catalogue-choices.ts';
+import { newForm } from '../../../src/portal/parts/fields.ts';
 import { productsForCustomers } from '../../../src/portal/record/owner.ts';
 
 it('is the longest one that most paths have, without a parameter', () => {
@@ -36,4 +37,24 @@ it('shows a customer what its portal does, with each pair of scopes side by side
   const told = shown.scopes.map(({ description }) => description).join(' ');
   assert.doesNotMatch(told, /delete webhooks and event types/);
   assert.equal(productsForCustomers(products, null)[0]?.name, 'Administration');
+});
+
+it('unfolds the scopes of the only product, without its name, until some are chosen', () => {
+  const [administration] = BUILT_IN_PRODUCTS;
+  const products = productsForCustomers(
+    [{ ...administration, builtIn: true }] as unknown as ApiProduct[],
+    CUSTOMER_SCOPES,
+  );
+  const folds = (form: Parameters<typeof newForm>[0], all: readonly ApiProduct[]): [folds: number, open: number] => {
+    const text = scopeChoices(newForm(form), 'scopes', all)
+      .map(({ markup }) => markup)
+      .join('');
+    assert.equal(text.includes('choice-product'), all.length > 1);
+    return [text.match(/<details/g)?.length ?? 0, text.match(/<details[^>]* open/g)?.length ?? 0];
+  };
+  const [all, open] = folds({}, products);
+  assert.ok(all > 1 && open === all);
+  assert.deepEqual(folds({ scopes: ['webhooks:view'] }, products), [all, 1]);
+  const shop = { ...products[0], name: 'Shop', builtIn: false, scopes: [{ name: 'orders:view', description: '' }] };
+  assert.deepEqual(folds({}, [...products, shop as ApiProduct]), [all + 1, 1]);
 });
