@@ -33,7 +33,7 @@ export function isRunnable(state: WebhookState): boolean {
   return state === 'started' || state === 'running' || state === 'failing';
 }
 
-/** What made the service give a webhook up. The pages tell the cause behind it. */
+/** The limits at which the service gives a webhook up. The pages tell the cause behind it. */
 export const GIVEN_UP_FOR = {
   too_many_dead: 'Ten requests in a row used up their attempts',
   failing_too_long: 'Every attempt failed for 24 hours',

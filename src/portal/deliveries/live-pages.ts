@@ -80,7 +80,7 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
   ];
 }
 
-const LEAD = `Every request to a receiver, as it is made: deliveries, heartbeats and test events. Begins with the latest ${TAIL_BEGINS_WITH}.`;
+const LEAD = `Every request to a receiver, as it is made, from the latest ${TAIL_BEGINS_WITH} on: deliveries, heartbeats, test events.`;
 
 const OUTCOMES = [
   { value: '', label: 'Any outcome' },
