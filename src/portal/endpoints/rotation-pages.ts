@@ -11,7 +11,7 @@ import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame
 import { type Result, resultOf } from '../frame/results.ts';
 import { type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
-import { moreFields } from '../parts/form.ts';
+import { fieldGroup, moreFields } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { shortTime, time } from '../parts/text.ts';
@@ -155,7 +155,7 @@ function rotationView(
     ...always,
     ...(overlapSeconds !== undefined && webhooks.some(signsStandard) && { overlapSeconds }),
   };
-  const { [field]: given, ...when } = Object.fromEntries(
+  const { [field]: given, overlapSeconds: overlap, ...when } = Object.fromEntries(
     Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
   );
   return formView({
@@ -169,6 +169,7 @@ function rotationView(
     action: `/endpoints/${id}/${action}`,
     content: html`
       ${Object.values(when)}
+      ${overlap === undefined ? null : fieldGroup('Standard Webhooks', null, [overlap])}
       ${moreFields(`Use an existing ${noun}`, state, [field], [given ?? null])}
     `,
     submit: `Create the new ${noun}`,
