@@ -554,7 +554,7 @@ describe('what needs attention', () => {
           causes: [{ ...CAUSE, cause: '401', dead: 10 }],
         },
       ]),
-      /used up their : 401 Unauthorized\. ?The .* Then send a .* Credentials of Dock ?10 dead · .* · Send a test event .* Start, and send 10 again ?$/,
+      /attempts: 401 Unauthorized\. ?The .* Credentials of Dock ?10 dead · .* · Send a test event .* Start, and send 10 again ?$/,
     ],
     [
       'several causes, of which the latest is not the most frequent',
