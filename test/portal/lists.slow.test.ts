@@ -90,7 +90,8 @@ describe('the filters of the lists', () => {
     assert.deepEqual(await rows('/webhooks?state=problems', customer), ['Webhook of acme']);
     const open = { name: 'To verify', url: 'https://127.0.0.1:1/in', tokenChallenge: true };
     await succeeded(service.admin.post('endpoints', open));
-    const troubled = ['To verify', 'Endpoint of acme', 'Endpoint of operator'];
+    // A failed webhook first, then a disabled endpoint, then a brief failure.
+    const troubled = ['Endpoint of operator', 'To verify', 'Endpoint of acme'];
     assert.deepEqual(await rows('/endpoints?state=problems'), troubled);
     assert.deepEqual(await rows('/endpoints?state=problems', customer), ['Endpoint of acme']);
     assert.deepEqual(await rows('/endpoints?state=enabled&q=OAuth'), []);
@@ -122,7 +123,7 @@ describe('the filters of the lists', () => {
     };
     const newest = await counted('?limit=1');
     assert.deepEqual([await counted('?state=dead'), newest], ['2 deliveries', 'The newest 1 delivery']);
-    const placed = ['All order.placed', 'All order.*', 'All *', 'Webhook of operator'];
+    const placed = ['Webhook of operator', 'All *', 'All order.*', 'All order.placed'];
     assert.deepEqual(await rows('/webhooks?event=order.placed'), placed);
     for (const [path, label] of [
       ['/event-types', '4 webhooks'],
@@ -162,5 +163,23 @@ describe('a form for an unknown record', () => {
       assert.equal(reply.status, 404, path);
       assert.match(reply.text, /There is nothing here/, path);
     }
+  });
+});
+
+describe('the times of a page', () => {
+  it('are all local, also below one that is due within a second', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const { page } = await openAs('viewer', '/webhooks');
+    const shown = await page.evaluate(`(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const at = new Date(Date.now() + 500).toISOString();
+      const time = (local, text) => '<time datetime="' + at + '" data-local="' + local + '">' + text + '</time>';
+      const target = document.querySelector('.lead');
+      htmx.swap({ sourceElement: target, target, swap: 'innerHTML', text: time('brief', 'in 0 s') + time('short', 'UTC') });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return [...target.querySelectorAll('time')].map((one) => one.textContent);
+    })()`);
+    assert.equal((shown as string[])[0], 'due now');
+    assert.match((shown as string[])[1] ?? '', /^\d\d:\d\d:\d\d/);
   });
 });

@@ -155,9 +155,11 @@ function rotationView(
     ...always,
     ...(overlapSeconds !== undefined && webhooks.some(signsStandard) && { overlapSeconds }),
   };
-  const { [field]: given, overlapSeconds: overlap, ...when } = Object.fromEntries(
-    Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
-  );
+  const {
+    [field]: given,
+    overlapSeconds: overlap,
+    ...when
+  } = Object.fromEntries(Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]));
   return formView({
     title: `New ${noun} for ${ownedName(name, owner)}`,
     crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
