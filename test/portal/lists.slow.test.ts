@@ -123,7 +123,7 @@ describe('the filters of the lists', () => {
     };
     const newest = await counted('?limit=1');
     assert.deepEqual([await counted('?state=dead'), newest], ['2 deliveries', 'The newest 1 delivery']);
-    const placed = ['All order.placed', 'All order.*', 'All *', 'Webhook of operator'];
+    const placed = ['Webhook of operator', 'All *', 'All order.*', 'All order.placed'];
     assert.deepEqual(await rows('/webhooks?event=order.placed'), placed);
     for (const [path, label] of [
       ['/event-types', '4 webhooks'],
