@@ -204,7 +204,7 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html
   return [
     html`
       ${badge('negative', causeText(cause))}
-      <span class="cell-hint">
+      <span class="cell-hint is-sentence">
         ${causeAdvice(cause, call.session.customerId)}
         ${' '}The oldest is <a href="${searchHref(webhookId, { q: `#${oldest.offset}` })}">#${oldest.offset}</a>.
       </span>
