@@ -35,6 +35,7 @@ describe('a failed request of a page', () => {
 
     // Refusals by Sallyport have their own text.
     await page.evaluate("document.querySelector('[name=since]').type = 'text'");
+    await page.getByText('Period', { exact: true }).click();
     await page.getByLabel('From').fill('yesterday');
     await said(page, 'Since must be a time');
     await page.getByText('No entries fit these filters.').waitFor();
