@@ -50,7 +50,7 @@ Given files or folders, it runs their tests and nothing else.
 
   --slow      runs only the slow tests, like npm run test:slow
   --all       runs the slow tests too, as .ci/run does
-  --coverage  also measures what the fast tests cover of src/,
+  --coverage  also measures what the fast tests and those of the portal cover,
               and fails below ${LINES_PERCENT} % of lines or ${BRANCHES_PERCENT} % of branches
   --help      shows this text
 
@@ -111,6 +111,7 @@ const checks: Job[] = [
   { name: 'style', args: ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'] },
 ];
 const covered = join(temporary, 'coverage');
+const coverage: Readonly<Record<string, string>> = options.coverage === true ? { NODE_V8_COVERAGE: covered } : {};
 const timesPath = join(temporary, 'times');
 const statementsPath = join(temporary, 'statements');
 const isPooled = process.env.TEST_DATABASE === 'pgbouncer';
@@ -120,7 +121,7 @@ const settingsOf: Readonly<Record<Tier, Readonly<Record<string, string>>>> = {
   fast: {
     TEST_TIMES: timesPath,
     ...(comparesDatabases ? { TEST_STATEMENTS: statementsPath } : {}),
-    ...(options.coverage === true ? { NODE_V8_COVERAGE: covered } : {}),
+    ...coverage,
   },
   slow: { TEST_TIMES: timesPath },
 };
@@ -150,8 +151,12 @@ process.stdout.write(`\n${summary}. All passed.\n${skippedNote()}`);
 function jobsOf(tier: Tier): Job[] {
   const { [tier]: settings } = settingsOf;
   const selected = { ...settings, ...settingsOfSelected() };
+  // Its slow tests reach what no fast test does.
+  const isOfPortal = (file: string): boolean => file.startsWith(join(root, 'test', 'portal'));
   return [
-    ...grouped(files.filter((file) => tierOf(file) === tier)).map((group) => testJob(group, selected)),
+    ...grouped(files.filter((file) => tierOf(file) === tier)).map((group) =>
+      testJob(group, group.every(isOfPortal) ? { ...selected, ...coverage } : selected),
+    ),
     ...(isWhole && server !== null ? repeatJobs(tier, { ...settings, ...server }) : []),
   ];
 }
