@@ -33,6 +33,11 @@ export function isRunnable(state: WebhookState): boolean {
   return state === 'started' || state === 'running' || state === 'failing';
 }
 
+/** Whether its deliveries fail, or failed until the service gave it up. */
+export function isUnhealthy(state: WebhookState): boolean {
+  return state === 'failing' || state === 'failed';
+}
+
 /** The limits at which the service gives a webhook up. The pages tell the cause behind it. */
 export const GIVEN_UP_FOR = {
   too_many_dead: 'Ten requests in a row used up their attempts',

@@ -15,7 +15,7 @@ import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, lengthTime, relativeTime, shortTime } from '../parts/text.ts';
-import { causeAdvice, causeText } from '../record/causes.ts';
+import { causeAdvice, causeText, sumOf } from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
@@ -100,8 +100,7 @@ async function readUntried({ directory }: Store, groups: readonly FailureGroup[]
   const byWebhook = [...Map.groupBy(retried, ({ webhookId }) => webhookId)].slice(0, PENDING_COUNTED);
   const counts = byWebhook.map(async ([id, own]) => {
     const pending = (await directory.webhook(id))?.pendingRecords ?? 0;
-    const tried = own.reduce((sum, { retrying }) => sum + retrying, 0);
-    return [id, Math.max(0, pending - tried)] as const;
+    return [id, Math.max(0, pending - sumOf(own, 'retrying'))] as const;
   });
   return Object.fromEntries(await Promise.all(counts));
 }
@@ -150,7 +149,7 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
 
 function resultsOf(call: PageCall, failures: OwnedFailures) {
   const { groups, isWhole } = failures;
-  const unknown = failures.dead - groups.reduce((sum, { dead }) => sum + dead, 0);
+  const unknown = failures.dead - sumOf(groups, 'dead');
   const list = table({
     caption: 'Failures by cause',
     columns: [

@@ -1,6 +1,7 @@
 /** The latest deliveries on the page of a webhook and of an endpoint: the state, the event, the response and the time of each. */
 import type { AttemptRecord } from '../../domain/batch.ts';
 import type { Delivery } from '../../domain/webhook.ts';
+import { isUnhealthy } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { LastAttempt, RecordPlace } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
@@ -45,7 +46,7 @@ export async function readLatestDeliveries(
 
 /** Whether it was not tried yet because its webhook fails or has failed. */
 function isHeldBack({ state, attemptCount, webhookState }: Delivery): boolean {
-  return state === 'pending' && attemptCount === 0 && (webhookState === 'failing' || webhookState === 'failed');
+  return state === 'pending' && attemptCount === 0 && isUnhealthy(webhookState);
 }
 
 async function readTried(

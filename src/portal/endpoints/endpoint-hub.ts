@@ -1,5 +1,6 @@
 /** The section about the requests to an endpoint, on its page: a chart over all webhooks that send there, and their latest deliveries. */
 
+import { isUnhealthy } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Day, Series } from '../../observe/figures.ts';
 import type { EndpointWebhook, WebhookListing } from '../../store/port/directory.ts';
@@ -57,7 +58,7 @@ async function readFailures(
   store: Pick<Store, 'directory' | 'deliveries'>,
   activity: EndpointActivity,
 ): Promise<Pick<EndpointHub, 'dead' | 'causes'>> {
-  const inOrder = activity.webhooks.toSorted((a, b) => Number(isInTrouble(b)) - Number(isInTrouble(a)));
+  const inOrder = activity.webhooks.toSorted((a, b) => Number(isUnhealthy(b.state)) - Number(isUnhealthy(a.state)));
   const read = inOrder.slice(0, FAILURES_OF);
   const numbers = read.map(({ webhookNumber }) => webhookNumber);
   const countOf = await deadOf(store, numbers);
@@ -69,10 +70,6 @@ async function readFailures(
   const fails = dead.records > 0 || isFailedLast(activity);
   const causesOf = await readCausesOf(store, fails ? numbers : []);
   return { dead, causes: mergedCauses(read.flatMap(({ id }) => causesOf(id))) };
-}
-
-function isInTrouble({ state }: EndpointWebhook): boolean {
-  return state === 'failing' || state === 'failed';
 }
 
 /** The page must set `hasCharts: true` and have `period` in its URL. */

@@ -12,7 +12,7 @@ import { readChoice, readText } from '../frame/query.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, mostUrgentFirst, nothingFound, readListed, table } from '../parts/list.ts';
 import { breakable } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
@@ -159,6 +159,11 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       readEndpointActivity(dependencies, ids),
       ownerNames(store, items),
     ]);
+    const inOrder = mostUrgentFirst(
+      { items, cursor, nextCursor },
+      (endpoint) => urgency(endpoint, activityOf(endpoint.id)),
+      ({ name }) => name,
+    );
     const isFiltered = text !== null || state !== null || cursor !== null || owner.isFiltered;
     const isEmpty = items.length === 0 && !isFiltered;
     return listView({
@@ -175,28 +180,16 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
             selectField(newForm({ state }), { name: 'state', label: 'State', choices: STATE_CHOICES }),
             ...owner.fields,
           ],
-      results: endpointTable(
-        call,
-        cursor === null && nextCursor === null ? items.toSorted(byUrgency(activityOf)) : items,
-        {
-          uses,
-          activityOf,
-          ownerIn,
-          isFiltered,
-        },
-      ),
+      results: endpointTable(call, inOrder, { uses, activityOf, ownerIn, isFiltered }),
     });
   });
 }
 
-/** The order of a list that fits on one page: what needs a person first, then by name. */
-function byUrgency(activityOf: Beside['activityOf']): (one: Endpoint, other: Endpoint) => number {
-  const place = ({ id, enabled }: Endpoint): number => {
-    const states = new Set(activityOf(id).webhooks.map(({ state }) => state));
-    if (!enabled) return 2;
-    return states.has('failed') ? 0 : states.has('failing') ? 1 : 3;
-  };
-  return (one, other) => place(one) - place(other) || one.name.localeCompare(other.name, 'en');
+/** Failed, failing, disabled, others. */
+function urgency({ enabled }: Endpoint, { webhooks }: EndpointActivity): number {
+  if (!enabled) return 2;
+  const states = new Set(webhooks.map(({ state }) => state));
+  return states.has('failed') ? 0 : states.has('failing') ? 1 : 3;
 }
 
 type Beside = {

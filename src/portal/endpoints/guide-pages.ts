@@ -2,6 +2,7 @@
 import { currentApiKey, type Endpoint, mustBeVerified, publicKeys } from '../../domain/endpoint.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
+import { isUnhealthy } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readAsset } from '../../kernel/assets.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
@@ -89,7 +90,7 @@ export async function troubleNotice(
   reader: string | null,
   webhooks: readonly Pick<Webhook, 'id' | 'name' | 'progress'>[],
 ): Promise<Html | null> {
-  const troubled = webhooks.filter(({ progress: { state } }) => state === 'failing' || state === 'failed');
+  const troubled = webhooks.filter(({ progress }) => isUnhealthy(progress.state));
   if (troubled.length === 0) return null;
   const outcomes = await attempts.lastOutcomes(troubled.map(({ progress }) => progress.webhookNumber));
   const lines = troubled.map(({ id, name, progress: { state, webhookNumber } }) => {

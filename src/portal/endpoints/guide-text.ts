@@ -53,15 +53,15 @@ const AFTER_ANOTHER = /(?<=After \*\*any other answer, or none\*\*, )we send the
 /** The same as the webhooks of the endpoint do it. Their names are not in it: the text is Markdown. */
 function afterAnother(webhooks: readonly RetrySettings[]): string {
   const [said, ...others] = new Set(webhooks.map(retriesText));
-  if (webhooks.length > 0 && !webhooks.some(retries))
+  if (areNeverSentAgain(webhooks))
     return 'the records are dead: the endpoint has no webhook that retries. You can send them again in *Deliveries*';
   if (said !== undefined && others.length === 0) return `we send the request again: ${said}`;
   return 'we send the request again, until the retries of the webhook are used up';
 }
 
-/** Whether a failed request is sent again. */
-export function retries({ maxAttempts }: RetrySettings): boolean {
-  return maxAttempts > 1;
+/** Whether there are webhooks, and a failed request of none of them is sent again. */
+export function areNeverSentAgain(webhooks: readonly RetrySettings[]): boolean {
+  return webhooks.length > 0 && webhooks.every(({ maxAttempts }) => maxAttempts <= 1);
 }
 
 /** How a firewall knows us, if the addresses are on the page already. */

@@ -16,7 +16,7 @@ import { formatText } from '../webhooks/format-fields.ts';
 import { authenticationText } from './authentication-fields.ts';
 import { verifyButton } from './challenge-section.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
-import { GUIDE_PATH, retries } from './guide-text.ts';
+import { areNeverSentAgain, GUIDE_PATH } from './guide-text.ts';
 import { arrivingTypes, hasReceiverPackage, receiverCode } from './receiver-code.ts';
 
 export const ENDPOINTS = { href: '/endpoints', label: 'Endpoints' };
@@ -256,7 +256,7 @@ function handOver(call: PageCall, endpoint: Endpoint, shown: HandedOver): Html {
           [
             'Response',
             `Any 2xx status, as soon as the events are stored. After any other response, or none, ${
-              webhooks.length > 0 && !webhooks.some(retries) ? 'the events are dead' : 'the request is sent again'
+              areNeverSentAgain(webhooks) ? 'the events are dead' : 'the request is sent again'
             }.`,
           ],
         ])}

@@ -69,6 +69,18 @@ export function listResults({ path, query, results, nextCursor, target = RESULTS
   return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target })}`;
 }
 
+type Read<T> = { readonly items: readonly T[]; readonly cursor: string | null; readonly nextCursor: string | null };
+
+/** A list that fits on one page begins with what needs a person: ordered by place, then by name. Longer lists keep their order. */
+export function mostUrgentFirst<T>(
+  { items, cursor, nextCursor }: Read<T>,
+  placeOf: (item: T) => number,
+  nameOf: (item: T) => string,
+): readonly T[] {
+  if (cursor !== null || nextCursor !== null) return items;
+  return items.toSorted((a, b) => placeOf(a) - placeOf(b) || nameOf(a).localeCompare(nameOf(b), 'en'));
+}
+
 type Column = {
   readonly label: string;
   /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */

@@ -45,7 +45,8 @@ export function mergedCauses(causes: readonly Cause[]): Cause[] {
   }));
 }
 
-function sumOf(causes: readonly Cause[], counted: Counted): number {
+/** How many such deliveries the causes have together. */
+export function sumOf(causes: readonly Pick<Cause, Counted>[], counted: Counted): number {
   return causes.reduce((sum, cause) => sum + cause[counted], 0);
 }
 

@@ -11,7 +11,7 @@ import { failingFacts, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { capital, countText, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
-import { type Cause, failingAdvice, failingCauses, givenUpFor, type LatestError } from './causes.ts';
+import { type Cause, failingAdvice, failingCauses, givenUpFor, type LatestError, sumOf } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
 /** A webhook that mostly delivers is shown as failing only after this time without a success. */
@@ -145,7 +145,7 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
 
 /** `9 deliveries are retried. 83 are held back until one of them succeeds.` */
 function heldBackText(causes: readonly Cause[], pending: number): string {
-  const retried = causes.reduce((sum, { retrying }) => sum + retrying, 0);
+  const retried = sumOf(causes, 'retrying');
   const held = pending - retried;
   if (retried === 0 || held <= 0) return 'Pending deliveries are retried.';
   const tried = retried === 1 ? '1 delivery is retried' : `${countText(retried)} deliveries are retried`;

@@ -86,15 +86,10 @@ async function startHits(
   { may, now }: Pick<PageCall, 'may' | 'now'>,
 ): Promise<Hit[]> {
   const shown = (await readAiling(store)).slice(0, PROBLEMS_SHOWN);
-  const owners = await readOwners(
-    store,
-    'webhook',
-    shown.map(({ id }) => id),
-  );
-  const causesOf = await readCausesOf(
-    store,
-    shown.map(({ webhookNumber }) => webhookNumber),
-  );
+  const ids = shown.map(({ id }) => id);
+  // A failing webhook has its newest error in its state.
+  const others = shown.filter(({ state }) => state !== 'failing').map(({ webhookNumber }) => webhookNumber);
+  const [owners, causesOf] = await Promise.all([readOwners(store, 'webhook', ids), readCausesOf(store, others)]);
   const problems = shown.map(
     (webhook): Hit => ({
       href: `/webhooks/${webhook.id}`,

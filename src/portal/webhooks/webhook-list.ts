@@ -12,7 +12,16 @@ import { errorWords } from '../parts/error-words.ts';
 import { newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, firstStep, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
+import {
+  emptyState,
+  firstStep,
+  listView,
+  mostUrgentFirst,
+  nothingFound,
+  readListed,
+  table,
+  withQuery,
+} from '../parts/list.ts';
 import { filterChip, icon, stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
@@ -67,6 +76,11 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
     const problems = ailing.length;
+    const inOrder = mostUrgentFirst(
+      { items, cursor, nextCursor },
+      ({ webhook }) => URGENCY.indexOf(webhook.progress.state),
+      ({ webhook }) => webhook.name,
+    );
     const empty = isEmpty ? await firstWebhook(dependencies, call) : nothingFound(PATH, 'webhooks');
     return listView({
       title: 'Webhooks',
@@ -77,22 +91,12 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       nextCursor,
       above: problems === 0 ? null : problemsLink(problems, query, asked.troubled !== null),
       filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
-      results: webhookTable(call, cursor === null && nextCursor === null ? items.toSorted(byUrgency) : items, {
-        days,
-        ownerIn,
-        empty,
-      }),
+      results: webhookTable(call, inOrder, { days, ownerIn, empty }),
     });
   });
 }
 
-/** The order of a list that fits on one page: what needs a person first, then by name. */
 const URGENCY: readonly WebhookState[] = ['failed', 'failing', 'stopped', 'started', 'running'];
-
-function byUrgency({ webhook: one }: WebhookListing, { webhook: other }: WebhookListing): number {
-  const place = ({ progress }: WebhookListing['webhook']): number => URGENCY.indexOf(progress.state);
-  return place(one) - place(other) || one.name.localeCompare(other.name, 'en');
-}
 
 function problemsText(problems: number): string {
   return problems > PROBLEMS_COUNTED ? `${PROBLEMS_COUNTED}+` : String(problems);

@@ -1,6 +1,7 @@
 /** `/webhooks/{id}`: one webhook, live, in three tabs: its state with its activity, its settings, and its history. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
+import { isUnhealthy } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { readChanges } from '../audit/record-changes.ts';
@@ -84,7 +85,7 @@ async function readStatus(dependencies: SharedPageDependencies, listing: Webhook
     readFailsSince(store, { id, ...progress }),
     readOwner(store, webhook),
   ]);
-  const fails = progress.state === 'failing' || progress.state === 'failed' || dead.records > 0;
+  const fails = isUnhealthy(progress.state) || dead.records > 0;
   const causesOf = await readCausesOf(store, fails ? [webhookNumber] : []);
   const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
   const day = days.get(webhookNumber);
