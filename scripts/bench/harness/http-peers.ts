@@ -1,5 +1,7 @@
 /** The servers that the token and the guard bench compare, each in a process of its own, and how they are compared. */
 import { fileURLToPath } from 'node:url';
+import type { Certificates } from '../../../test/support/tls.ts';
+import type { Receiver } from '../receiver-process.ts';
 import { type BenchResult, type Goal, largest, medianRatio } from '../report/result.ts';
 import { type LoadRequest, load, makeTarget, type Target } from './load.ts';
 import { firstLine, startNode } from './processes.ts';
@@ -93,6 +95,11 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 
 export function startBare(employee: unknown): Promise<HttpServer> {
   return startServer('bare.mjs', [JSON.stringify(employee)]);
+}
+
+/** Sends each event that it accepts to a receiver, and keeps both below `folder`. */
+export function startBareEvents(folder: string, { origin }: Receiver, { ca }: Certificates): Promise<HttpServer> {
+  return startServer('bare-events.mjs', [folder, JSON.stringify({ origin, ca })]);
 }
 
 /** Keeps its tokens below `folder`. */

@@ -205,10 +205,8 @@ export async function prepareCalls({ service, instances }: Delivering, connectio
   const json = { 'content-type': 'application/json' };
   return {
     publishOne: (n) => {
-      const data = { sentAt: Math.round(monotonicMicros()), text: 'x'.repeat(EVENT_BYTES - 33) };
-      const body = JSON.stringify({ type: eventType(n % ENDPOINTS), data });
       const headers = { ...json, authorization: `Bearer ${adminToken}` };
-      return request(n, 202, { method: 'POST', path: `${EDGE}/events`, headers, body });
+      return request(n, 202, { method: 'POST', path: `${EDGE}/events`, headers, body: eventOfNow(n) });
     },
     issueOne: (n) => {
       const { clientId, clientSecret } = readers[n % READERS] as Credentials;
@@ -223,6 +221,12 @@ export async function prepareCalls({ service, instances }: Delivering, connectio
       for (const pool of pools) await pool.close();
     },
   };
+}
+
+/** The body of a request to publish an event of 1 KiB, with the time at which it is made. */
+export function eventOfNow(n: number): string {
+  const data = { sentAt: Math.round(monotonicMicros()), text: 'x'.repeat(EVENT_BYTES - 33) };
+  return JSON.stringify({ type: eventType(n % ENDPOINTS), data });
 }
 
 /** CPU time of all instances during the work. */
