@@ -115,6 +115,25 @@ describe('the live list of attempts', () => {
     );
   });
 
+  it('takes streams for aborted while it is left, also one that connects only then', async (t) => {
+    const { openAs } = await watched(t);
+    const { page } = await openAs('viewer', WATCH);
+    await state(page, 'Live');
+    const areAborted = await page.evaluate(`(() => {
+      const connect = () => {
+        const connection = { abortController: { abort() {}, signal: { aborted: false } } };
+        const options = { bubbles: true, detail: { connection } };
+        document.querySelector('.tail').dispatchEvent(new CustomEvent('htmx:sse:after:connection', options));
+        return connection;
+      };
+      const before = connect();
+      const isAborted = before.abortController.signal.aborted;
+      dispatchEvent(new Event('beforeunload'));
+      return [isAborted, ...[before, connect()].map(({ abortController }) => abortController.signal.aborted)];
+    })()`);
+    assert.deepEqual(areAborted, [false, true, true]);
+  });
+
   it('says that it is not connected, and marks the gap', async (t) => {
     const { openAs, sendOne } = await watched(t);
     const { page } = await openAs('viewer', WATCH, { expecting: [503, 'SSE reconnect failed with status 503'] });

@@ -12,13 +12,21 @@
   // Leaving the page breaks its streams. htmx takes a stream that was aborted for no error, and browsers break it before `pagehide`. If the
   // page stays, for example at a download, the stream goes on, and a later connection has a controller of its own.
   const connections = new Set();
-  document.addEventListener('htmx:sse:after:connection', ({ detail }) => connections.add(detail.connection));
+  const takeForAborted = (connection) => {
+    const { abortController } = connection;
+    connection.abortController = { abort: () => abortController.abort(), signal: { aborted: true } };
+  };
+  // A stream can connect while the next page is awaited. Longer than a page takes on a busy machine.
+  const LEAVING_MS = 10_000;
+  let leftAt = Number.NEGATIVE_INFINITY;
+  document.addEventListener('htmx:sse:after:connection', ({ detail: { connection } }) => {
+    connections.add(connection);
+    if (performance.now() - leftAt < LEAVING_MS) takeForAborted(connection);
+  });
   document.addEventListener('htmx:sse:close', ({ detail }) => connections.delete(detail.connection));
   addEventListener('beforeunload', () => {
-    for (const connection of connections) {
-      const { abortController } = connection;
-      connection.abortController = { abort: () => abortController.abort(), signal: { aborted: true } };
-    }
+    leftAt = performance.now();
+    for (const connection of connections) takeForAborted(connection);
   });
 
   // Selecting rows: their number, and all rows of the page together.
