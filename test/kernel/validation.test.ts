@@ -256,6 +256,19 @@ describe('text from outside', () => {
   });
 });
 
+describe('a number', () => {
+  it('is refused if it exceeds a double, because it would be stored as null', () => {
+    const body: unknown = JSON.parse(
+      '{"name":"abc","extra":{"most":1.7976931348623157e308,"more":[1e400],"less":-1e999}}',
+    );
+    const problem = 'must be a number between -1.7976931348623157e+308 and 1.7976931348623157e+308';
+    assert.deepEqual(
+      problems(() => validate(schema, body)),
+      ['extra.less', 'extra.more[0]'].map((field) => ({ field, problem })),
+    );
+  });
+});
+
 describe('a value of the wrong type', () => {
   it('gets only this problem', () => {
     assert.deepEqual(
