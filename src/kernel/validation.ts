@@ -208,6 +208,10 @@ function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, s
       return [{ field, problem: `must ${bound(issue.origin, 'at most', Number(issue.maximum))}` }];
     case 'too_small':
       return [{ field, problem: `must ${bound(issue.origin, 'at least', Number(issue.minimum))}` }];
+    case 'invalid_key':
+      return issue.issues
+        .flatMap((inner) => problemsOf({ ...inner, path: issue.path }, {}))
+        .map((inner) => ({ ...inner, problem: `${inner.problem} (in its name)` }));
     case 'invalid_value':
       return [{ field, problem: `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}` }];
     default:
