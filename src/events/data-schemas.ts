@@ -161,12 +161,20 @@ function endsInTries(limitMs: number, work: () => void): boolean {
   }
 }
 
+const ENDLESS = "cannot be checked: the event type's schema refers to itself without end";
+
 function tooSlow(limitMs: number): FieldProblem {
   return { field: 'data', problem: `takes more than ${limitMs} ms to be checked against the event type's schema` };
 }
 
 function problemsBy(validator: ValidateFunction | undefined, data: unknown): readonly FieldProblem[] {
-  if (validator === undefined || validator(data)) return [];
+  try {
+    if (validator === undefined || validator(data)) return [];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    // The stack is full: a `$ref` leads to itself without a step into the data.
+    return [{ field: 'data', problem: ENDLESS }];
+  }
   const [error] = validator.errors ?? [];
   // It would keep the data in memory.
   validator.errors = null;

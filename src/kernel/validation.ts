@@ -13,7 +13,7 @@ export const JSON_DEPTH_MAX = 100;
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
   const result = schema.safeParse(value, { reportInput: true });
   if (!result.success) throw refuseIssues(result.error.issues, reserved);
-  const unfit = unfitTexts(value);
+  const unfit = unfitValues(value);
   if (unfit.length > 0) throw refuseFields(unfit);
   return result.data;
 }
@@ -38,7 +38,7 @@ export function* validateEach<T>(schema: z.ZodType<T>, items: readonly unknown[]
     const above = list === null ? [] : [list, at];
     const result = schema.safeParse(item, { reportInput: true });
     if (result.success) valid.push(result.data);
-    const found = result.success ? unfitTexts(item) : issuesOf(result.error.issues, {}, above);
+    const found = result.success ? unfitValues(item) : issuesOf(result.error.issues, {}, above);
     const prefix = result.success ? `${fieldName(above)}.` : '';
     problems.push(
       ...found.map(({ field, problem }) => ({ field: list === null ? field : `${prefix}${field}`, problem })),
@@ -53,16 +53,15 @@ export function* validateEach<T>(schema: z.ZodType<T>, items: readonly unknown[]
 /** The place of a value, as a linked list. It becomes a field name only for an error. */
 type Place = { readonly above: Place | null; readonly name: PropertyKey; readonly value: object };
 
-/** Finds texts and names of members that no field takes, in one walk without recursion. */
-function unfitTexts(body: unknown): FieldProblem[] {
-  if (typeof body === 'string') return problemsAt([], textProblem(body));
-  if (body === null || typeof body !== 'object') return [];
+/** Finds texts, numbers and names of members that no field takes, in one walk without recursion. */
+function unfitValues(body: unknown): FieldProblem[] {
+  if (body === null || typeof body !== 'object') return problemsAt([], valueProblem(body));
   const found: FieldProblem[] = [];
   const waiting: Place[] = [{ above: null, name: '', value: body }];
   for (const at of waiting) {
     if (found.length >= PROBLEMS_MAX) break;
     for (const [name, value] of Object.entries(at.value)) {
-      const problem = nameProblem(name) ?? (typeof value === 'string' ? textProblem(value) : null);
+      const problem = nameProblem(name) ?? valueProblem(value);
       if (problem !== null) found.push(...problemsAt(pathOf({ above: at, name: stepOf(at, name) }), problem));
       if (value !== null && typeof value === 'object') waiting.push({ above: at, name: stepOf(at, name), value });
     }
@@ -72,6 +71,16 @@ function unfitTexts(body: unknown): FieldProblem[] {
 
 function problemsAt(path: readonly PropertyKey[], problem: string | null): FieldProblem[] {
   return problem === null ? [] : [{ field: fieldName(path), problem }];
+}
+
+/**
+ * JSON has numbers that no double holds, such as `1e400`. They are parsed as infinite and stored as null, so that a filter or a schema with
+ * one would be another one when it is read.
+ */
+function valueProblem(value: unknown): string | null {
+  if (typeof value === 'string') return textProblem(value);
+  if (typeof value !== 'number' || Number.isFinite(value)) return null;
+  return `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}`;
 }
 
 /** Schemas and merges drop a member named `__proto__`, or take it for the prototype. */
@@ -199,6 +208,10 @@ function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, s
       return [{ field, problem: `must ${bound(issue.origin, 'at most', Number(issue.maximum))}` }];
     case 'too_small':
       return [{ field, problem: `must ${bound(issue.origin, 'at least', Number(issue.minimum))}` }];
+    case 'invalid_key':
+      return issue.issues
+        .flatMap((inner) => problemsOf({ ...inner, path: issue.path }, {}))
+        .map((inner) => ({ ...inner, problem: `${inner.problem} (in its name)` }));
     case 'invalid_value':
       return [{ field, problem: `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}` }];
     default:

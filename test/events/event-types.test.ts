@@ -107,6 +107,11 @@ describe('event types', () => {
       { name: 'order.x', dataSchema: { $async: true, required: ['n'] } },
       'dataSchema',
     ],
+    [
+      'a number in a schema that no double holds',
+      { name: 'order.x', dataSchema: JSON.parse('{"properties":{"n":{"maximum":1e400}}}') as unknown },
+      'dataSchema.properties.n.maximum',
+    ],
     ['a schema that is nested without end', { name: 'order.x', dataSchema: { examples: [deep] } }, 'body'],
     ['the mark of what is built in', { name: 'order.x', builtIn: true }, 'builtIn'],
   ];

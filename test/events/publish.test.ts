@@ -314,6 +314,24 @@ describe('a request to publish', () => {
     assert.equal(s.wakes(), 2);
   });
 
+  for (const [how, dataSchema] of [
+    ['by a reference', { $ref: '#' }],
+    ['by a dynamic reference', { $dynamicRef: '#x' }],
+    ['in a member', { properties: { a: { anyOf: [{ $ref: '#/properties/a' }] } } }],
+  ] as const) {
+    it(`is refused if the schema refers to itself without end ${how}`, async (t) => {
+      const s = await openShop(t);
+      await s.eventTypes.create({ name: 'order.endless', dataSchema }, ACTOR);
+      await leavingNothing(s, () =>
+        refused(() => s.publish({ type: 'order.endless', data: { a: 1 } }, ME), {
+          code: 'validation_failed',
+          fields: ['data'],
+          says: 'refers to itself without end',
+        }),
+      );
+    });
+  }
+
   it('is checked by draft-07 if the schema says so', async (t) => {
     const s = await openShop(t);
     for (const [n, $schema] of [

@@ -256,6 +256,40 @@ describe('text from outside', () => {
   });
 });
 
+describe('the name of a member', () => {
+  it('is refused with the reason', () => {
+    const pairs = z.record(
+      z
+        .string()
+        .min(1)
+        .max(3)
+        .regex(/^[a-z]*$/, 'Must be lower case'),
+      z.string(),
+    );
+    assert.deepEqual(
+      problems(() => validate(z.strictObject({ pairs }), { pairs: { '': 'x', ABCD: 'y' } })),
+      [
+        { field: 'pairs.""', problem: 'must have at least 1 character (in its name)' },
+        { field: 'pairs.ABCD', problem: 'must have at most 3 characters (in its name)' },
+        { field: 'pairs.ABCD', problem: 'must be lower case (in its name)' },
+      ],
+    );
+  });
+});
+
+describe('a number', () => {
+  it('is refused if it exceeds a double, because it would be stored as null', () => {
+    const body: unknown = JSON.parse(
+      '{"name":"abc","extra":{"most":1.7976931348623157e308,"more":[1e400],"less":-1e999}}',
+    );
+    const problem = 'must be a number between -1.7976931348623157e+308 and 1.7976931348623157e+308';
+    assert.deepEqual(
+      problems(() => validate(schema, body)),
+      ['extra.less', 'extra.more[0]'].map((field) => ({ field, problem })),
+    );
+  });
+});
+
 describe('a value of the wrong type', () => {
   it('gets only this problem', () => {
     assert.deepEqual(

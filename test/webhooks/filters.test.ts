@@ -102,6 +102,18 @@ describe('a filter', () => {
     assert.equal(all.get(await numberOf(s, starts))?.length, 1);
   });
 
+  it('is refused with a number that no double holds, so that events can still be published', async (t) => {
+    const s = await openTestServices(t);
+    const { large, counts } = await prepare(s);
+    const filter = JSON.parse('{"data.total":{"$gte":1e400}}') as unknown;
+    await refused(() => s.webhooks.patch(large.id, { filter }, ACTOR), {
+      code: 'validation_failed',
+      fields: ['filter.data.total.$gte'],
+    });
+    await s.publish(order(100, 'FR'), ACTOR);
+    assert.deepEqual(await counts(), [1, 1, 0]);
+  });
+
   it('applies to events that are published after its change', async (t) => {
     const s = await openTestServices(t);
     const { large, counts } = await prepare(s);
