@@ -106,8 +106,8 @@ function describe(rows: BenchResult['rows']): Omit<BenchResult, 'seconds'> {
     method:
       `Events of ${EVENT_BYTES} bytes, each published with a request of its own and delivered with a POST of its own by one of eight ` +
       'webhooks. `p50` is the median time from the start of the publishing request to the first byte of the delivery, so it includes the ' +
-      'fsync before the 202. `cpu` is the CPU time of all threads for each event. The last row is a program of 60 lines that does the least ' +
-      'that an event needs: it commits the body of the request, signs and sends it, and commits the status.',
+      'fsync before the 202. `cpu` is the CPU time of all threads for each event. The last row is a program of 60 lines that does the ' +
+      'least that an event needs: it commits the body of the request, signs and sends it, and commits the status.',
     figures: [
       { name: 'p50', unit: 'ms' },
       { name: 'cpu', unit: 'µs' },
