@@ -76,9 +76,10 @@ function lackNote(account: User | null): (product: ApiProduct, scope: string) =>
   const may = new Set(account.permissions);
   return (product, scope) => {
     const lacks = lackingOf(product, scope, may);
-    return lacks.length === 0
-      ? null
-      : html`<span class="choice-lack">${account.userName} lacks the permission${lacks[0] === scope && lacks.length === 1 ? '' : ` ${lacks.join(', ')}`}</span>`;
+    if (lacks.length === 0) return null;
+    // Most permissions have the name of their scope.
+    const names = lacks.length === 1 && lacks[0] === scope ? '' : ` ${lacks.join(', ')}`;
+    return html`<span class="choice-lack">${account.userName} lacks the permission${names}</span>`;
   };
 }
 
