@@ -3,6 +3,7 @@ import { applicationReader } from '../../src/access/applications.ts';
 import { userReader } from '../../src/access/users.ts';
 import { customerReader } from '../../src/customers/customers.ts';
 import { type Acting, COMMAND_LINE } from '../../src/domain/acting.ts';
+import { NO_THEME } from '../../src/domain/portal-theme.ts';
 import { eventTypeReader } from '../../src/events/event-types.ts';
 import type { Services } from '../../src/services/services.ts';
 import { endpointReader } from '../../src/webhooks/endpoint-schema.ts';
@@ -118,6 +119,9 @@ export type Cast = {
   readonly customers: readonly { readonly id: string; readonly name: string }[];
 };
 
+/** The operator, as its customers know it. */
+const PROVIDER = 'Shopworks';
+
 /** Makes everything with the use cases of the service, as Anna and the command line would. */
 export async function makeCast(services: Services, receivers: Receivers, now: number): Promise<Cast> {
   const addUser = (body: Readonly<Record<string, unknown>>, by: Acting) =>
@@ -128,6 +132,7 @@ export async function makeCast(services: Services, receivers: Receivers, now: nu
   );
   const acting: Acting = { actor: `user:${anna.id}`, authority: 'unlimited' };
   await addUser({ userName: 'ben', displayName: 'Ben Okafor', role: 'viewer' }, acting);
+  await services.portalLook.set({ ...NO_THEME, name: PROVIDER }, acting);
   for (const { name, group, description } of EVENT_TYPES) {
     const sample = dataOf(name, 1042, 129);
     const body = { name, group, description, sample, dataSchema: schemaOf(sample), searchPaths: ['data.orderId'] };

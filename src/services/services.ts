@@ -8,6 +8,7 @@ import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsers, type Users } from '../access/users.ts';
 import { type Customers, createCustomers } from '../customers/customers.ts';
 import { createPortalLinks, type PortalLinks } from '../customers/portal-links.ts';
+import { createPortalLook, type PortalLook } from '../customers/portal-look.ts';
 import { createPortalTokens, type PortalTokens } from '../customers/portal-tokens.ts';
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
 import { createFormatOf, type FormatOf } from '../delivery/format.ts';
@@ -36,6 +37,7 @@ import { createWebhooks, type Webhooks } from '../webhooks/webhooks.ts';
 export type Services = {
   readonly customers: Customers;
   readonly portalLinks: PortalLinks;
+  readonly portalLook: PortalLook;
   readonly portalTokens: PortalTokens;
   readonly usage: UsageReads;
   readonly users: Users;
@@ -115,6 +117,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
   return {
     customers,
     portalLinks: createPortalLinks({ ...dependencies, customers }),
+    portalLook: createPortalLook(dependencies),
     portalTokens: createPortalTokens({ ...dependencies, customers }),
     usage: createUsageReads({ ...dependencies, customers }),
     users: createUsers(dependencies),

@@ -170,7 +170,12 @@ describe('applications', () => {
     await page.getByLabel('Name').fill('The shop');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The shop is saved.').waitFor();
+    // A scope is marked before it is chosen if its account lacks the permission.
+    await services.users.patch(hrId, { active: true, permissions: ['employees:view'] }, SERVICE);
     await open(`/applications/${application?.id}/edit`);
+    const scope = (name: string) => page.locator('.choice', { has: page.getByLabel(name, { exact: true }) });
+    assert.equal(await scope('employees:view').locator('.choice-lack').count(), 0);
+    assert.equal(await scope('employees:edit').locator('.choice-lack').textContent(), 'hr lacks the permission');
     await actsAs.fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-userId-problem').waitFor();

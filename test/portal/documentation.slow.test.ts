@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { lexer } from 'marked';
 import { documentFiles } from '../../src/kernel/assets.ts';
 import { createLibrary } from '../../src/portal/documentation/library.ts';
-import { sectionsOf } from '../../src/portal/parts/markdown.ts';
+import { markdown, sectionsOf } from '../../src/portal/parts/markdown.ts';
 import { startPortal } from '../support/browser.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
@@ -45,6 +45,15 @@ describe('the documentation', () => {
     const allowed =
       /^\/?(h[1-3]|p|pre|code|blockquote|ul|ol|li|table|thead|tbody|tr|th|td|div|hr|br|strong|em|a|img|button|svg|path|rect|use)$/;
     for (const [, name = ''] of article.matchAll(/<(\/?\w+)/g)) assert.match(name, allowed);
+  });
+
+  it('keeps the lines of a drawing, and no others', () => {
+    const page = '```text\n│ a gate │\n```\n\n```sh\nsallyport serve --host 0.0.0.0\n```\n';
+    const shown = [...markdown(lexer(page), () => null).markup.matchAll(/<pre class="([^"]*)"/g)];
+    assert.deepEqual(
+      shown.map(([, name]) => name),
+      ['doc-drawing', ''],
+    );
   });
 
   it('says where a page belongs and which pages are beside it, and finds pages in place of lists of them', async (t) => {

@@ -78,7 +78,7 @@ describe('the page of a delivery', () => {
     const attempts = page.locator('.attempt');
     await attempts.first().locator('summary').first().click();
     await page.getByRole('tab', { name: 'As it is received' }).click();
-    const link = page.getByRole('link', { name: 'All deliveries of this event' });
+    const link = page.getByRole('link', { name: 'All of this event' });
     await link.focus();
     await page.evaluate('scrollTo(0, 200)');
     const unchanged = await notReloaded(page);

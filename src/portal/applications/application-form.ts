@@ -21,6 +21,7 @@ import { type Body, type FieldTable, type FormField, number, oneOf, text } from 
 import type { FormLayout } from '../record/record-pages.ts';
 import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
 import { userSuggestions } from '../users/user-suggestions.ts';
+import { lackingOf } from './application-scopes.ts';
 
 type ApplicationChoices = {
   readonly users: readonly User[];
@@ -34,6 +35,7 @@ export function applicationFields(
   before: Application | null,
   { users, products, suggestFrom }: ApplicationChoices,
 ): FieldTable {
+  const account = accountOf(before, users, suggestFrom === null);
   const userId = suggestFrom === null ? {} : { userId: userField(before, users, suggestFrom) };
   return {
     name: text({
@@ -54,11 +56,30 @@ export function applicationFields(
     }),
     scopes: {
       title: 'Scopes',
-      draw: (state, name) => html`${scopeChoices(state, name, products)}`,
+      draw: (state, name) => html`${scopeChoices(state, name, products, lackNote(account))}`,
       read: (sent, name) => sent.getAll(name),
       fill: (value, name) => ({ [name]: value as readonly string[] }),
     },
-    ...(before === null && suggestFrom !== null && account()),
+    ...(before === null && suggestFrom !== null && newAccount()),
+  };
+}
+
+/** The account of a change. Null if saving gives it the permissions that the scopes need. */
+function accountOf(before: Application | null, users: readonly User[], isOfCustomer: boolean): User | null {
+  const account = users.find(({ id }) => id === before?.userId) ?? null;
+  return account !== null && isOfCustomer && ACCOUNT_NAMES.includes(account.userName) ? null : account;
+}
+
+/** Marks the scopes that have no effect, because the account that the application acts as lacks the permission. */
+function lackNote(account: User | null): (product: ApiProduct, scope: string) => Html | null {
+  if (account === null) return () => null;
+  const may = new Set(account.permissions);
+  return (product, scope) => {
+    const lacks = lackingOf(product, scope, may);
+    if (lacks.length === 0) return null;
+    // Most permissions have the name of their scope.
+    const names = lacks.length === 1 && lacks[0] === scope ? '' : ` ${lacks.join(', ')}`;
+    return html`<span class="choice-lack">${account.userName} lacks the permission${names}</span>`;
   };
 }
 
@@ -77,7 +98,7 @@ function userField(before: Application | null, users: readonly User[], suggestFr
 }
 
 /** The account of a new application. */
-function account(): FieldTable {
+function newAccount(): FieldTable {
   return {
     actsAs: oneOf({
       label: 'Account',
@@ -125,9 +146,17 @@ export function applicationLayout({
   return html`
     ${group('Application', null, 'name', ...(isNew ? [] : ['userId']))}
     ${actsAs}
-    ${group('Scopes', `${SCOPES_LEAD}${isNew && choices.suggestFrom === null ? DEFAULT_ACCOUNT : ''}`, 'scopes')}
+    ${group('Scopes', scopesLead(before, choices), 'scopes')}
     ${moreFields('Advanced', state, [LIFETIME], [field(LIFETIME)], hasOtherLifetime(state))}
   `;
+}
+
+function scopesLead(before: Application | null, { users, suggestFrom }: ApplicationChoices): string {
+  if (before === null) return suggestFrom === null ? `${SCOPES_LEAD}${DEFAULT_ACCOUNT}` : SCOPES_LEAD;
+  const account = accountOf(before, users, suggestFrom === null);
+  return account === null
+    ? SCOPES_LEAD
+    : `${SCOPES_LEAD} It acts as ${account.userName}: a scope has an effect once this account has the permission, too.`;
 }
 
 const SCOPES_LEAD = 'What the program may do. Choose only what it needs.';

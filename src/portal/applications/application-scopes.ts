@@ -28,9 +28,7 @@ export function scopeSection(
   const may = new Set(user?.permissions ?? []);
   const held = scopes.map((scope): Held => {
     const product = products.find((one) => one.scopes.some(({ name }) => name === scope)) ?? null;
-    const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
-    const needed = [...new Set(rules.map(({ permission = scope }) => permission))];
-    return { scope, product, lacks: needed.filter((name) => !may.has(name)) };
+    return { scope, product, lacks: product === null ? [] : lackingOf(product, scope, may) };
   });
   const hasProducts = call.session.customerId === null;
   const empty = emptyState({
@@ -47,6 +45,16 @@ export function scopeSection(
         ? scopeTable('Scopes of the application', held, hasProducts, empty)
         : folds(held, products, hasProducts),
   });
+}
+
+/** The permissions that the rules of a scope require, and that an account with these does not have. */
+export function lackingOf(
+  { rules }: Pick<ApiProduct, 'rules'>,
+  scope: string,
+  permissions: ReadonlySet<string>,
+): readonly string[] {
+  const needed = rules.filter((rule) => rule.scope === scope).map(({ permission = scope }) => permission);
+  return [...new Set(needed)].filter((name) => !permissions.has(name));
 }
 
 /** A part in which a permission is missing is unfolded. */

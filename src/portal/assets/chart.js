@@ -129,7 +129,8 @@
   const update = (element) => {
     const known = charts.get(element);
     const carried = JSON.parse(element.dataset.chart);
-    if (known === undefined || known.carried.series.length !== carried.series.length) return draw(element);
+    const linesOf = ({ series }) => series.map(({ label }) => label).join();
+    if (known === undefined || linesOf(known.carried) !== linesOf(carried)) return draw(element);
     known.carried = carried;
     const { min, max } = known.chart.scales.x;
     const stays = isZoomed(known.chart);

@@ -43,7 +43,7 @@ function actorsFor(linkOf: (reference: string) => ResourceLink, operator: string
     const [kind = ''] = split(actor);
     const nameless = NAMELESS[kind];
     if (nameless !== undefined) return { ...nobody, name: nameless };
-    if (actor === 'service') return { ...nobody, name: 'the service itself' };
+    if (actor === 'service') return { ...nobody, name: `the service of ${operator}` };
     return actor === OPERATOR_ACTOR ? { ...nobody, name: operator } : linkOf(actor);
   };
 }

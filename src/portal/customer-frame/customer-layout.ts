@@ -6,13 +6,16 @@ import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { GUIDE_PATH } from '../endpoints/guide-text.ts';
-import { type Frame, type FrameOf, MENU_BUTTON } from '../frame/layout.ts';
+import { readRenewal } from '../frame/cookies.ts';
+import { type Frame, type FrameOf, MENU_BUTTON, type Surroundings } from '../frame/layout.ts';
 import { type NavigationGroup, SHARED_PAGES, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
+import { shortTime } from '../parts/text.ts';
 
-export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, path, opener, csrf }, groups) => {
+export const customerFrame: FrameOf = (session, around, groups) => {
+  const { brand: look, frameAncestors, path, opener, csrf } = around;
   const brand = look ?? NO_THEME;
   const isFramed = frameAncestors.length > 0;
   return {
@@ -21,7 +24,7 @@ export const customerFrame: FrameOf = (session, { brand: look, frameAncestors, p
     brand: isFramed ? tabsButton(groups, path) : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
     link: isFramed ? null : backLink(session, brand),
     navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
-    account: accountOf(session),
+    account: accountOf(session, around),
     searched: 'Endpoints, webhooks, event types, applications, users, keys, deliveries, pages and actions.',
   };
 };
@@ -49,11 +52,29 @@ function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {
 }
 
 /** A session that began with a link belongs to no user, so the portal shows the customer's name instead. */
-function accountOf({ userId, displayName, userName, role, customerName }: SignedIn): Frame['account'] {
+function accountOf(session: SignedIn, around: Surroundings): Frame['account'] {
+  const { userId, displayName, userName, role, customerName } = session;
   const { label } = roleText(role, true);
   return userId === null
-    ? { name: customerName, detail: label, label: 'Your session' }
+    ? { name: customerName, detail: label, label: 'Your session', end: sessionEnd(session, around) }
     : { name: displayName ?? userName, detail: `${userName} · ${label} · ${customerName}`, label: 'Your account' };
+}
+
+/** With the way to a new link. The page around a frame makes one when it is loaded. */
+function sessionEnd(
+  { expiresAt }: SignedIn,
+  { brand, frameAncestors, opener, cookieOf }: Pick<Surroundings, 'brand' | 'frameAncestors' | 'opener' | 'cookieOf'>,
+): Html | null {
+  if (opener !== null) return null;
+  const operator = operatorName(brand ?? NO_THEME);
+  const renewal = readRenewal(cookieOf)?.url.href ?? null;
+  const again =
+    frameAncestors.length > 0
+      ? html`Then load the page around it again.`
+      : renewal === null
+        ? html`Then open it again from ${operator}.`
+        : html`<a href="${renewal}" rel="noreferrer">Open it again from ${operator}</a>`;
+  return html`<span class="account-end">Open until ${shortTime(expiresAt)}. ${again}</span>`;
 }
 
 const { overview, endpoints, webhooks, eventTypes, keys, deliveries, applications, users, usage, audit } = SHARED_PAGES;

@@ -1,8 +1,6 @@
 /** `/settings/customers-portal`: name, logo and accent colour of the customers' portal, and how to show it in a frame. */
-import { changesBetween } from '../../domain/audit.ts';
 import {
   accentNote,
-  NO_THEME,
   type PortalTheme,
   readTheme,
   type Scheme,
@@ -11,8 +9,6 @@ import {
 } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { refuseChanged } from '../../resources/entity-tag.ts';
-import { retryStale } from '../../store/port/errors.ts';
 import { type PageCall, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { brandMark } from '../parts/brand.ts';
@@ -30,28 +26,19 @@ import { EMBED_PATH, embedIntegrity } from './embedding.ts';
 const PATH = LOOK_PATH;
 
 export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>[] {
-  const { pages, store, ids, clock } = dependencies;
-  const current = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
+  const { pages } = dependencies;
+  const { portalLook } = dependencies.services;
   const look = recordForm<PortalTheme>({
-    administration: { get: current, shown: (theme) => theme },
+    administration: { get: portalLook.get, shown: (theme) => theme },
     fill: (theme) => newForm({ ...theme }),
     view: (call, theme, state) => lookView(dependencies, call, theme, state),
-    respond: (call) =>
-      retryStale(async () => {
-        const stored = await store.settings.portalTheme();
-        const before = stored ?? NO_THEME;
-        refuseChanged(call.acting.ifMatch, before, 'look');
-        const value = (name: string): string => call.form.get(name) ?? '';
-        const theme = readTheme({ name: value('name'), logo: value('logo'), accent: value('accent') });
-        const changes = changesBetween(audited(before), audited(theme));
-        if (Object.keys(changes).length > 0) {
-          const { actor } = call.acting;
-          const change = { action: 'portal.update', target: 'portal:customers', customerId: null, changes } as const;
-          await store.settings.putPortalTheme(theme, stored, { id: ids.uuid(), at: clock(), actor, ...change });
-        }
-        const note = theme.accent === null ? null : accentNote(theme.accent);
-        return redirectTo(placeOf(call).own, `The look is saved.${note === null ? '' : ` ${note}`}`);
-      }),
+    respond: async (call) => {
+      const value = (name: string): string => call.form.get(name) ?? '';
+      const theme = readTheme({ name: value('name'), logo: value('logo'), accent: value('accent') });
+      await portalLook.set(theme, call.acting);
+      const note = theme.accent === null ? null : accentNote(theme.accent);
+      return redirectTo(placeOf(call).own, `The look is saved.${note === null ? '' : ` ${note}`}`);
+    },
     compared: (fields) => Object.fromEntries(Object.keys(LOOK_FIELDS).map((name) => [name, fields.get(name)])),
   });
   const { show, ...sent } = look;
@@ -87,11 +74,6 @@ function typedTheme(form: URLSearchParams): PortalTheme {
   return { name: typed[0] ?? null, logo: typed[1] ?? null, accent: typed[2] ?? null };
 }
 
-/** The log keeps that the logo changed, and not every logo. */
-function audited({ name, logo, accent }: PortalTheme): Readonly<Record<string, unknown>> {
-  return { name, logo: logo === null ? null : `${logo.length} characters, ending in ${logo.slice(-12)}`, accent };
-}
-
 /** The portal's own, as in tokens.css. */
 const DEFAULT_ACCENT = '#4353c8';
 
@@ -99,7 +81,7 @@ const LOOK_FIELDS = {
   name: text({
     label: 'Your name',
     placeholder: 'Acme',
-    hint: 'In the title and the head of the portal, and in its audit log for what your people do.',
+    hint: 'In the title and the head of the portal, and wherever it speaks of you. Without it, it says “your provider”.',
   }),
   logo: lines({
     label: 'Logo',
@@ -134,7 +116,7 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
         action: own,
         csrf: call.csrf,
         form: state,
-        content: html`${previewRegion(theme)}${fields}${frames}`,
+        content: html`${previewRegion(theme)}${fields}`,
         submit: 'Save',
         cancel: back.href,
         labels: titlesOf(LOOK_FIELDS),
@@ -146,7 +128,8 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
       crumbs: [back],
       lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
     })}
-    ${editor ?? html`${section({ title: 'Preview', content: previewOf(theme) })}${frames}`}
+    ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
+    <div class="look-frames">${frames}</div>
   `;
   return { title, content, about };
 }
@@ -195,7 +178,7 @@ function schemePreview(theme: PortalTheme, scheme: Scheme): Html {
         ${SAMPLE_PAGE}
       </div>
       <figcaption class="hint">
-        ${theme.accent === null ? 'the portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}
+        ${theme.accent === null ? 'The portal’s own colour' : html`<code>${accent}</code>`} on ${scheme}
       </figcaption>
     </figure>
   `;

@@ -98,7 +98,7 @@ export function attemptDetails(attempt: AttemptRecord, url: string | null): Html
       <details class="attempt-headers">
         <summary>Headers</summary>
         <div class="stack">
-          ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)', isWrapped: true })}
+          ${codeBlock({ code: requestText(attempt, url), label: 'Request headers (secrets masked)' })}
           ${responseHeadersBlock(attempt)}
         </div>
       </details>
@@ -124,14 +124,13 @@ function responseBlock({ responseStatus, responseHeaders, responseBody }: Attemp
   return codeBlock({
     code: body,
     label: isCut ? `Response body (first ${sizeText(RESPONSE_KEPT_BYTES)})` : 'Response body',
-    isWrapped: true,
   });
 }
 
 function responseHeadersBlock({ responseStatus, responseHeaders }: AttemptRecord): Html | null {
   if (responseStatus === null || responseHeaders === null) return null;
   const code = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
-  return codeBlock({ code, label: 'Response headers', isWrapped: true });
+  return codeBlock({ code, label: 'Response headers' });
 }
 
 function headerLines(headers: Readonly<Record<string, string>>): string[] {

@@ -160,7 +160,7 @@ function facts(story: Story): Html {
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search('id', eventId), label: 'All deliveries of this event', kind: 'quiet' })],
+    actions: [linkButton({ href: search('id', eventId), label: 'All of this event', kind: 'quiet' })],
     content: html`
       ${definitionList(
         present([

@@ -215,7 +215,10 @@ function whichFields(state: FormState, { causes, isOfOperator }: Which): Html[] 
       name: 'cause',
       label: LABELS.cause,
       placeholder: 'Any',
-      hint: 'Choose the webhook to see its causes.',
+      hint:
+        state.value('webhook') === ''
+          ? 'Choose the webhook to see its causes.'
+          : 'Why the deliveries were given up. Only for dead ones.',
       suggestions: causes,
     }),
     textField(state, {

@@ -52,8 +52,8 @@ async function documentView({ read, has, listed }: Library, file: string): Promi
   const sections = sectionsOf(tokens);
   const place = placeOf(await listed(), file);
   const content = html`
-    <div class="doc-head">${file === INDEX ? null : pathAbove(place)}${searchForm('')}</div>
     <div class="doc-page">
+      <div class="doc-head">${file === INDEX ? null : pathAbove(place)}${searchForm('')}</div>
       ${contentsOf(sections)}
       <div class="doc-main">
         <article class="doc">${markdown(tokens, resolverOf(file, has))}${download}</article>
@@ -112,7 +112,7 @@ function nextPages({ before, after }: ReadingPlace): Html | null {
       `;
   return html`
     <nav class="doc-turns" aria-label="Pages before and after">
-      ${link(before, 'Before', 'previous')}${link(after, 'Next', 'next')}
+      ${link(before, 'Previous', 'previous')}${link(after, 'Next', 'next')}
     </nav>
   `;
 }

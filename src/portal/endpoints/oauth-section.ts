@@ -86,7 +86,6 @@ function resultView(result: OauthTest): Html {
         ${codeBlock({
           code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''),
           label: 'Response body, tokens masked',
-          isWrapped: true,
         })}
       `;
   return html`<div class="stack" role="status">${verdict}${answer}</div>`;

@@ -8,7 +8,7 @@ import { icon, notice } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
 import type { AssetUrls } from './asset-routes.ts';
 import type { Opener, Theme, View } from './call.ts';
-import type { Flash } from './cookie-values.ts';
+import type { Flash, ReadCookie } from './cookie-values.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
@@ -21,6 +21,7 @@ export type Surroundings = {
   /** The origins of the pages around the portal if it is in a frame; else none. */
   readonly frameAncestors: readonly string[];
   readonly csrf: Html;
+  readonly cookieOf: ReadCookie;
   readonly theme: Theme;
   readonly path: string;
   readonly url: string;
@@ -37,7 +38,13 @@ export type Frame = {
   /** Between the search and the account. */
   readonly link: Html | null;
   readonly navigation: Html;
-  readonly account: { readonly name: string; readonly detail: string; readonly label: string };
+  readonly account: {
+    readonly name: string;
+    readonly detail: string;
+    readonly label: string;
+    /** Until when a session lasts that the user cannot begin again here. */
+    readonly end?: Html | null;
+  };
   /** The resources that the search finds. */
   readonly searched: string;
   /** Above everything else. */
@@ -146,7 +153,7 @@ function bodyOf(main: Html, around: Surroundings, groups: readonly NavigationGro
         </button>
       </header>
       <div id="account" class="account-menu" popover>
-        <p class="account-name"><strong>${account.name}</strong><span>${account.detail}</span></p>
+        <p class="account-name"><strong>${account.name}</strong><span>${account.detail}</span>${account.end ?? null}</p>
         <a href="/account">${icon('settings')}${account.label}</a>
         ${themeSwitch(around)}
         ${signOutForm(around)}

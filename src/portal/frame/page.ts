@@ -122,7 +122,7 @@ function createRoutes(dependencies: Dependencies): Routes {
     return (refusal, request, errorId) => {
       const context = recognised(request) ?? unrecognised(request, place);
       const isSignedIn = context.session !== null || context.cookieOf(SESSION_COOKIE) !== null;
-      const visit = { errorId, isSignedIn, path: context.path, isCustomers: context.brand !== null };
+      const visit = { errorId, isSignedIn, path: context.path, brand: context.brand };
       const reply = show(refusalView(toldIn(context, refusal), visit), request, context, refusal.status);
       return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
     };

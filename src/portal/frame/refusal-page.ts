@@ -1,8 +1,10 @@
 /** The page for a refusal: the problem, and what to do. */
 import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
+import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, type Repeat } from '../../kernel/refusal.ts';
+import { operatorName } from '../parts/brand.ts';
 import { buttonRow, linkButton } from '../parts/header.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { sentence, sizeText } from '../parts/text.ts';
@@ -35,14 +37,18 @@ type RefusedVisit = {
   readonly errorId: string;
   readonly isSignedIn: boolean;
   readonly path: string;
-  readonly isCustomers: boolean;
+  /** The look of the customers' portal; null in the operator's. */
+  readonly brand: PortalTheme | null;
 };
 
 /** For a path that names something that is gone, it leads to the list that the path begins with. */
-export function refusalView(refusal: Refusal, { errorId, isSignedIn, path, isCustomers }: RefusedVisit): View {
+export function refusalView(refusal: Refusal, { errorId, isSignedIn, path, brand }: RefusedVisit): View {
   const { title, text } = wording(refusal);
-  const number = isCustomers ? 'If it happens again, tell us this number:' : 'The log of the service has more under';
-  const above = pageAbove(path, isCustomers);
+  const number =
+    brand === null
+      ? 'The log of the service has more under'
+      : `If it happens again, tell ${operatorName(brand)} this number:`;
+  const above = pageAbove(path, brand !== null);
   const list =
     isSignedIn && refusal.status === 404 && above !== null
       ? linkButton({ href: above.path, label: above.label, kind: 'primary' })

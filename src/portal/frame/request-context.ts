@@ -19,7 +19,6 @@ export type PageContext = Surroundings & {
   readonly isNew: boolean;
   readonly isPartial: boolean;
   readonly openings: Openings;
-  readonly cookieOf: ReadCookie;
 };
 
 /** The values that the pages around a request decide. */

@@ -290,7 +290,7 @@ function firstKey(call: PageCall): Html {
         public key here, and choose it in a webhook.
       </p>
       <div class="stack commands">
-        ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command, isWrapped: true }))}
+        ${GNUPG_COMMANDS.map(({ label, command }) => codeBlock({ label, code: command }))}
       </div>
     `,
     action: firstStep(call, 'import', importButton),

@@ -151,7 +151,7 @@ function problemOf(
   ];
   const failures = links.every((link) => link === null)
     ? null
-    : html`<span class="cell-hint is-sentence">${links}</span>`;
+    : html`<span class="cell-hint is-sentence problem-links">${links}</span>`;
   if (reason === null) return html`<span class="quiet">–</span>${failures}`;
   const givenUp = givenUpFor(reason, causes, reader);
   if (givenUp !== null) {

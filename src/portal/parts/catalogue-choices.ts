@@ -5,8 +5,15 @@ import { areasOf, SCOPES_AT_A_GLANCE } from './catalogue-areas.ts';
 import { type Choice, checkboxGroup, type FormState, textField } from './fields.ts';
 import { breakable, countOf } from './text.ts';
 
-/** Folded groups of boxes, one for each product or part of it. `name` is the name of the form's field. */
-export function scopeChoices(form: FormState, name: string, products: readonly ApiProduct[]): Html[] {
+/**
+ * Folded groups of boxes, one for each product or part of it. `name` is the name of the form's field. `noteOf`: a note below the scope.
+ */
+export function scopeChoices(
+  form: FormState,
+  name: string,
+  products: readonly ApiProduct[],
+  noteOf: (product: ApiProduct, scope: string) => Html | null = () => null,
+): Html[] {
   const groups = ownFirst(products).flatMap((product) =>
     areasOf(product).map(({ title, scopes }) => ({
       product,
@@ -14,7 +21,7 @@ export function scopeChoices(form: FormState, name: string, products: readonly A
       choices: scopes.map((scope) => ({
         value: scope.name,
         label: scope.name,
-        hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)}`,
+        hint: html`${scope.description} ${product.builtIn ? null : opens(product, scope.name)} ${noteOf(product, scope.name)}`,
       })),
     })),
   );

@@ -125,7 +125,9 @@ type Chart = {
 
 /** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
 function chart({ title, times, series, isStacked = false, format = String, unit }: Chart): Html {
-  const drawn = { times, series, stacked: isStacked, unit };
+  // Without those that have no bar.
+  const seen = series.filter(({ values }) => values.some((value) => value !== null && value > 0));
+  const drawn = { times, series: seen.length === 0 ? series : seen, stacked: isStacked, unit };
   const rows = times.map((at, index) => [
     time(at),
     ...series.map(({ values }) => {

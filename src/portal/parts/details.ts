@@ -98,24 +98,22 @@ export function maskedValue(text: string, what: string): Html {
   `;
 }
 
-/** Several lines in a box that scrolls. */
+/** Several lines in a box, which breaks long ones and scrolls if they are many. */
 export function codeBlock({
   code,
   label,
   caption = label,
-  isWrapped = false,
 }: {
   readonly code: string;
   /** The accessible name. */
   readonly label: string;
-  /** Above the code. Default: the label. */
-  readonly caption?: string | undefined;
-  readonly isWrapped?: boolean | undefined;
+  /** Above the code, or none. Default: the label. */
+  readonly caption?: string | null | undefined;
 }): Html {
   return html`
-    <figure class="code">
+    <figure class="${caption === null ? 'code code-bare' : 'code'}">
       <figcaption>${caption}${copyButton(code, `Copy: ${label}`)}</figcaption>
-      <pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" role="group" aria-label="${label}">
+      <pre tabindex="0" role="group" aria-label="${label}">
         <code>${code}</code>
       </pre>
     </figure>
@@ -166,7 +164,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
       html`
         <div data-panel="${panel.label}">
           <p class="panel-label">${panel.label}</p>
-          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}`, caption: '' })}
+          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}`, caption: null })}
         </div>
       `,
   );

@@ -21,7 +21,7 @@ export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
       case 'code':
         return html`
           <div class="doc-code">
-            <pre tabindex="0"><code>${token.text}</code></pre>
+            <pre class="${DRAWN.test(token.text) ? 'doc-drawing' : ''}" tabindex="0"><code>${token.text}</code></pre>
             ${copyButton('', 'Copy the code')}
           </div>
         `;
@@ -92,6 +92,9 @@ export function markdown(tokens: readonly Token[], resolve: Resolve): Html {
 
   return html`${blocks(tokens)}`;
 }
+
+/** The lines, corners and dots of a drawing, whose lines must not be broken. */
+const DRAWN = /[\u2500-\u257f\u25cf]/;
 
 /** One heading of a page with the text below it, for the search. `anchor` is null and `depth` 0 before the first heading. */
 export type DocumentSection = {

@@ -132,12 +132,8 @@ export function requestView(request: PreviewedRequest, masked: PreviewedRequest[
   const body = indented === clear ? sent : `${sent} (indented here, sent as one line)`;
   return html`
     <div class="stack">
-      ${codeBlock({ label: 'Request', code: [`POST ${url}`, ...head].join('\n'), isWrapped: true })}
-      ${
-        clear === ''
-          ? html`<p class="hint">The body is empty.</p>`
-          : codeBlock({ label: body, code: indented, isWrapped: true })
-      }
+      ${codeBlock({ label: 'Request', code: [`POST ${url}`, ...head].join('\n') })}
+      ${clear === '' ? html`<p class="hint">The body is empty.</p>` : codeBlock({ label: body, code: indented })}
       ${
         isEncoded
           ? html`<p class="hint">A compressed or encrypted body cannot be part of a curl command.</p>`

@@ -140,7 +140,7 @@ export function signaturePage({ pages, services }: SharedPageDependencies): Page
     const { signature } = webhook;
     const { signedText, signedBase64 } = preview;
     const label = signedText === null ? 'Signed bytes in Base64' : 'Signed bytes';
-    const signed = { code: signedText ?? signedBase64, label, isWrapped: true };
+    const signed = { code: signedText ?? signedBase64, label };
     const lines = Object.entries(preview.headers).map(([one, value]) => `${one}: ${value}`);
     const content = html`
       ${header}
@@ -160,7 +160,7 @@ export function signaturePage({ pages, services }: SharedPageDependencies): Page
         content: html`
           <div class="stack">
             ${codeBlock(signed)}
-            ${codeBlock({ code: lines.join('\n'), label: 'Headers', isWrapped: true })}
+            ${codeBlock({ code: lines.join('\n'), label: 'Headers' })}
           </div>
         `,
       })}

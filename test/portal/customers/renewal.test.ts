@@ -36,6 +36,10 @@ describe('a session that ended', () => {
     assert.notEqual(cookies.get(RENEWAL_COOKIE) ?? '', '');
     const page = await request(`${service.url}/webhooks`, sent(cookies));
     assert.equal(page.status, 200);
+    assert.match(
+      page.text,
+      /Open until <time [^>]*>[^<]*<\/time>\. <a href="https:\/\/shop\.example\/webhooks\?from=portal"/,
+    );
     assert.match(page.headers.get('content-security-policy') ?? '', /form-action 'self' https:\/\/shop\.example;/);
     assert.equal((await request(`${service.url}/session-ended`, sent(cookies))).status, 200, 'it has not ended');
 
@@ -62,6 +66,13 @@ describe('a session that ended', () => {
     };
     const renewing = cookiesOf(await request((await link({ sessionSeconds: 300, renewUrl: RENEW })).url));
     const plain = cookiesOf(await request((await link({ sessionSeconds: 300 })).url));
+    const menuOf = async (headers = {}) => {
+      const { headers: own } = sent(plain);
+      const { text } = await request(`${service.url}/webhooks`, { headers: { ...own, ...headers } });
+      return /Open until .*?<\/time>\. (.*?)<\/span>/.exec(text)?.[1];
+    };
+    assert.equal(await menuOf(), 'Then open it again from your provider.');
+    assert.equal(await menuOf({ 'sec-fetch-dest': 'iframe' }), 'Then load the page around it again.');
     service.advance(301_000);
     assert.equal(await statusOf(plain), 200);
     const foreign = new Map([...plain, [RENEWAL_COOKIE, renewing.get(RENEWAL_COOKIE) ?? '']]);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { NO_THEME } from '../../../src/domain/portal-theme.ts';
 import { Refusal } from '../../../src/kernel/refusal.ts';
 import { refusalView } from '../../../src/portal/frame/refusal-page.ts';
 import { problemText, refusedForm } from '../../../src/portal/parts/fields.ts';
@@ -7,7 +8,7 @@ import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { listText, sentence, shareText } from '../../../src/portal/parts/text.ts';
 import { DatabaseUnavailable, mayBeCommitted, UNAVAILABLE_REASONS } from '../../../src/store/port/errors.ts';
 
-const VISIT = { errorId: 'id', isSignedIn: true, path: '/', isCustomers: false };
+const VISIT = { errorId: 'id', isSignedIn: true, path: '/', brand: null };
 
 describe('a reason as a sentence', () => {
   for (const [text, made] of [
@@ -60,6 +61,12 @@ describe('a share', () => {
 });
 
 describe('the page of a refused request', () => {
+  it('names the provider to a customer', () => {
+    const brand = { ...NO_THEME, name: 'Acme' };
+    const { markup } = refusalView(new Refusal('server_error', 'broken'), { ...VISIT, brand }).content;
+    assert.match(markup, /tell Acme this number/);
+  });
+
   const textOf = (refusal: Refusal): string => refusalView(refusal, VISIT).content.markup;
 
   for (const reason of UNAVAILABLE_REASONS) {
