@@ -7,10 +7,9 @@ import type { TestContext } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { sessionCookie } from '../../test/support/browser-session.ts';
 import { succeeded } from '../../test/support/client.ts';
-import { sharedCertificates } from '../../test/support/journey.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { type ServiceInProcess, startService } from '../../test/support/service.ts';
-import type { Identity } from '../../test/support/tls.ts';
+import { type Identity, sharedCertificates } from '../../test/support/tls.ts';
 import { startTlsFront } from '../../test/support/tls-front.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');

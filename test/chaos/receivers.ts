@@ -6,7 +6,7 @@ import { parseEnvelope } from '../../src/wire/envelope.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type SeenRequest, startHttpsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { decodePayload, verifyDelivery } from '../support/verification.ts';
 import type { Arrival } from './history.ts';
 

@@ -12,16 +12,10 @@ import { damages } from '../../src/store/sqlite/damage.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { type ApiClient, createClient, type Page, succeeded, tokenFor } from '../support/client.ts';
-import {
-  importKey,
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  sharedCertificates,
-  startWebhook,
-} from '../support/journey.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook, startWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { temporaryFolder, writeCaFile } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { type Erasure, type History, type Kept, type Violation, violations } from './history.ts';
 import { type Program, runSallyport } from './life.ts';
 import { createPublisher, type Door } from './publisher.ts';

@@ -22,7 +22,7 @@ import {
   unusedFolder,
 } from '../support/command.ts';
 import { lacking } from '../support/programs.ts';
-import { type Certificates, type Identity, makeCertificates } from '../support/tls.ts';
+import { type Certificates, type Identity, sharedCertificates } from '../support/tls.ts';
 
 async function tokenStatus(url: string, { clientId, clientSecret }: Partial<FirstCredentials>): Promise<number> {
   const response = await fetch(`${url}/services/api/oauth2/token`, {
@@ -159,7 +159,7 @@ type Tls = {
 };
 
 function tlsFiles(dataDir: string): Tls {
-  const certificates = makeCertificates();
+  const certificates = sharedCertificates();
   const [cert, key] = [join(dataDir, 'cert.pem'), join(dataDir, 'key.pem')];
   const write = ({ certificate, privateKey }: Identity): void => {
     writeFileSync(cert, certificate);

@@ -7,9 +7,10 @@ import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { SCHEMA_VERSION } from '../../src/store/postgres/schema.ts';
 import { messageIds, TYPE, until } from '../support/dispatching.ts';
 import { toEarlierSchema } from '../support/earlier-schema.ts';
-import { connect, makeEventType, publish, readWebhook, sharedCertificates, startJourney } from '../support/journey.ts';
+import { connect, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
 import { repeats } from '../support/repeats.ts';
 import { databaseUrlOf, openBeside, startService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeats('postgres');
 

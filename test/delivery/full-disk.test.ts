@@ -8,10 +8,11 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 import { messageIds, TYPE, takeRecords, until } from '../support/dispatching.ts';
-import { connect, deliveriesOf, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
+import { connect, deliveriesOf, makeEventType, publish } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 /** Set in the process that has a mount table of its own. */
 const MAY_MOUNT = 'FULL_DISK_MAY_MOUNT';

@@ -8,11 +8,11 @@ import {
   makeEventType,
   makeWebhook,
   publish,
-  sharedCertificates,
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
 import type { LoggedAttempt } from '../support/log-reader.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const TYPE = 'order.placed';
 

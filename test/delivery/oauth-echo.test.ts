@@ -6,9 +6,9 @@ import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import type { SeenRequest } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { makeEndpoint, openTestServices } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 /** Characters that JSON, URLs and forms write in ways of their own. */

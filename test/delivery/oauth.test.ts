@@ -3,9 +3,9 @@ import { describe, it, type TestContext } from 'node:test';
 import { type BearerToken, createOauthTokens, type OauthTokens } from '../../src/delivery/oauth.ts';
 import type { Endpoint } from '../../src/domain/endpoint.ts';
 import { isDrained, openDispatching, takeRecords, until } from '../support/dispatching.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { type OidcServer, startOidcServer } from '../support/oidc-server.ts';
 import { ACTOR, makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { allowing, LOOPBACK, loopbackTransport, resolvingTo } from '../support/transport.ts';
 
 type Tokens = TestServices & { readonly server: OidcServer; readonly oauth: OauthTokens; readonly endpoint: Endpoint };

@@ -10,9 +10,9 @@ import { LINEAR_STEP_MS } from '../../src/domain/retry.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { startRawTlsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeats('postgres');
 

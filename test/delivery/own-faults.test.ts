@@ -17,7 +17,7 @@ import {
   until,
 } from '../support/dispatching.ts';
 import { startRawTlsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 const RECORDS = 30;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { startOidcServer } from '../support/oidc-server.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute } from '../support/store.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeatsInSlowTier('postgres');
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createOauthTokens, createTestOauth, type TestOauth } from '../../src/delivery/oauth.ts';
 import { type AuthorizationServer, createAuthorizationServer } from '../support/authorization-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { refused } from '../support/refusals.ts';
 import { makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 type Testing = {

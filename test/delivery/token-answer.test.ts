@@ -10,9 +10,9 @@ import { masked } from '../../src/domain/masking.ts';
 import { RESPONSE_READ_BYTES } from '../../src/domain/outcome.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { makeEndpoint, openTestServices } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 const ANSWER = '{"access_token":"ein-token","token_type":"Bearer"}';

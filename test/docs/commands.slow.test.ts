@@ -16,7 +16,8 @@ import { until } from '../support/dispatching.ts';
 import { commandsIn, filledIn, type Typed, type, typeUntilOutput } from '../support/documented-commands.ts';
 import { JOURNEYS, reasonOf } from '../support/documented-journeys.ts';
 import { startHttpsServer } from '../support/https-server.ts';
-import { only, sharedCertificates } from '../support/journey.ts';
+import { only } from '../support/journey.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

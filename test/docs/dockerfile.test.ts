@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { ASSETS } from '../../src/kernel/assets.ts';
 import { CHEAP_PASSWORD, serve, unusedFolder } from '../support/command.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const dockerfile = readFileSync(new URL('../../docs/examples/Dockerfile', import.meta.url), 'utf8');
 const [, check = ''] = /^HEALTHCHECK .*\\\n +CMD (\[.*\])$/m.exec(dockerfile) ?? [];
@@ -29,7 +29,7 @@ describe('the health check of the image', () => {
 
   it('only checks for an open port if the service has TLS', async (t) => {
     const folder = temporaryFolder(t);
-    const { certificate, privateKey } = makeCertificates().server;
+    const { certificate, privateKey } = sharedCertificates().server;
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     writeFileSync(cert, certificate);
     writeFileSync(key, privateKey);

@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/observe/metrics.ts';
 import { runDocumentedCommands } from '../support/documented-program.ts';
 import { lacking } from '../support/programs.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const howTos = fileURLToPath(new URL('../../docs/how-to/', import.meta.url));
 const proxyPage = readFileSync(join(howTos, 'run-behind-a-proxy.md'), 'utf8');
@@ -33,7 +33,7 @@ test('the disaster drill succeeds and restores the data', async (t) => {
 
 test('nginx and Caddy accept their configurations', { skip: lacking('nginx', 'caddy') }, (t) => {
   const folder = temporaryFolder(t);
-  const { certificate, privateKey } = makeCertificates().server;
+  const { certificate, privateKey } = sharedCertificates().server;
   writeFileSync(join(folder, 'cert.pem'), certificate);
   writeFileSync(join(folder, 'key.pem'), privateKey);
   const nginx = blockOf('nginx');

@@ -11,10 +11,10 @@ import {
   makeEventType,
   makeWebhook,
   publish,
-  sharedCertificates,
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const TYPE = 'order.placed';
 const SECRET = 'a secret';

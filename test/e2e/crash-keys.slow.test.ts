@@ -4,10 +4,11 @@ import { type TestContext, test } from 'node:test';
 import { succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import { until } from '../support/dispatching.ts';
-import { connect, deliveriesOf, makeEventType, sharedCertificates } from '../support/journey.ts';
+import { connect, deliveriesOf, makeEventType } from '../support/journey.ts';
 import { type Delivery, startReceiver } from '../support/receiver.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeatsInSlowTier('postgres');
 

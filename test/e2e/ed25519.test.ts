@@ -12,11 +12,11 @@ import {
   makeEventType,
   makeWebhook,
   publish,
-  sharedCertificates,
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
 import { repeats } from '../support/repeats.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeats('postgres');
 

@@ -13,11 +13,11 @@ import {
   makeWebhook,
   publish,
   readWebhook,
-  sharedCertificates,
   startJourney,
   startWebhook,
 } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const TYPE = 'order.placed';
 /** The next attempt is later than the end of a test. */

@@ -6,17 +6,11 @@ import test from 'node:test';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, TOKEN, tokenFor } from '../support/client.ts';
-import {
-  connect,
-  importKey,
-  makeEventType,
-  publish,
-  registerApplication,
-  sharedCertificates,
-} from '../support/journey.ts';
+import { connect, importKey, makeEventType, publish, registerApplication } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { spawnService } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const TYPE = 'order.placed';
 

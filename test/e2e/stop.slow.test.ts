@@ -16,7 +16,6 @@ import {
   makeEventType,
   makeWebhook,
   publish,
-  sharedCertificates,
   startWebhook,
 } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
@@ -24,6 +23,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { spawnService, temporaryFolder } from '../support/service.ts';
 import { onSqlite } from '../support/store.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeatsInSlowTier('postgres', 'pgbouncer');
 

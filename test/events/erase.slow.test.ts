@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { ErasedView } from '../../src/events/erase.ts';
 import { succeeded } from '../support/client.ts';
-import { connect, makeEventType, sharedCertificates, startWebhook, stopWebhook } from '../support/journey.ts';
+import { connect, makeEventType, startWebhook, stopWebhook } from '../support/journey.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { spawnService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
 

@@ -13,9 +13,9 @@ import { cleanUp } from '../support/cleanup.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createLogReader } from '../support/log-reader.ts';
 import { openTestServices } from '../support/services.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
-const { certificate: cert, privateKey: key } = makeCertificates().server;
+const { certificate: cert, privateKey: key } = sharedCertificates().server;
 
 type Listening = {
   open(): Socket;

@@ -10,9 +10,9 @@ import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createLogReader, type LogReader } from '../support/log-reader.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
-const { certificate: cert, privateKey: key } = makeCertificates().server;
+const { certificate: cert, privateKey: key } = sharedCertificates().server;
 
 type Asked = {
   /** Another connection. */

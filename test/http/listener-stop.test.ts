@@ -13,9 +13,9 @@ import { type Deferred, deferred } from '../support/deferred.ts';
 import { makeEventType } from '../support/journey.ts';
 import { createLogReader, type LogReader } from '../support/log-reader.ts';
 import { spawnService, startedFolder } from '../support/service.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
-const { certificate: cert, privateKey: key } = makeCertificates().server;
+const { certificate: cert, privateKey: key } = sharedCertificates().server;
 /** So long that a test that needs it times out. */
 const NEVER_MS = 2 ** 31 - 1;
 

@@ -7,10 +7,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { HEADERS_MS } from '../../src/http/limits.ts';
 import { createListener } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 async function listening(t: TestContext, isTls: boolean): Promise<number> {
-  const { certificate: cert, privateKey: key } = makeCertificates().server;
+  const { certificate: cert, privateKey: key } = sharedCertificates().server;
   const listener = createListener({
     handler: async (_, response) => void response.end(),
     tls: isTls ? { cert, key } : null,

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startPortal } from '../support/browser.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { shownPages } from '../support/portal-pages.ts';
 import { seededPath, seedPortal, type Words } from '../support/portal-seed.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const WORDS: Words = {
   userName: 'a-user-name-that-is-as-long-as-they-come-without-any-place-to-break-it@example.com',

@@ -8,10 +8,11 @@ import { fieldDifferences } from '../../src/portal/record/record-form.ts';
 import { expiryStore } from '../../src/store/shared/expiry.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
-import { makeEventType, sharedCertificates, unique } from '../support/journey.ts';
+import { makeEventType, unique } from '../support/journey.ts';
 import { formAt, sendForm } from '../support/portal-forms.ts';
 import { newSession } from '../support/portal-requests.ts';
 import { openBeside, startService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

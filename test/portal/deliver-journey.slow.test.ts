@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { type Portal, startPortal } from '../support/browser.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { type Receiver, type ReceivingEndpoint, startReceiver } from '../support/receiver.ts';
 import { ACTOR } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 type Journey = { readonly portal: Portal; readonly receiver: Receiver };
 

@@ -6,15 +6,8 @@ import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { until } from '../support/dispatching.ts';
-import {
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  only,
-  publish,
-  sharedCertificates,
-  startWebhook,
-} from '../support/journey.ts';
+import { makeEndpoint, makeEventType, makeWebhook, only, publish, startWebhook } from '../support/journey.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
   return (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;

@@ -9,11 +9,12 @@ import { expiryTone, GNUPG_COMMANDS } from '../../src/portal/keys/key-pages.ts';
 import type { KeyView } from '../../src/webhooks/keys.ts';
 import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
-import { importKey, makeEndpoint, makeEventType, makeWebhook, sharedCertificates } from '../support/journey.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { lacking } from '../support/programs.ts';
 import { startService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 
 const DAY_MS = 86_400_000;

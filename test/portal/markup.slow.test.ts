@@ -9,12 +9,12 @@ import { htmlChecker } from '../../scripts/runtimes/programs.ts';
 import { SERVICE } from '../../src/domain/acting.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { makeCustomer, ORDERS, seedBelongings, sessionOf } from '../support/customers.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { shownPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 import { type SeededIds, seededPath, seedPortal, type Words } from '../support/portal-seed.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 const WORDS: Words = {
   userName: 'grace',

@@ -5,10 +5,11 @@ import type { Page } from 'playwright-core';
 import { type Portal, startPortal } from '../support/browser.ts';
 import { createClient, tokenFor } from '../support/client.ts';
 import { until } from '../support/dispatching.ts';
-import { connect, deliveriesOf, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
+import { connect, deliveriesOf, importKey, makeEventType, publish } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { changeBeside } from '../support/service.ts';
 import { ACTOR } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 const TYPE = 'order.created';

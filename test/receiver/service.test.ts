@@ -3,15 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import * as openpgp from 'openpgp';
-import {
-  importKey,
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  publish,
-  sharedCertificates,
-  startWebhook,
-} from '../support/journey.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
 import {
   borrow,
   documentedReceiver,
@@ -22,6 +14,7 @@ import {
 } from '../support/receiver-package.ts';
 import { startService } from '../support/service.ts';
 import { API_KEY, SECRET } from '../support/signed-request.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { startTlsFront } from '../support/tls-front.ts';
 
 /** Serves a fetch-style program, as `deno serve`, Bun and workers do. */

@@ -15,7 +15,7 @@ import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
@@ -293,7 +293,7 @@ it('expiring keys and client certificates are listed together, soonest first', a
   await makeKey(s, 'rsa4096');
   const { publicKey } = await pgpKeyPair({ lastsDays: 4000, at: NOW - 1000 });
   const key = await s.keys.create({ name: 'hr', publicKey }, ACTOR);
-  const endpoint = await makeEndpoint(s, { clientCertificate: makeCertificates().client });
+  const endpoint = await makeEndpoint(s, { clientCertificate: sharedCertificates().client });
   await makeEndpoint(s);
   const own = { customerId: null };
   const listed = await s.store.expiry.all(null, 10);

@@ -17,7 +17,7 @@ import { createClient, succeeded, tokenFor } from './client.ts';
 import type { Json } from './command-folder.ts';
 import { startReceiver } from './receiver.ts';
 import { temporaryFolder } from './service.ts';
-import { makeCertificates } from './tls.ts';
+import { sharedCertificates } from './tls.ts';
 
 export type InstalledCommand = {
   readonly file: string;
@@ -40,7 +40,7 @@ export async function testEndToEnd(t: TestContext, installed: InstalledCommand):
     const { stdout } = await run(file, [...args, '--json'], { cwd: folder, env });
     return JSON.parse(stdout) as T;
   };
-  const { ca, server } = makeCertificates();
+  const { ca, server } = sharedCertificates();
   const receiver = await startReceiver(t, server);
   const { publicKey, privateKey } = gpg.makeKey('hr', 'rsa2048');
   const hook = receiver.endpoint('/hook', { privateKeys: { hr: privateKey } });

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data/data.ts';
 import { type CommandResult, sallyport, sallyportJson, unusedFolder } from './command.ts';
 import { type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
-import { makeCertificates } from './tls.ts';
+import { sharedCertificates } from './tls.ts';
 
 export type Json = Record<string, unknown> & { readonly id: string };
 export type Page = { readonly items: readonly Json[]; readonly nextCursor: string | null };
@@ -43,7 +43,7 @@ export async function initialised(t: TestContext, env: Readonly<Record<string, s
 export async function reachableReceiver(
   t: TestContext,
 ): Promise<{ readonly receiver: Receiver; readonly env: Readonly<Record<string, string>> }> {
-  const { ca, server } = makeCertificates();
+  const { ca, server } = sharedCertificates();
   const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
   writeFileSync(caFile, ca);
   const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };

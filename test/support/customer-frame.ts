@@ -12,8 +12,8 @@ import { embedIntegrity } from '../../src/portal/customer-frame/embedding.ts';
 import { openContext } from './browser-pages.ts';
 import { cleanUp } from './cleanup.ts';
 import { succeeded } from './client.ts';
-import { sharedCertificates } from './journey.ts';
 import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
+import { sharedCertificates } from './tls.ts';
 import { startTlsFront } from './tls-front.ts';
 
 export type Shop = {

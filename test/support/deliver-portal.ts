@@ -2,8 +2,8 @@
 import type { TestContext } from 'node:test';
 import { type Portal, startPortal, type Visitor, type VisitorOptions } from './browser.ts';
 import type { ApiClient } from './client.ts';
-import { sharedCertificates } from './journey.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { sharedCertificates } from './tls.ts';
 
 export type DeliverPortal = {
   readonly portal: Portal;

@@ -12,7 +12,6 @@ import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
 import type { Store } from '../../src/store/port/store.ts';
 import { cleanUp } from './cleanup.ts';
-import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 import { type EndpointOptions, type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
 import {
@@ -25,6 +24,7 @@ import {
   type TestServices,
 } from './services.ts';
 import { onPostgres } from './store.ts';
+import { sharedCertificates } from './tls.ts';
 import { loopbackTransport } from './transport.ts';
 
 export const TYPE = 'order.placed';

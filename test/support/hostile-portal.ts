@@ -1,10 +1,10 @@
 /** A portal whose every name and text is markup that would run, and a walk over its pages. */
 import type { TestContext } from 'node:test';
 import { type Portal, startPortal } from './browser.ts';
-import { sharedCertificates } from './journey.ts';
 import { shownPages } from './portal-pages.ts';
 import { seededPath, seedPortal, type Words } from './portal-seed.ts';
 import { startReceiver } from './receiver.ts';
+import { sharedCertificates } from './tls.ts';
 
 /** Breaks out of text, of either kind of quote, of a comment, and of a style or script. */
 export const HOSTILE = `"'--></style></script><script>hacked()</script><img src=x onerror=hacked()><a href=javascript:hacked()>`;

@@ -11,20 +11,12 @@ import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { type ApiClient, type Credentials, createClient, type Page, succeeded, tokenFor } from './client.ts';
 import { type EndpointOptions, type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
 import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
-import { type Certificates, makeCertificates } from './tls.ts';
+import { sharedCertificates } from './tls.ts';
 
 export type Journey = { readonly service: ServiceInProcess; readonly admin: ApiClient; readonly receiver: Receiver };
 
 type Fields = Readonly<Record<string, unknown>>;
 export type DeliveryDetail = DeliveryView & { readonly attempts: readonly AttemptView[] };
-
-let certificates: Certificates | null = null;
-
-/** Shared by all tests of a process, because creating certificates is slow. */
-export function sharedCertificates(): Certificates {
-  certificates ??= makeCertificates();
-  return certificates;
-}
 
 export async function startJourney(t: TestContext, options: ServiceOptions = {}): Promise<Journey> {
   const { ca, server } = sharedCertificates();

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ApiClient } from './client.ts';
-import { makeEventType, sharedCertificates } from './journey.ts';
+import { makeEventType } from './journey.ts';
 import { type Delivery, type Receiver, startReceiver } from './receiver.ts';
 import { type ServiceProcess, spawnService, startedFolder } from './service.ts';
+import { sharedCertificates } from './tls.ts';
 
 /** A service with this event type, and a receiver. */
 export async function startBoth(

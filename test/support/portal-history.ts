@@ -6,10 +6,10 @@ import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import type { PortalRole } from '../../src/domain/user.ts';
 import { type ApiClient, succeeded } from './client.ts';
 import { created, openLink } from './customers.ts';
-import { sharedCertificates } from './journey.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type ServiceInProcess, startService } from './service.ts';
 import { NOW } from './store.ts';
+import { sharedCertificates } from './tls.ts';
 import { pgpVector } from './vectors.ts';
 
 /** The id of one resource of each kind, by the first segment of its path. */

@@ -9,16 +9,7 @@ import * as openpgp from 'openpgp';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { asymmetricSignatures, ed25519Key, ed25519PublicKey } from '../../src/wire/ed25519.ts';
 import { succeeded } from './client.ts';
-import {
-  deliveryOf,
-  importKey,
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  publish,
-  sharedCertificates,
-  startWebhook,
-} from './journey.ts';
+import { deliveryOf, importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from './journey.ts';
 import {
   gnupgWith,
   missingOf,
@@ -31,6 +22,7 @@ import {
 import { sendRaw } from './receiver-transports.ts';
 import { startService } from './service.ts';
 import { API_KEY, SECRET, signedRequest } from './signed-request.ts';
+import { sharedCertificates } from './tls.ts';
 import { startTlsFront } from './tls-front.ts';
 import { ed25519Vectors, type RequestVector, requestVectors } from './vectors.ts';
 

@@ -82,6 +82,9 @@ export function makeCertificates({
   };
 }
 
+/** Certificates with the defaults, for all tests of a process: creating them takes four runs of openssl. */
+export const sharedCertificates = once(() => makeCertificates());
+
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | null = null;
   return () => {

@@ -8,7 +8,7 @@ import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
-import { type Certificates, makeCertificates } from '../support/tls.ts';
+import { type Certificates, sharedCertificates } from '../support/tls.ts';
 
 repeatsInSlowTier('postgres');
 
@@ -189,7 +189,7 @@ describe('an API key whose rotation is over', () => {
 describe('with a real receiver', () => {
   let certificates: Certificates;
   before(() => {
-    certificates = makeCertificates();
+    certificates = sharedCertificates();
   });
 
   it('the challenge is answered with the secret that signs at that moment', async (t) => {

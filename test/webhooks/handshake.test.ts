@@ -7,10 +7,10 @@ import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { createChallenge } from '../../src/webhooks/verification.ts';
 import { openDispatching, TYPE, until } from '../support/dispatching.ts';
 import { type HttpsServer, type PlannedAnswer, startHttpsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeWebhook, openTestServices, TEST_URL, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';
+import { sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 const ORIGIN = new URL(TEST_URL).hostname;

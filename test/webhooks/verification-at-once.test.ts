@@ -4,10 +4,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { type HttpsServer, startHttpsServer } from '../support/https-server.ts';
-import { sharedCertificates } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
+import { sharedCertificates } from '../support/tls.ts';
 
 repeats('postgres');
 

@@ -13,7 +13,7 @@ import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
-import { type Certificates, makeCertificates } from '../support/tls.ts';
+import { type Certificates, sharedCertificates } from '../support/tls.ts';
 import { loopbackTransport } from '../support/transport.ts';
 
 repeatsInSlowTier('postgres');
@@ -23,7 +23,7 @@ const PATH = '/Hook?Tenant=Ä';
 
 let certificates: Certificates;
 before(() => {
-  certificates = makeCertificates();
+  certificates = sharedCertificates();
 });
 
 /** Answers every challenge as the holder of this secret. */

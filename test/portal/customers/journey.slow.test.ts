@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
 import { startPortal } from '../../support/browser.ts';
 import { succeeded } from '../../support/client.ts';
 import { makeCustomer, openAs } from '../../support/customer-portal.ts';
-import { sharedCertificates } from '../../support/journey.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { sharedCertificates } from '../../support/tls.ts';
 
 const CLICKS_MAX = 11;
 

@@ -14,11 +14,12 @@ import {
 import { SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { until } from '../../support/dispatching.ts';
-import { connect, makeEventType, sharedCertificates } from '../../support/journey.ts';
+import { connect, makeEventType } from '../../support/journey.ts';
 import { newDatabase, openClient, openTestPostgres } from '../../support/postgres.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { spawnService } from '../../support/service.ts';
 import { NOW } from '../../support/store.ts';
+import { sharedCertificates } from '../../support/tls.ts';
 
 /** A role that owns an empty database and is no superuser, and a client that is one. */
 async function ownedDatabase(t: TestContext): Promise<{ url: string; role: string; client: pg.Client }> {

@@ -8,20 +8,13 @@ import { createSchema, examineSchema, SCHEMA_VERSION } from '../../../src/store/
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';
 import { until } from '../../support/dispatching.ts';
-import {
-  connect,
-  deliveryOf,
-  importKey,
-  makeEventType,
-  only,
-  publish,
-  sharedCertificates,
-} from '../../support/journey.ts';
+import { connect, deliveryOf, importKey, makeEventType, only, publish } from '../../support/journey.ts';
 import { startPgBouncer } from '../../support/pgbouncer.ts';
 import { newDatabase, openAt, openClient } from '../../support/postgres.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { type ServiceProcess, spawnService } from '../../support/service.ts';
 import { NOW } from '../../support/store.ts';
+import { sharedCertificates } from '../../support/tls.ts';
 import { pgpVector } from '../../support/vectors.ts';
 
 type Turned = readonly [name: string, turned: string, used: string];
