@@ -20,6 +20,8 @@ export type Searched = Asked & {
   readonly one: Webhook | null;
   /** The numbers of the webhooks of the search; null: all. */
   readonly numbers: readonly number[] | null;
+  /** The customer of the search, empty for the operator; null: it names none. */
+  readonly customerId: string | null;
   readonly names: Readonly<Partial<Record<string, string>>>;
 };
 
@@ -56,6 +58,7 @@ export async function lookedUp({ services, store }: SharedPageDependencies, aske
     // A word that names nothing is shown in the field, not as a filter.
     terms: asked.terms.filter((term) => !problems.some(({ word }) => word === termText(term))),
     one: found?.length === 1 ? (found[0] ?? null) : null,
+    customerId: customerId ?? null,
     numbers: numbers?.filter((number) => ofCustomer === null || ofCustomer.has(number)) ?? null,
     names,
   };

@@ -82,7 +82,7 @@ export function customerField(state: FormState, options: Partial<TextField>): Ht
     label: 'Customer',
     autocomplete: 'off',
     suggestions: [],
-    suggestFrom: SUGGESTIONS,
+    suggestFrom: CUSTOMERS_SUGGESTED_AT,
     ...options,
   });
 }
@@ -193,14 +193,14 @@ export async function readOwners(store: Owners, table: OwnedTable, ids: readonly
 
 export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
 
-const SUGGESTIONS = '/customers/suggestions';
+export const CUSTOMERS_SUGGESTED_AT = '/customers/suggestions';
 /** Leaves out the operator. */
 const CUSTOMERS_ONLY = 'only';
-export const CUSTOMER_SUGGESTIONS: string = `${SUGGESTIONS}?${CUSTOMERS_ONLY}=customers`;
+export const CUSTOMER_SUGGESTIONS: string = `${CUSTOMERS_SUGGESTED_AT}?${CUSTOMERS_ONLY}=customers`;
 
 /** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
 export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
-  return pages.view(SUGGESTIONS, 'operator', async ({ query }) => {
+  return pages.view(CUSTOMERS_SUGGESTED_AT, 'operator', async ({ query }) => {
     const text = readText(query, CUSTOMER);
     const found = await store.customers.search(text === null ? {} : { text }, null, CUSTOMERS_SUGGESTED);
     const title = 'Customers found';
