@@ -22,7 +22,14 @@ import { keptStateCounts, readStateCounts } from './delivery-counts.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
-import { type FoundDeliveries, isOfDead, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
+import {
+  type FoundDeliveries,
+  failuresOnce,
+  isOfDead,
+  lookedUp,
+  readDeliveries,
+  type Searched,
+} from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { quickFilters, type SearchSuggestions, searchHref, searchLine, searchSuggestions } from './search-line.ts';
@@ -41,9 +48,10 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const place = given.id === null ? null : await placeOf(dependencies, given.id);
       if (place !== null) return redirectTo(place);
       const asked = await lookedUp(dependencies, given);
+      const failures = failuresOnce(store, asked);
       const [listed, counts, story, suggestions] = await Promise.all([
-        readDeliveries(dependencies, asked, query),
-        readStateCounts(store, asked),
+        readDeliveries(dependencies, asked, query, failures),
+        readStateCounts(store, asked, failures),
         openStory(dependencies, call),
         searchSuggestions(store),
       ]);
@@ -57,7 +65,11 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const readLive = async (): Promise<LiveReading> => {
         const now = clock();
         const asked = await lookedUp(dependencies, readAsked(query, now, isOfOperator));
-        const [listed, counts] = await Promise.all([readDeliveries(dependencies, asked, query), countsOf(asked)]);
+        const failures = failuresOnce(store, asked);
+        const [listed, counts] = await Promise.all([
+          readDeliveries(dependencies, asked, query, failures),
+          countsOf(asked, failures),
+        ]);
         const version = JSON.stringify([listed, counts, listed.items.map((delivery) => isDue(delivery, now))]);
         return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, counts, query })) };
       };
@@ -120,7 +132,7 @@ async function addedTo({ store }: SharedPageDependencies, { query, now }: PageCa
 
 const PICKERS = ['customer', 'webhook'] as const;
 
-/** A webhook by its id: with the name of its customer, as the picker offers it, it is no name of a webhook. Unknown names stay, to be refused. */
+/** A webhook by its id: its name with that of its customer, as the picker offers it, is no filter. Unknown names stay, to be refused. */
 async function pickedTerms(store: SharedPageDependencies['store'], query: URLSearchParams): Promise<SearchTerm[]> {
   const webhook = readText(query, 'webhook');
   const found = webhook === null ? null : await webhookNamed(store, webhook);

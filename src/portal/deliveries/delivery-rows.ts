@@ -108,7 +108,7 @@ export function deliveryBadge({ state, webhookState }: Pick<Delivery, 'state' | 
   return isHeld ? badge('caution', state, 'clock') : stateBadge(state);
 }
 
-/** `order.created #954`: the name of a delivery among those of its webhook. `isOfOne`: all rows are of one webhook, whose log counts them. */
+/** `order.created #954`, with its number in the log of its webhook. `isOfOne`: all rows are of one webhook; else there is no number. */
 export function eventCell(
   { id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>,
   isOfOne: boolean,

@@ -6,7 +6,7 @@ import type { Delivery } from '../../../src/domain/webhook.ts';
 import { readStateCounts } from '../../../src/portal/deliveries/delivery-counts.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { deliveryBadge, progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
-import { lookedUp } from '../../../src/portal/deliveries/delivery-search.ts';
+import { failuresOnce, lookedUp } from '../../../src/portal/deliveries/delivery-search.ts';
 import { latestSection, readLatestDeliveries } from '../../../src/portal/deliveries/latest-deliveries.ts';
 import { quickFilters } from '../../../src/portal/deliveries/search-line.ts';
 import { relativeTime, shortTime } from '../../../src/portal/parts/text.ts';
@@ -171,8 +171,10 @@ describe('the counts beside the states', () => {
     const { id } = await makeWebhook(services, ['order.created'], { name: 'Orders' });
     const event = { type: 'order.created', data: {} };
     await services.publish({ events: [event, event, event] }, ACTOR);
-    const counts = async (q: string) =>
-      readStateCounts(store, await lookedUp({ services, store } as never, readAsked(new URLSearchParams({ q }), NOW)));
+    const counts = async (q: string) => {
+      const asked = await lookedUp({ services, store } as never, readAsked(new URLSearchParams({ q }), NOW));
+      return readStateCounts(store, asked, failuresOnce(store, asked));
+    };
     const all = { retrying: '0', pending: '3', dead: '0' };
     assert.deepEqual(await counts(''), all);
     assert.deepEqual(await counts(`webhook:${id} state:dead`), all);
