@@ -92,20 +92,24 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Belongs to', 'A customer sees and manages its own resources. Only you see the others.', [
-        radioGroup(state, {
-          name: FOR,
-          label: 'Belongs to',
-          isLabelHidden: true,
-          choices: OWNERS,
-          isCompact: true,
-        }),
-        customerField(state, { isRequired: true, placeholder: 'Acme, acct_1', suggestFrom: CUSTOMER_SUGGESTIONS }),
-        owner === null ? null : html`<input type="hidden" name="${CUSTOMER_ID}" value="${owner.id}">`,
-        html`
+      ${fieldGroup(
+        'Belongs to',
+        'A customer sees and manages what belongs to it. Only you see what belongs to your company.',
+        [
+          radioGroup(state, {
+            name: FOR,
+            label: 'Belongs to',
+            isLabelHidden: true,
+            choices: OWNERS,
+            isCompact: true,
+          }),
+          customerField(state, { isRequired: true, placeholder: 'Acme, acct_1', suggestFrom: CUSTOMER_SUGGESTIONS }),
+          owner === null ? null : html`<input type="hidden" name="${CUSTOMER_ID}" value="${owner.id}">`,
+          html`
           <div class="buttons">${submitButton({ label: 'Choose', kind: 'plain', formAction: path })}</div>
         `,
-      ])}
+        ],
+      )}
     </div>
   `;
 }

@@ -5,6 +5,7 @@ import type { Application } from '../../domain/application.ts';
 import { DEPENDENTS_NAMED } from '../../domain/limits.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { UserListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -18,6 +19,7 @@ import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { ownerFacts } from '../record/record-tabs.ts';
 import { accountText, isOfApplications } from './account-of-applications.ts';
 import { userBadge } from './user-state.ts';
 
@@ -39,7 +41,6 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     const ownerIn = await ownerNames(
       store,
       items.map(({ user }) => user),
-      { namesOwn: true },
     );
     const isOfCustomer = store.customerId !== null;
     const roles = ROLES.map((value) => ({ value, label: roleText(value, isOfCustomer).label }));
@@ -195,8 +196,14 @@ type Visits = {
   readonly lastAt: number | null;
 };
 
-/** `applications` are the first ones that act as the user. */
-export function userView(call: PageCall, user: User, applications: readonly Application[], visits: Visits): View {
+type Page = {
+  /** The first ones that act as the user. */
+  readonly applications: readonly Application[];
+  readonly visits: Visits;
+  readonly owner: OwnerName | null;
+};
+
+export function userView(call: PageCall, user: User, { applications, visits, owner }: Page): View {
   const { id, userName, active } = user;
   const isChangeable = mayChange(call, user);
   const isMe = id === call.user.id;
@@ -215,6 +222,7 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
       title: userName,
       crumbs: [{ href: '/users', label: 'Users' }],
       badges: [userBadge(user)],
+      facts: ownerFacts(owner),
       lead: user.role === 'service' ? serviceLead(user) : (user.displayName ?? undefined),
       actions: isChangeable
         ? [linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' }), isMe ? null : switchButton]
