@@ -21,7 +21,7 @@ import { relativeTime, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
 import { accountText, isOfApplications } from './account-of-applications.ts';
-import { userBadge } from './user-state.ts';
+import { invitationBadge, userBadge, waitsForPassword } from './user-state.ts';
 
 const PATH = '/users';
 
@@ -74,7 +74,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
 
 type Around = {
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
-  readonly store: Pick<SharedPageDependencies['store'], 'audit'>;
+  readonly store: Pick<SharedPageDependencies['store'], 'audit' | 'invitations'>;
   readonly isFiltered: boolean;
 };
 
@@ -87,12 +87,16 @@ async function userTables(
   const people = listed.filter(({ user }) => user.role !== 'service');
   const accounts = listed.filter(({ user }) => user.role === 'service');
   if (listed.length === 0) return isFiltered ? nothingFound(PATH, 'users') : noUsers(call);
-  const signedIn = await store.audit.lastOf(
-    'user.sign-in',
-    people.map(({ user }) => `user:${user.id}`),
-  );
+  const waiting = people.filter(({ user }) => waitsForPassword(user)).map(({ user }) => user.id);
+  const [signedIn, invited] = await Promise.all([
+    store.audit.lastOf(
+      'user.sign-in',
+      people.map(({ user }) => `user:${user.id}`),
+    ),
+    store.invitations.expiries(waiting),
+  ]);
   return html`
-    ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, signedIn))}
+    ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, { signedIn, invited }))}
     ${accounts.length === 0 ? null : groupOf('Service accounts', accountTable(call, accounts, ownerIn))}
   `;
 }
@@ -105,7 +109,7 @@ function peopleTable(
   call: PageCall,
   people: readonly UserListing[],
   ownerIn: Around['ownerIn'],
-  signedIn: ReadonlyMap<string, number>,
+  { signedIn, invited }: Readonly<Record<'signedIn' | 'invited', ReadonlyMap<string, number>>>,
 ): Html {
   const { user: me, now } = call;
   // People seldom have applications that act as them.
@@ -126,7 +130,10 @@ function peopleTable(
         ${ownerIn(user.customerId)}
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
       `,
-      html`${userBadge(user)} ${isInvitable(call, user) ? inviteButton(call, user) : null}`,
+      html`
+        ${invitationBadge(user, invited.get(user.id) ?? null, now)}
+        ${isInvitable(call, user) ? inviteButton(call, user, { isAgain: invited.has(user.id) }) : null}
+      `,
       roleText(user.role, user.customerId !== null).label,
       ...(hasApplications ? [applicationsLink(user, applications)] : []),
       relativeTime(signedIn.get(`user:${user.id}`) ?? null, now),
@@ -137,10 +144,8 @@ function peopleTable(
 
 const APPLICATIONS = { label: 'Applications', kind: 'number', phone: 'named' } as const;
 
-/** Nobody can sign in with the account until an invitation has set its password. */
 function isInvitable(call: PageCall, user: User): boolean {
-  const isWaiting = user.active && user.role !== 'service' && user.passwordHash === null;
-  return isWaiting && mayChange(call, user);
+  return waitsForPassword(user) && mayChange(call, user);
 }
 
 /** Administrators hold everything that is offered to customers. */
@@ -148,8 +153,12 @@ function mayChange(call: PageCall, user: User): boolean {
   return call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
 }
 
-function inviteButton({ csrf }: PageCall, { id, userName, passwordHash }: User, kind: ButtonKind = 'plain'): Html {
-  const label = passwordHash === null ? 'Invite' : 'Reset the password';
+function inviteButton(
+  { csrf }: PageCall,
+  { id, userName, passwordHash }: User,
+  { kind = 'plain', isAgain = false }: { readonly kind?: ButtonKind; readonly isAgain?: boolean } = {},
+): Html {
+  const label = passwordHash !== null ? 'Reset the password' : isAgain ? 'Invite again' : 'Invite';
   return actionButton({ action: `/users/${id}/invite`, csrf, label, longLabel: `${label}: ${userName}`, kind });
 }
 
@@ -194,6 +203,8 @@ type Visits = {
   /** The number of signed-in browsers. */
   readonly open: number;
   readonly lastAt: number | null;
+  /** When the link of its invitation expires; null: it has none. */
+  readonly invitedUntil: number | null;
 };
 
 type Page = {
@@ -221,7 +232,7 @@ export function userView(call: PageCall, user: User, { applications, visits, own
     ${pageHeader({
       title: userName,
       crumbs: [{ href: '/users', label: 'Users' }],
-      badges: [userBadge(user)],
+      badges: [invitationBadge(user, visits.invitedUntil, call.now)],
       facts: ownerFacts(owner),
       lead: user.role === 'service' ? serviceLead(user) : (user.displayName ?? undefined),
       actions: isChangeable
@@ -242,10 +253,13 @@ function serviceLead({ displayName }: User): string {
   return `${displayName === null ? 'A' : `${displayName}: a`} service account. Only applications act as it, and nobody signs in with it.`;
 }
 
-function portalAccess(call: PageCall, user: User, { open, lastAt }: Visits, isChangeable: boolean): Html {
+function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }: Visits, isChangeable: boolean): Html {
   const { id, role, userName, active, passwordHash, customerId } = user;
   const { label, hint } = roleText(role, customerId !== null);
-  const invite = inviteButton(call, user, passwordHash === null ? 'primary' : 'plain');
+  const invite = inviteButton(call, user, {
+    kind: passwordHash === null ? 'primary' : 'plain',
+    isAgain: invitedUntil !== null,
+  });
   const signOut = actionButton({
     action: `/users/${id}/sign-out`,
     csrf: call.csrf,
