@@ -125,8 +125,9 @@ type Chart = {
 
 /** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
 function chart({ title, times, series: all, isStacked = false, format = String, unit }: Chart): Html {
-  // A series without data would only stand in the legend. The first one is the scale.
-  const series = all.filter(({ values }, at) => at === 0 || values.some((value) => value !== null && value !== 0));
+  // A part of a stack without data would only stand in the legend. The first one is the scale.
+  const hasData = ({ values }: ChartSeries): boolean => values.some((value) => value !== null && value !== 0);
+  const series = isStacked ? all.filter((one, at) => at === 0 || hasData(one)) : all;
   const drawn = { times, series, stacked: isStacked, unit };
   const rows = times.map((at, index) => [
     time(at),

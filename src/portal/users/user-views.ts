@@ -132,6 +132,7 @@ function peopleTable(
       `,
       html`
         ${invitationBadge(user, invited.get(user.id) ?? null, now)}
+        ${' '}
         ${isInvitable(call, user) ? inviteButton(call, user, { isAgain: invited.has(user.id) }) : null}
       `,
       roleText(user.role, user.customerId !== null).label,
