@@ -184,7 +184,7 @@ describe('the counts beside the states', () => {
       assert.deepEqual(await counts(q), {}, q);
   });
 
-  it('stand in their links', () => {
+  it('are inside the links', () => {
     const { markup } = quickFilters({
       path: '/deliveries',
       query: new URLSearchParams(),
