@@ -1,4 +1,4 @@
-/** What the tabs of `/customers/{id}` show: how one customer is doing, what it has, and its settings. */
+/** The content of the tabs of `/customers/{id}`: how one customer is doing, what it has, and its settings. */
 
 import type { Customer } from '../../domain/customer.ts';
 import type { Delivery } from '../../domain/webhook.ts';

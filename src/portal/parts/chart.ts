@@ -125,7 +125,7 @@ type Chart = {
 
 /** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
 function chart({ title, times, series: all, isStacked = false, format = String, unit }: Chart): Html {
-  // A part of a stack without data would only stand in the legend. The first one is the scale.
+  // A part of a stack without data would only fill the legend. The first one is the scale.
   const hasData = ({ values }: ChartSeries): boolean => values.some((value) => value !== null && value !== 0);
   const series = isStacked ? all.filter((one, at) => at === 0 || hasData(one)) : all;
   const drawn = { times, series, stacked: isStacked, unit };

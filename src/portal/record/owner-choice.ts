@@ -94,7 +94,7 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
     <div class="audience"${swap}>
       ${fieldGroup(
         'Belongs to',
-        'A customer sees and manages what belongs to it. Only you see what belongs to your company.',
+        'A customer sees and manages its own resources. Only you see those of your company.',
         [
           radioGroup(state, {
             name: FOR,

@@ -138,7 +138,7 @@ function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
 }
 
 /**
- * The names of the customers of rows, and of the operator's own beside them. In a customer's portal every row is its own, so there are none.
+ * The names of the customers of rows, and of the operator's own beside them. A customer's portal has none: every row is its own.
  * `namesOwn`: false where most rows are the operator's.
  */
 export async function ownerNames(
