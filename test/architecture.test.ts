@@ -64,7 +64,7 @@ const SHARED_NAMES: Readonly<Record<string, string>> = {
   'The same function with the means of Node and of WebCrypto': 'equalText hmacSha256Base64 sha256Base64',
   'A public name of the package for receivers, which has no part of the service': 'Answer Delivery Refusal RefusalCode',
   'A resource at each border: its table, its schema, its commands and its pages':
-    'USER WEBHOOK applicationView customerView userView',
+    'USER WEBHOOK applicationView userView',
   'A part of the portal or of a database driver that no file imports together with the other':
     'Table number oneOf table text',
 };

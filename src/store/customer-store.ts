@@ -81,6 +81,10 @@ function accessParts(store: Store, { customerId, part, owns, mine, audited, own,
     }),
     invitations: part('invitations', {
       put: (invitation, user, audit, first) => store.invitations.put(invitation, mine(user), audited(audit), first),
+      expiries: async (userIds) => {
+        const asked = await Promise.all(userIds.map(async (id) => ((await owns('user_account', id)) ? [id] : [])));
+        return store.invitations.expiries(asked.flat());
+      },
     }),
     applications: part('applications', {
       ...resource('application', applications),

@@ -115,6 +115,7 @@ const VERBS: Verbs = {
   },
   invitations: {
     put: write((store, { users }, entry) => store.invitations.put({} as never, users, entry)),
+    expiries: ask(async (store, { user }) => [...(await store.invitations.expiries([user]))]),
   },
   applications: {
     ...resource('applications', ({ application }) => application),

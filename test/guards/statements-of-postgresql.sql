@@ -15,6 +15,7 @@
 -- not called: instances.holding
 -- not called: instances.join
 -- not called: instances.limitTo
+-- not called: invitations.expiries
 -- not called: invitations.use
 -- not called: keptReplies.keep
 -- not called: keys.updateStatements

@@ -10,6 +10,7 @@
 -- not called: eventTypes.updateStatements
 -- not called: expiry.warn
 -- not called: failures.throttle
+-- not called: invitations.expiries
 -- not called: invitations.use
 -- not called: keptReplies.keep
 -- not called: keys.updateStatements

@@ -49,7 +49,7 @@ describe('the owner of a record', () => {
       if (theirs.status === 200) assert.doesNotMatch(mainOf(theirs.text), /· Acme|cell-owner/, path);
     }
     // Its keys may have the names of a customer's.
-    assert.match((await open('/keys', sessions.operator)).text, /cell-owner quiet">Your own</);
+    assert.match((await open('/keys', sessions.operator)).text, /cell-owner quiet">Your company</);
   });
 
   it('is in the title and the breadcrumbs of what changes it, and of the results', async (t) => {

@@ -159,15 +159,15 @@ describe('an event for someone', () => {
     assert.match(await foretell({ for: 'customer' }), /Choose a customer/);
     assert.match(await foretell({ data: '{' }), /The data is not JSON yet\./);
     const own = textOf(await send({ for: 'own' }));
-    assert.match(own, /For Only your own/);
+    assert.match(own, /For Only your company/);
     assert.match(own, /Nobody got it\./);
     assert.match(own, /Of Bolt Bolt The event names no customer\./);
-    assert.match(own, /Large orders Its filter stops the event: data\.total is 50, not at least 100\./);
+    assert.match(own, /Large orders Your company Its filter stops the event: data\.total is 50, not at least 100\./);
 
     for (const name of ['acme', 'acme-1', acme, 'cme']) {
       const theirs = textOf(await send({ for: 'customer', customer: name, data: '{"of": "acme", "total": 500}' }));
       assert.match(theirs, /For Acme .*Queued for 2 webhooks, 1 of them is not running.*total&quot;: 500/, name);
-      assert.match(theirs, /Large orders pending It waits until the webhook is started: it is stopped\./);
+      assert.match(theirs, /Large orders Your company pending It waits until the webhook is started: it is stopped\./);
       assert.match(theirs, /Of Bolt Bolt The event is for another customer\./);
       assert.doesNotMatch(theirs, /Type –|Published –/);
     }

@@ -72,6 +72,9 @@ describe('the usage in the portal', () => {
     };
     await save('5', '70');
     assert.deepEqual(await limits(), { endpoints: 5, webhooks: 100, eventsPerSecond: 70 });
+    await shown.getByRole('link', { name: 'Settings', exact: true }).last().click();
+    assert.match(await shown.locator('main').innerText(), /Limits\s+5 endpoints, 100 webhooks, 70 events a second/);
+    await shown.getByRole('navigation', { name: 'The customer' }).getByRole('link', { name: 'Usage' }).click();
     assert.match(await shown.locator('main').innerText(), /Endpoints\s+0 of 5/);
     await save('', '70');
     assert.deepEqual(await limits(), { endpoints: 50, webhooks: 100, eventsPerSecond: 70 });

@@ -149,14 +149,15 @@ async function userIdOf(
 function applicationPage({ pages, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/applications/{id}', 'both', async (call) => {
     const application = await services.applications.get(pathId(call));
-    const [user, products, tokens] = await Promise.all([
+    const [user, products, tokens, owner] = await Promise.all([
       store.users.get(application.userId),
       store.products.all(),
       store.tokens.inForce(application, call.now, TOKENS_COUNTED),
+      readOwner(store, application),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
-    const around = { user, products: named, tokens, address: addressFor(call.request, publicUrl()) };
-    return withOwner(await readOwner(store, application), applicationView(call, application, around));
+    const around = { user, products: named, tokens, owner, address: addressFor(call.request, publicUrl()) };
+    return withOwner(owner, applicationView(call, application, around));
   });
 }
 

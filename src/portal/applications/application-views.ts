@@ -6,6 +6,7 @@ import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/route.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -18,6 +19,7 @@ import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { ownerFacts } from '../record/record-tabs.ts';
 import { scopeSection } from './application-scopes.ts';
 
 const PATH = '/applications';
@@ -38,7 +40,6 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
     const ownerIn = await ownerNames(
       store,
       items.map(({ application }) => application),
-      { namesOwn: true },
     );
     const whose =
       call.brand === null
@@ -139,6 +140,7 @@ function newButton(query = ''): Html {
 }
 
 type Around = {
+  readonly owner: OwnerName | null;
   /** The address of this service, if it is known. */
   readonly address: string | null;
   /** The account that the application acts as. */
@@ -148,7 +150,7 @@ type Around = {
 };
 
 export function applicationView(call: PageCall, application: Application, around: Around): View {
-  const { user, products } = around;
+  const { user, products, owner } = around;
   const { id, name, active } = application;
   const userActive = user?.active === true;
   const mayChange =
@@ -167,6 +169,7 @@ export function applicationView(call: PageCall, application: Application, around
       title: name,
       crumbs: [{ href: '/applications', label: 'Applications' }],
       badges: applicationBadges(call.now, { ...application, userActive }),
+      facts: ownerFacts(owner),
       actions: mayChange
         ? [linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' }), actionButton(action)]
         : [],

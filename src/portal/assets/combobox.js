@@ -5,7 +5,8 @@
 
   const offersOf = (field) => document.getElementById(field.dataset.offers)?.options ?? [];
   const listOf = (field) => document.getElementById(field.getAttribute('aria-controls'));
-  const isSearchLine = (field) => field.form?.matches('[data-search-line]') === true;
+  const isPicker = (field) => field.form?.matches('[data-search-line]') === true;
+  const isSearchLine = (field) => isPicker(field) && field.name === 'q';
 
   /** The typed text that suggestions complete: in the search line the last word, which may have quotes. */
   const wordOf = (field) => (isSearchLine(field) ? /(?:"[^"]*"?|[^\s"])*$/.exec(field.value)[0] : field.value.trim());
@@ -49,7 +50,7 @@
     field.value =
       field.value.slice(0, field.value.length - (isSearchLine(field) ? wordOf(field) : field.value).length) + value;
     close(field);
-    if (isSearchLine(field)) return field.form.requestSubmit();
+    if (isPicker(field)) return field.form.requestSubmit();
     field.dispatchEvent(new Event('input', { bubbles: true }));
     field.dispatchEvent(new Event('change', { bubbles: true }));
     // What came with the choice.

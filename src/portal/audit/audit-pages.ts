@@ -57,7 +57,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         layout: 'audit-list',
         results: html`
           ${kindTabs(query)}
-          ${auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items), isCustomers }, call)}
+          ${auditTable(items, { linkOf, actorOf, ownerIn: await ownerNames(store, items, { namesOwn: false }), isCustomers }, call)}
         `,
       });
     }),

@@ -34,6 +34,17 @@ export async function readChanges(
   return { entries, isWhole: entries.length < CHANGES_READ, actorOf: actorsSeen(store, linkOf, brand) };
 }
 
+/** Who stopped a webhook last: `by Anna`. Null if its stop is no longer known. */
+export async function readStopper(
+  { store, hasPage }: Pick<SharedPageDependencies, 'store' | 'hasPage'>,
+  brand: PortalTheme | null,
+  target: string,
+): Promise<Html | null> {
+  const [entry] = await store.audit.list(null, 1, { exactTarget: target, exactAction: 'webhook.stop' });
+  if (entry === undefined) return null;
+  return byActor(actorsSeen(store, await readResourceLinks(store, [entry.actor], hasPage), brand)(entry.actor));
+}
+
 /** Other moments of a record besides its changes. */
 type OtherMoments = {
   /** Newest first. */

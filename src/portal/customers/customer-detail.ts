@@ -1,6 +1,5 @@
-/** `/customers/{id}`: how one customer is doing, and what it has. */
+/** The content of the tabs of `/customers/{id}`: how one customer is doing, what it has, and its settings. */
 
-import { type CustomerUsageView, readUsagePeriod } from '../../customers/usage.ts';
 import type { Customer } from '../../domain/customer.ts';
 import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -16,28 +15,27 @@ import {
   type ResourceLink,
   readResourceLinks,
 } from '../audit/entries.ts';
-import { progressOf } from '../deliveries/delivery-rows.ts';
+import { deliveryBadge, progressOf } from '../deliveries/delivery-rows.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
-import type { PageCall, View } from '../frame/call.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
-import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, linkButton, section } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
-import { notice, stateBadge } from '../parts/mark.ts';
-import { pageLinks } from '../parts/page-links.ts';
+import { stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
 import { userBadge } from '../users/user-state.ts';
-import { heldByBelongings, suspensionSection } from './customer-removal.ts';
-import { usageSection } from './usage-pages.ts';
+import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal.ts';
 
-/** Rows of each table on the page. The lists have the rest. */
+/** Rows of each table, and entries of the history. The lists and the audit log have the rest. */
 const SHOWN = 5;
+const ENTRIES_SHOWN = 50;
 
 type Item = {
   readonly href: string;
@@ -46,59 +44,6 @@ type Item = {
   readonly note: string | Html;
 };
 type Group = { readonly kind: keyof Belongings; readonly title: string; readonly items: readonly Item[] };
-
-type CustomerPage = {
-  readonly customer: Customer;
-  readonly counts: Belongings;
-  readonly groups: readonly Group[];
-  readonly series: Series;
-  readonly backlog: Backlog;
-  readonly dead: DeadLetters;
-  readonly attention: Awaited<ReturnType<typeof readAttention>>;
-  readonly deliveries: readonly Delivery[];
-  readonly usage: CustomerUsageView;
-  readonly audit: readonly AuditRecord[];
-  readonly linkOf: (reference: string) => ResourceLink;
-};
-
-/** Reads the page over the customer's part of the service, which has nothing of others. */
-export async function readCustomerPage(
-  { ofCustomer, store: all, clock, hasPage }: PageDependencies,
-  customer: Customer,
-): Promise<CustomerPage> {
-  const { id } = customer;
-  const { store, figures: kept, services } = ofCustomer(id);
-  const [counts, groups, series, backlog, dead, attention, deliveries, audit, usage] = await Promise.all([
-    all.customers.belongings([id]),
-    readGroups({ store, figures: kept, clock }),
-    kept.series('day', 0),
-    store.overview.backlog(id, QUEUES_SHOWN),
-    store.overview.dead(id),
-    readAttention(store, clock()),
-    services.deliveries.list({}, null, SHOWN),
-    all.audit.list(null, SHOWN, { customerId: id, kind: 'changes' }),
-    services.usage.ofCustomer(id, readUsagePeriod(new URLSearchParams(), clock())),
-  ]);
-  const linkOf = await readResourceLinks(
-    all,
-    audit.flatMap(({ actor, target }) => [actor, target]),
-    hasPage,
-  );
-  const none = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
-  return {
-    customer,
-    groups,
-    series,
-    backlog,
-    dead,
-    attention,
-    audit,
-    linkOf,
-    usage,
-    counts: counts.get(id) ?? none,
-    deliveries: deliveries.items,
-  };
-}
 
 async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Promise<Group[]> {
   const { store, clock } = reads;
@@ -166,40 +111,65 @@ async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Pr
   ];
 }
 
-export function customerView(call: PageCall, page: CustomerPage): View {
-  const { customer, groups, counts } = page;
-  const { id, name, externalId, active } = customer;
-  const manages = call.may('administrator');
+/** The tabs of the page that are in this file. The one about its usage is with the other pages about usage. */
+export const CUSTOMER_VIEWS = {
+  activity: activityView,
+  resources: resourcesView,
+  settings: settingsView,
+  history: historyView,
+} as const;
+
+/** Problems, figures and its newest deliveries. */
+async function activityView(dependencies: PageDependencies, call: PageCall, customer: Customer): Promise<Html> {
+  const { id } = customer;
+  const { store, figures: kept, services } = dependencies.ofCustomer(id);
+  const [series, backlog, dead, attention, deliveries] = await Promise.all([
+    kept.series('day', 0),
+    store.overview.backlog(id, QUEUES_SHOWN),
+    store.overview.dead(id),
+    readAttention(store, call.now),
+    services.deliveries.list({}, null, SHOWN),
+  ]);
   const startButton = call.may('operator') ? startButtonOf(call, id) : null;
-  const problems = attentionSection({ ...page.attention, startButton, now: call.now });
-  const hasProblems = page.attention.ailing.length + page.attention.expiring.length > 0;
-  const content = html`
-    ${pageHeader({
-      title: name,
-      crumbs: [{ href: '/customers', label: 'Customers' }],
-      badges: [stateBadge(active ? 'active' : 'suspended')],
-      lead: externalId === null ? undefined : html`<code>${externalId}</code>`,
-      actions: manages ? actions(call, customer) : [],
-    })}
-    ${pageLinks([
-      { id: 'deliveries', label: 'Recent deliveries' },
-      ...groups.map(({ kind, title }) => ({ id: kind, label: title })),
-      { id: 'usage', label: 'Usage' },
-      { id: 'audit', label: 'Audit log' },
-    ])}
-    ${active ? null : SUSPENDED}
-    ${hasProblems ? html`${problems}${health(page)}` : html`${health(page)}${problems}`}
-    ${deliverySection(call, id, page.deliveries)}
-    <div class="columns">
-      ${groups.map((group) => groupSection(call, id, group, counts[group.kind]))}
-    </div>
-    ${usageSection(page.usage, `/customers/${id}/usage`)}
-    ${auditSection(call, id, page)}
+  const problems = attentionSection({ ...attention, startButton, now: call.now });
+  const hasProblems = attention.ailing.length + attention.expiring.length > 0;
+  const numbers = health(id, { series, backlog, dead });
+  return html`
+    ${hasProblems ? html`${problems}${numbers}` : html`${numbers}${problems}`}
+    ${deliverySection(call, id, deliveries.items)}
+  `;
+}
+
+/** Reads over the customer's part of the service, which has nothing of others. */
+async function resourcesView(
+  { ofCustomer, store: all, clock }: PageDependencies,
+  call: PageCall,
+  { id }: Customer,
+): Promise<Html> {
+  const { store, figures: kept } = ofCustomer(id);
+  const [counts, groups] = await Promise.all([
+    all.customers.belongings([id]),
+    readGroups({ store, figures: kept, clock }),
+  ]);
+  const count = counts.get(id) ?? NOTHING;
+  return html`<div class="columns">${groups.map((group) => groupSection(call, id, group, count[group.kind]))}</div>`;
+}
+
+async function settingsView({ store }: PageDependencies, { may }: PageCall, customer: Customer): Promise<Html> {
+  const { id, active } = customer;
+  const counts = (await store.customers.belongings([id])).get(id) ?? NOTHING;
+  const manages = may('administrator');
+  return html`
     ${account(customer)}
     ${manages && active ? suspensionSection(customer) : null}
     ${manages ? removal(customer, counts) : null}
   `;
-  return { title: name, content };
+}
+
+async function historyView({ store, hasPage }: PageDependencies, call: PageCall, { id }: Customer): Promise<Html> {
+  const entries = await store.audit.list(null, ENTRIES_SHOWN, { customerId: id, kind: 'changes' });
+  const references = entries.flatMap(({ actor, target }) => [actor, target]);
+  return auditSection(call, id, { entries, linkOf: await readResourceLinks(store, references, hasPage) });
 }
 
 /** Leads back to the customer. */
@@ -215,42 +185,9 @@ function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Ailing
     });
 }
 
-const SUSPENDED = notice({
-  tone: 'caution',
-  title: 'This customer is suspended.',
-  text: 'Its webhooks are stopped and their pending deliveries are kept. Its applications, users and portal links have no access.',
-});
+type Health = { readonly series: Series; readonly backlog: Backlog; readonly dead: DeadLetters };
 
-function actions({ csrf }: PageCall, { id, name, active }: Customer): (Html | null)[] {
-  const path = `/customers/${id}`;
-  if (!active) {
-    return [
-      linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
-      actionButton({
-        action: `${path}/activate`,
-        csrf,
-        label: 'Activate',
-        longLabel: `Activate the customer ${name}`,
-        kind: 'primary',
-        icon: 'play',
-      }),
-    ];
-  }
-  return [
-    actionButton({
-      action: `${path}/open`,
-      csrf,
-      id: 'open-button',
-      label: 'Open as this customer',
-      longLabel: `Open as this customer: ${name}`,
-      icon: 'leave',
-    }),
-    linkButton({ href: `${path}/edit`, label: 'Change', icon: 'edit' }),
-    linkButton({ href: `${path}/portal-link`, label: 'Create a portal link', kind: 'primary', icon: 'send' }),
-  ];
-}
-
-function health({ customer: { id }, series, backlog, dead }: CustomerPage): Html {
+function health(id: string, { series, backlog, dead }: Health): Html {
   const { delivered, attempts, failedAttempts, successRate } = series.total;
   return figures([
     { label: 'Delivered', value: countText(delivered), hint: 'in the last 24 hours' },
@@ -313,16 +250,23 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
   });
 }
 
-function account({ id, metadata, createdAt, updatedAt }: Customer): Html {
+function account({ id, externalId, metadata, limits, createdAt, updatedAt }: Customer): Html {
   return section({
     title: 'The customer',
     content: definitionList([
+      ['External id', externalId === null ? html`<span class="quiet">none</span>` : copyable(externalId)],
       ['Customer id', copyable(id)],
       ...Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value] as const),
+      ['Limits', limitsText(limits)],
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],
     ]),
   });
+}
+
+function limitsText({ endpoints, webhooks, eventsPerSecond }: Customer['limits']): string {
+  const rate = eventsPerSecond === null ? 'no limit of events' : `${countOf(eventsPerSecond, 'event')} a second`;
+  return `${countOf(endpoints, 'endpoint')}, ${countOf(webhooks, 'webhook')}, ${rate}`;
 }
 
 function deliverySection({ now, may }: PageCall, id: string, deliveries: readonly Delivery[]): Html {
@@ -348,7 +292,7 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
         html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
         html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
         html`
-          ${stateBadge(delivery.state)}
+          ${deliveryBadge(delivery)}
           ${delivery.state === 'pending' ? html` <span class="cell-hint">${progressOf(delivery, now)}</span>` : null}
         `,
         relativeTime(delivery.createdAt, now),
@@ -358,20 +302,23 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
   });
 }
 
-function auditSection({ now }: PageCall, id: string, { audit, linkOf }: CustomerPage): Html {
+type Entries = { readonly entries: readonly AuditRecord[]; readonly linkOf: (reference: string) => ResourceLink };
+
+function auditSection({ now }: PageCall, id: string, { entries, linkOf }: Entries): Html {
   const actorOf = actorsSeen({ customerId: null }, linkOf, null);
   return section({
-    title: 'Audit log',
+    title: 'History',
+    lead: 'Changes to the customer and to what it has, newest first.',
     id: 'audit',
     isPlain: true,
-    actions: [linkButton({ href: `/audit?customer=${id}&show=all`, label: 'All entries' })],
+    actions: [linkButton({ href: `/audit?customer=${id}&show=all`, label: 'Audit log' })],
     content: html`<div class="audit-list">${table({
-      caption: 'Audit log',
+      caption: 'History',
       columns: [
         { label: 'When', phone: 'plain' },
         { label: 'What happened', kind: 'main' },
       ],
-      rows: audit.map((entry) => {
+      rows: entries.map((entry) => {
         const who = html`<span class="audit-who">${actorName(actorOf(entry.actor))}</span>`;
         const what = namedByEntry(entry, linkOf(entry.target));
         return [

@@ -22,8 +22,8 @@ import { objectPatches } from '../record/json-field.ts';
 import { customerSuggestionPage } from '../record/owner.ts';
 import { recordForm } from '../record/record-form.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
-import { customerView, readCustomerPage } from './customer-detail.ts';
-import { heldByBelongings } from './customer-removal.ts';
+import { customerPages } from './customer-page.ts';
+import { heldByBelongings, NOTHING } from './customer-removal.ts';
 import { customerLinkPages } from './portal-link-forms.ts';
 
 const LIST = { href: '/customers', label: 'Customers' };
@@ -70,10 +70,7 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
       },
       change: {},
     }),
-    pages.view('/customers/{id}', 'operator', async (call) => {
-      const customer = await customers.get(pathId(call));
-      return customerView(call, await readCustomerPage(dependencies, customer));
-    }),
+    ...customerPages(dependencies),
     ...customerLinkPages(dependencies),
     ...suspendPages(dependencies),
     pages.page({
@@ -150,8 +147,6 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
     }),
   );
 }
-
-const NOTHING: Belongings = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
 
 const PAIRS = rows({
   label: 'Metadata',

@@ -6,6 +6,8 @@ import { buttonRow, linkButton, section } from '../parts/header.ts';
 import type { HeldRecord } from '../parts/removal.ts';
 import { countOf, listText } from '../parts/text.ts';
 
+export const NOTHING: Belongings = { users: 0, applications: 0, endpoints: 0, keys: 0, webhooks: 0 };
+
 /** Why a customer cannot be deleted: the resources that it has. Null for none. */
 export function heldByBelongings(
   { endpoints, webhooks, applications, keys, users }: Belongings,

@@ -14,11 +14,12 @@ import { csvReply } from '../../http/routes/usage.ts';
 import { type PageCall, pathId, type Raw, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { definitionList, figures } from '../parts/details.ts';
-import { linkButton, pageHeader, section, tabs } from '../parts/header.ts';
+import { buttonRow, linkButton, pageHeader, section, tabs } from '../parts/header.ts';
 import { emptyState, listResults, table, withQuery } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, dayText, sizeText } from '../parts/text.ts';
 import { YOUR_OWN } from '../record/owner.ts';
+import { customerHeader } from './customer-page.ts';
 
 const PATH = '/usage';
 
@@ -36,20 +37,20 @@ export function usagePages({
       return download(await usage.csv({ ...period, by: 'day', customerId: null }), period);
     }),
     pages.view(of, 'operator', async (call) => {
-      const { id, name } = await customers.get(pathId(call));
+      const customer = await customers.get(pathId(call));
+      const { id, name } = customer;
       const used = await usage.ofCustomer(id, readUsagePeriod(call.query, call.now));
-      const crumbs = hasPage('/customers/{id}')
-        ? [
-            { href: '/customers', label: 'Customers' },
-            { href: `/customers/${id}`, label: name },
-          ]
-        : [{ href: PATH, label: 'Usage' }];
-      return oneView(call, used, {
-        title: `Usage of ${name}`,
-        lead: 'Days begin and end in UTC.',
-        path: `/customers/${id}/usage`,
-        crumbs,
-      });
+      const [title, path] = [`Usage of ${name}`, `/customers/${id}/usage`];
+      const actions = [csvButton(path, used)];
+      if (!hasPage('/customers/{id}')) {
+        const crumbs = [{ href: PATH, label: 'Usage' }];
+        return { title, content: oneView(call, used, path, pageHeader({ title, lead: UTC_DAYS, crumbs, actions })) };
+      }
+      const head = html`
+        ${customerHeader(call, customer, 'usage')}
+        <div class="under-tabs-head"><p class="quiet">${UTC_DAYS}</p>${buttonRow(actions)}</div>
+      `;
+      return { title, content: oneView(call, used, path, head) };
     }),
     pages.view(`${of}.csv`, 'operator', (call) => downloadOne(usage, pathId(call), call)),
   ];
@@ -63,14 +64,13 @@ export function ownUsagePages({
 }: SharedPageDependencies<'customers'>): PageRoute<'customers'>[] {
   const own = store.customerId ?? '';
   return [
-    pages.view(PATH, 'customers', async (call) =>
-      oneView(call, await usage.ofCustomer(own, readUsagePeriod(call.query, call.now)), {
-        title: 'Usage',
-        lead: 'What was sent for you. Days begin and end in UTC.',
-        path: PATH,
-        crumbs: [],
-      }),
-    ),
+    pages.view(PATH, 'customers', async (call) => {
+      const used = await usage.ofCustomer(own, readUsagePeriod(call.query, call.now));
+      const title = 'Usage';
+      const lead = `What was sent for you. ${UTC_DAYS}`;
+      const head = pageHeader({ title, lead, actions: [csvButton(PATH, used)] });
+      return { title, content: oneView(call, used, PATH, head) };
+    }),
     pages.view(`${PATH}.csv`, 'customers', (call) => downloadOne(usage, own, call)),
   ];
 }
@@ -84,27 +84,16 @@ function download(csv: string, period: UsagePeriod): Raw {
   return { reply: csvReply(csv, period) };
 }
 
-type Place = {
-  readonly title: string;
-  readonly lead: string;
-  readonly path: string;
-  readonly crumbs: readonly { readonly href: string; readonly label: string }[];
-};
+const UTC_DAYS = 'Days begin and end in UTC.';
 
-function oneView({ query, now }: PageCall, used: CustomerUsageView, { title, lead, path, crumbs }: Place): View {
-  const content = html`
-    ${pageHeader({
-      title,
-      lead,
-      crumbs,
-      actions: [csvButton(path, used)],
-    })}
+function oneView({ query, now }: PageCall, used: CustomerUsageView, path: string, head: Html): Html {
+  return html`
+    ${head}
     ${periodTabs(path, query, used, now)}
     ${usageFigures(used.total)}
     ${limitsSection(used)}
     ${daysSection(used)}
   `;
-  return { title, content };
 }
 
 async function allView(usage: UsageReads, { query, now }: PageCall): Promise<View> {
@@ -131,17 +120,6 @@ async function allView(usage: UsageReads, { query, now }: PageCall): Promise<Vie
 
 function csvButton(path: string, { since, until }: UsagePeriod): Html {
   return linkButton({ href: `${path}.csv?${new URLSearchParams({ since, until })}`, label: 'Download as CSV' });
-}
-
-/** A section for the page of a customer, with the last 30 days. `path`: the page with all of it. */
-export function usageSection(used: CustomerUsageView, path: string): Html {
-  return section({
-    title: 'Usage',
-    id: 'usage',
-    lead: html`From ${dayText(used.since)} to ${dayText(used.until)}`,
-    actions: [linkButton({ href: path, label: 'All usage' })],
-    content: html`${bars(used, 'events')}${definitionList(limitEntries(used))}`,
-  });
 }
 
 function usageFigures(total: Usage): Html {

@@ -10,20 +10,30 @@ import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
 import { linkButton, pageHeader } from '../parts/header.ts';
 import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.ts';
 import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText, listText } from '../parts/text.ts';
 import { causeAdvice, causeText } from '../record/causes.ts';
+import { webhookNamed } from '../record/webhook-choice.ts';
+import { keptStateCounts, readStateCounts } from './delivery-counts.ts';
 import { readAsked } from './delivery-filters.ts';
 import { readStory, type Story } from './delivery-reading.ts';
 import { type DeliveryRows, deliveryTable, isDue } from './delivery-rows.ts';
-import { type FoundDeliveries, isOfDead, lookedUp, readDeliveries, type Searched } from './delivery-search.ts';
+import {
+  type FoundDeliveries,
+  failuresOnce,
+  isOfDead,
+  lookedUp,
+  readDeliveries,
+  type Searched,
+} from './delivery-search.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
-import { searchHref, searchLine, searchSuggestions } from './search-line.ts';
-import { withTerms } from './search-text.ts';
+import { quickFilters, type SearchSuggestions, searchHref, searchLine, searchSuggestions } from './search-line.ts';
+import { type SearchTerm, withTerms } from './search-text.ts';
 import { notRunning, replayHref, replayLabel, type SentAgain, toldSentAgain } from './sending-again.ts';
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -31,27 +41,37 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
   const isOfOperator = store.customerId === null;
   return [
     pages.view(DELIVERIES_PATH, 'both', async (call) => {
-      const added = addedTo(call.query, call.now, isOfOperator);
+      const added = await addedTo(dependencies, call);
       if (added !== null) return redirectTo(added);
       const query = without(call.query, ['open']);
       const given = readAsked(query, call.now, isOfOperator);
       const place = given.id === null ? null : await placeOf(dependencies, given.id);
       if (place !== null) return redirectTo(place);
       const asked = await lookedUp(dependencies, given);
-      const listed = await readDeliveries(dependencies, asked, query);
-      const story = await openStory(dependencies, call);
-      return listPage(call, { asked, listed, query }, story, await searchSuggestions(store));
+      const failures = failuresOnce(store, asked);
+      const [listed, counts, story, suggestions] = await Promise.all([
+        readDeliveries(dependencies, asked, query, failures),
+        readStateCounts(store, asked, failures),
+        openStory(dependencies, call),
+        searchSuggestions(store),
+      ]);
+      return listPage(call, { asked, listed, counts, query }, story, suggestions);
     }),
     pages.stream(STREAM, 'both', async (call) => {
       const { query } = call;
       // A refusal comes before the stream.
       const first = await lookedUp(dependencies, readAsked(query, call.now, isOfOperator));
+      const countsOf = keptStateCounts(store, clock);
       const readLive = async (): Promise<LiveReading> => {
         const now = clock();
         const asked = await lookedUp(dependencies, readAsked(query, now, isOfOperator));
-        const listed = await readDeliveries(dependencies, asked, query);
-        const version = JSON.stringify([listed, listed.items.map((delivery) => isDue(delivery, now))]);
-        return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, query })) };
+        const failures = failuresOnce(store, asked);
+        const [listed, counts] = await Promise.all([
+          readDeliveries(dependencies, asked, query, failures),
+          countsOf(asked, failures),
+        ]);
+        const version = JSON.stringify([listed, counts, listed.items.map((delivery) => isDue(delivery, now))]);
+        return { version, content: () => listResults(resultsOf({ ...call, now }, { asked, listed, counts, query })) };
       };
       const pace = isOfDead(first) ? { everyMs: FAILURES_EVERY_MS } : {};
       return liveContent(feed, first.one?.id ?? null, call.signal, readLive, pace);
@@ -89,18 +109,41 @@ const STREAM = `${DELIVERIES_PATH}/changes`;
 /** At most a page of deliveries. */
 const SELECTED_MAX = 200;
 
-/** The search line sends the filters that it shows as `kept` and the typed ones as `q`: the URL with both. Typed ones replace others. */
-function addedTo(query: URLSearchParams, now: number, isOfOperator: boolean): string | null {
+/**
+ * The search line sends the filters that it shows as `kept`, the typed ones as `q`, and what its pickers name: the URL with all of them.
+ * Typed ones replace others.
+ */
+async function addedTo({ store }: SharedPageDependencies, { query, now }: PageCall): Promise<string | null> {
   const kept = query.get('kept');
   if (kept === null) return null;
-  const { terms: before, webhook } = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator);
-  const added = new URLSearchParams({ q: query.get('q') ?? '', ...(webhook !== null && { webhook }) });
+  const isOfOperator = store.customerId === null;
+  const shown = readAsked(new URLSearchParams({ q: kept }), now, isOfOperator);
+  const before = withTerms(shown.terms, await pickedTerms(store, query));
+  const webhook = before.find(({ field }) => field === 'webhook')?.value;
+  const added = new URLSearchParams({ q: query.get('q') ?? '', ...(webhook !== undefined && { webhook }) });
   const typed = readAsked(added, now, isOfOperator);
-  const path = searchHref(DELIVERIES_PATH, without(query, ['kept']), withTerms(before, typed.terms));
+  const others = without(query, ['kept', ...PICKERS]);
+  const path = searchHref(DELIVERIES_PATH, others, withTerms(before, typed.terms));
   const wrong = typed.problems.map(({ word }) => word).join(' ');
   if (wrong === '') return path;
   const q = new URL(path, 'http://own.invalid').searchParams.get('q') ?? '';
-  return withQuery(DELIVERIES_PATH, without(query, ['kept']), { q: `${q} ${wrong}`.trim() });
+  return withQuery(DELIVERIES_PATH, others, { q: `${q} ${wrong}`.trim() });
+}
+
+const PICKERS = ['customer', 'webhook'] as const;
+
+/** A webhook by its id: its name with that of its customer, as the picker offers it, is no filter. Unknown names stay, to be refused. */
+async function pickedTerms(store: SharedPageDependencies['store'], query: URLSearchParams): Promise<SearchTerm[]> {
+  const webhook = readText(query, 'webhook');
+  const found = webhook === null ? null : await webhookNamed(store, webhook);
+  const picked = {
+    customer: store.customerId === null ? readText(query, 'customer') : null,
+    webhook: found?.id ?? webhook,
+  };
+  return PICKERS.flatMap((field) => {
+    const value = picked[field];
+    return value === null ? [] : [{ field, value }];
+  });
 }
 
 function without(query: URLSearchParams, names: readonly string[]): URLSearchParams {
@@ -133,7 +176,7 @@ async function openStory(dependencies: SharedPageDependencies, call: PageCall): 
   });
 }
 
-function listPage(call: PageCall, rows: DeliveryRows, story: Story | null, suggestions: readonly string[]): View {
+function listPage(call: PageCall, rows: DeliveryRows, story: Story | null, suggestions: SearchSuggestions): View {
   const { asked, query } = rows;
   const { terms, problems, names } = asked;
   const line = searchLine({ path: DELIVERIES_PATH, query, terms, problems, names, suggestions });
@@ -200,7 +243,8 @@ function resultsOf(call: PageCall, rows: DeliveryRows) {
   const { asked, listed, query } = rows;
   const back = withQuery(DELIVERIES_PATH, query, {});
   const list = deliveryTable(call, rows, back, emptyOf(call, rows));
-  const results = html`${countLine(rows)}${hint(asked)}${troubleNotice(listed.states)}${deadNotice(call, listed.dead)}${list}`;
+  const states = quickFilters({ path: DELIVERIES_PATH, query, terms: asked.terms, counts: rows.counts });
+  const results = html`${states}${countLine(rows)}${hint(asked)}${troubleNotice(listed.states)}${deadNotice(call, listed.dead)}${list}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 

@@ -13,12 +13,13 @@ import { briefTime, countOf, shortTime, spanText } from '../parts/text.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import type { FoundDeliveries, Searched } from './delivery-search.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
-import { searchHref } from './search-line.ts';
+import { type StateCounts, searchHref } from './search-line.ts';
 import { withTerms } from './search-text.ts';
 
 export type DeliveryRows = {
   readonly asked: Searched;
   readonly listed: FoundDeliveries;
+  readonly counts: StateCounts;
   readonly query: URLSearchParams;
 };
 
@@ -81,7 +82,7 @@ function row(
   now: number,
   { asked, listed, query }: DeliveryRows,
 ): Html[] {
-  const { id, eventType, subject, webhookId, webhookName, offset, createdAt, customerId } = delivery;
+  const { subject, webhookId, webhookName, createdAt, customerId } = delivery;
   const ofWebhook = searchHref(
     DELIVERIES_PATH,
     query,
@@ -89,7 +90,7 @@ function row(
   );
   return [
     deliveryBadge(delivery),
-    eventCell({ id, eventType, offset }),
+    eventCell(delivery, asked.one !== null),
     subjectCell(subject),
     html`
       <a class="plain-link" href="${ofWebhook}" title="${webhookName}">${webhookName}</a>
@@ -107,13 +108,13 @@ export function deliveryBadge({ state, webhookState }: Pick<Delivery, 'state' | 
   return isHeld ? badge('caution', state, 'clock') : stateBadge(state);
 }
 
-/** `order.created #954`: the name of a delivery among those of its webhook. */
-export function eventCell({ id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>): Html {
-  return html`
-    <a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>
-    ${' '}
-    <span class="cell-hint cell-offset">#${offset}</span>
-  `;
+/** `order.created #954`, with its number in the log of its webhook. `isOfOne`: all rows are of one webhook; else there is no number. */
+export function eventCell(
+  { id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>,
+  isOfOne: boolean,
+): Html {
+  const number = isOfOne ? html` <span class="cell-hint cell-offset">#${offset}</span>` : null;
+  return html`<a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>${number}`;
 }
 
 export function subjectCell(subject: string | null): Html {

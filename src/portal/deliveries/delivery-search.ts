@@ -4,7 +4,8 @@ import type { Html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
-import type { DeliveryFilter, DeliveryPage, FailureGroup, LastAttempt } from '../../store/port/deliveries.ts';
+import type { DeliveryFilter, DeliveryPage, FailureGroup, Failures, LastAttempt } from '../../store/port/deliveries.ts';
+import type { Store } from '../../store/port/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { ownerFilter, ownerNames, readOwners } from '../record/owner.ts';
@@ -20,6 +21,8 @@ export type Searched = Asked & {
   readonly one: Webhook | null;
   /** The numbers of the webhooks of the search; null: all. */
   readonly numbers: readonly number[] | null;
+  /** The customer of the search, empty for the operator; null: it names none. */
+  readonly customerId: string | null;
   readonly names: Readonly<Partial<Record<string, string>>>;
 };
 
@@ -56,6 +59,7 @@ export async function lookedUp({ services, store }: SharedPageDependencies, aske
     // A word that names nothing is shown in the field, not as a filter.
     terms: asked.terms.filter((term) => !problems.some(({ word }) => word === termText(term))),
     one: found?.length === 1 ? (found[0] ?? null) : null,
+    customerId: customerId ?? null,
     numbers: numbers?.filter((number) => ofCustomer === null || ofCustomer.has(number)) ?? null,
     names,
   };
@@ -109,10 +113,20 @@ const NONE: FoundDeliveries = {
   hasWebhooks: true,
 };
 
+/** Counts the failures of the webhooks of a search once, for all who ask in one reading of the page. */
+export function failuresOnce(store: Pick<Store, 'deliveries'>, { numbers }: Searched): () => Promise<Failures> {
+  let counting: Promise<Failures> | null = null;
+  return () => {
+    counting ??= store.deliveries.failures(numbers);
+    return counting;
+  };
+}
+
 export async function readDeliveries(
   { services, store }: SharedPageDependencies,
   { filter, one, numbers, offsets, problems, terms }: Searched,
   query: URLSearchParams,
+  failures: () => Promise<Failures>,
 ): Promise<FoundDeliveries> {
   const { cursor, limit } = readPageQuery(query);
   if (problems.length > 0 || numbers?.length === 0) return NONE;
@@ -127,7 +141,7 @@ export async function readDeliveries(
     store.attempts.lastOf(page.items),
     ownerNames(store, page.items),
     !isEmpty || store.customerId !== null ? null : eventOf(store, filter),
-    isOfDead({ filter, offsets }) && !isEmpty ? onlyCause(store, numbers) : null,
+    isOfDead({ filter, offsets }) && !isEmpty ? onlyCause(store, await failures()) : null,
     isEmpty && store.customerId !== null ? store.directory.webhooks({}, null, 1) : null,
     isStart && !isEmpty ? store.directory.states(store.customerId) : {},
   ]);
@@ -139,12 +153,11 @@ export function isOfDead({ filter, offsets }: Pick<Searched, 'filter' | 'offsets
   return filter.state === 'dead' && Object.keys(filter).length === 1 && offsets === null;
 }
 
-/** The group of all dead deliveries of these webhooks, or of all with null; null unless they have one cause, which is known of each. */
+/** The group of all dead deliveries of a search; null unless they have one cause, which is known of each. */
 async function onlyCause(
   store: SharedPageDependencies['store'],
-  numbers: readonly number[] | null,
+  { groups, dead, isWhole }: Failures,
 ): Promise<FoundDeliveries['dead']> {
-  const { groups, dead, isWhole } = await store.deliveries.failures(numbers);
   const group = groups.find((one) => one.dead > 0);
   if (group === undefined || group.dead !== dead || !isWhole) return null;
   const { webhookId: id, webhookName: name } = group;

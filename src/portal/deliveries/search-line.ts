@@ -7,6 +7,8 @@ import { linkButton, submitButton } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { icon, notice } from '../parts/mark.ts';
 import { capital } from '../parts/text.ts';
+import { CUSTOMERS_SUGGESTED_AT, ownedName } from '../record/owner.ts';
+import { WEBHOOKS_SUGGESTED_AT } from '../record/webhook-choice.ts';
 import { SEARCH_PARAMETERS } from './delivery-filters.ts';
 import {
   DELIVERY_STATES,
@@ -28,7 +30,14 @@ type SearchLine = {
   readonly problems: readonly SearchProblem[];
   /** The names of a webhook and a customer that are given by their ids, by field. */
   readonly names: Readonly<Partial<Record<string, string>>>;
-  readonly suggestions: readonly string[];
+  readonly suggestions: SearchSuggestions;
+};
+
+/** `words`: of the field itself. The others are names for the pickers; customers are null in a customer's portal. */
+export type SearchSuggestions = {
+  readonly words: readonly string[];
+  readonly customers: readonly string[] | null;
+  readonly webhooks: readonly string[];
 };
 
 /** The URL of the list with these filters. The other parameters stay. */
@@ -79,23 +88,68 @@ export function searchLine({ path, query, terms, problems, names, suggestions }:
           'aria-describedby': problems.length === 0 ? null : 'search-problem',
           'aria-invalid': problems.length === 0 ? null : 'true',
         })}>
-        <datalist id="search-words">${suggestionOptions(suggestions.map((value) => ({ value, label: meaningOf(value) })))}</datalist>
+        <datalist id="search-words">
+          ${suggestionOptions(suggestions.words.map((value) => ({ value, label: meaningOf(value) })))}
+        </datalist>
       </div>
+      ${pickers(terms, suggestions)}
       ${submitButton({ label: 'Search', kind: 'plain', icon: 'search' })}
       ${terms.length + problems.length === 0 ? null : linkButton({ href: path, label: 'Clear', kind: 'quiet', icon: 'cross' })}
     </form>
-    ${problems.length === 0 ? quickFilters(path, query, terms) : problemNotice(path, query, problems)}
+    ${problems.length === 0 ? null : problemNotice(path, query, problems)}
   `;
 }
 
+/** Fields for people who do not know the words of the line. What they choose becomes a filter in the line, and its field goes. */
+function pickers(terms: readonly SearchTerm[], { customers, webhooks }: SearchSuggestions): Html {
+  const isAsked = (field: string): boolean => terms.some((term) => term.field === field);
+  const names = { customer: isAsked('customer') || isAsked('webhook') ? null : customers, webhook: webhooks };
+  const fields = Object.entries(names).map(([name, offered]) => {
+    if (offered === null || isAsked(name)) return null;
+    return html`
+      <div class="search-picker">
+        <input${attributes({
+          type: 'text',
+          id: `pick-${name}`,
+          name,
+          list: `pick-${name}-list`,
+          placeholder: `Any ${name}`,
+          autocomplete: 'off',
+          spellcheck: 'false',
+          'aria-label': capital(name),
+          'data-hx-get': PICKED_FROM[name],
+          'data-hx-trigger': 'input changed delay:200ms',
+          'data-hx-target': `#pick-${name}-list`,
+          'data-hx-swap': 'innerHTML',
+          'data-hx-sync': 'this:replace',
+        })}>
+        <datalist id="pick-${name}-list">${suggestionOptions(offered)}</datalist>
+      </div>
+    `;
+  });
+  return html`${fields}`;
+}
+
+const PICKED_FROM: Readonly<Record<string, string>> = {
+  customer: CUSTOMERS_SUGGESTED_AT,
+  webhook: WEBHOOKS_SUGGESTED_AT,
+};
+
+/** How many deliveries each choice of `quickFilters` has, as text; without a count that is not known. */
+export type StateCounts = Readonly<Partial<Record<string, string>>>;
+
+type QuickFilters = Pick<SearchLine, 'path' | 'query' | 'terms'> & { readonly counts: StateCounts };
+
 /** The states that most people look for. The other filters stay. */
-function quickFilters(path: string, query: URLSearchParams, terms: readonly SearchTerm[]): Html {
+export function quickFilters({ path, query, terms, counts }: QuickFilters): Html {
   const others = terms.filter((term) => term.field !== 'state' && !isRetrying(term));
   const state = terms.find(({ field }) => field === 'state')?.value ?? 'all';
   const chosen = state === 'pending' && terms.some(isRetrying) ? 'retrying' : state;
   const links = Object.entries(QUICK).map(([name, added]) => {
     const current = attributes({ 'aria-current': name === chosen ? 'true' : null });
-    return html`<li><a href="${searchHref(path, query, [...others, ...added])}"${current}>${capital(name)}</a></li>`;
+    const count = counts[name] === undefined ? null : html` <span class="count">${counts[name]}</span>`;
+    const href = searchHref(path, query, [...others, ...added]);
+    return html`<li><a href="${href}"${current}>${capital(name)}${count}</a></li>`;
   });
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }
@@ -111,7 +165,8 @@ const QUICK: Readonly<Record<string, readonly SearchTerm[]>> = {
   delivered: [{ field: 'state', value: 'delivered' }],
 };
 
-function isRetrying({ field, value }: SearchTerm): boolean {
+/** The filter that *Retrying* adds to the pending ones. */
+export function isRetrying({ field, value }: SearchTerm): boolean {
   return field === RETRYING.field && value === RETRYING.value;
 }
 
@@ -150,8 +205,8 @@ const FIELDS_MEAN: Readonly<Record<string, string>> = {
   customer: 'of this customer',
 };
 
-/** The suggestions of the field while someone types. The operator's own types come first, and a customer's webhook with the customer. */
-export async function searchSuggestions(store: Store): Promise<string[]> {
+/** The suggestions while someone types. The operator's own types come first, and a customer's webhook with the customer. */
+export async function searchSuggestions(store: Store): Promise<SearchSuggestions> {
   const isOfOperator = store.customerId === null;
   const [webhooks, types, customers] = await Promise.all([
     store.directory.webhooks({}, null, SUGGESTED),
@@ -167,7 +222,7 @@ export async function searchSuggestions(store: Store): Promise<string[]> {
     const terms: readonly SearchTerm[] = [{ field: 'webhook', value: name }];
     return searchText(owner === undefined ? terms : [...terms, { field: 'customer', value: owner.name }]);
   });
-  return [
+  const words = [
     ...DELIVERY_STATES.map((value) => termText({ field: 'state', value })),
     ...RESPONSES_SUGGESTED,
     ...PERIODS_SUGGESTED.map((value) => termText({ field: 'since', value })),
@@ -181,4 +236,9 @@ export async function searchSuggestions(store: Store): Promise<string[]> {
       customers.map(({ name }) => name),
     ),
   ];
+  return {
+    words,
+    customers: isOfOperator ? customers.map(({ name }) => name) : null,
+    webhooks: webhooks.map(({ webhook: { id, name } }) => ownedName(name, owners.get(id) ?? null)),
+  };
 }

@@ -269,9 +269,9 @@ function audienceFields(state: FormState, { public: isPublic }: EventType, fores
 }
 
 const AUDIENCES = [
-  { value: 'own', label: 'Only your own', hint: 'Your own webhooks that subscribe to the type.' },
-  { value: 'customer', label: 'A customer', hint: 'Its webhooks, and your own.' },
-  { value: EVERYONE_WANTED, label: 'Everyone', hint: 'The webhooks of every customer, and your own.' },
+  { value: 'own', label: 'Only your company', hint: 'Its webhooks that subscribe to the type.' },
+  { value: 'customer', label: 'A customer', hint: 'Its webhooks, and those of your company.' },
+  { value: EVERYONE_WANTED, label: 'Everyone', hint: 'The webhooks of every customer and of your company.' },
 ];
 
 /** A type that was deleted in between, or that only the service publishes. */

@@ -101,8 +101,8 @@ function eventView({ may }: PageCall, { event, deliveries, missed, ownerIn, data
 }
 
 function audienceText(audience: string, ownerIn: OwnerIn): Html | string {
-  if (audience === EVERYONE) return 'Everyone: every customer, and your own';
-  if (audience === OPERATOR_ONLY) return 'Only your own webhooks';
+  if (audience === EVERYONE) return 'Everyone: every customer, and your company';
+  if (audience === OPERATOR_ONLY) return 'Only your company';
   return html`${ownerIn(audience) ?? 'a customer that was deleted'}`;
 }
 

@@ -20,8 +20,9 @@ import { badge, icon, notice, stateBadge } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { type FieldTable, lines, text } from '../record/field-table.ts';
-import { ownerFilter, ownerNames, readOwner, withOwner, YOUR_OWN } from '../record/owner.ts';
+import { ownerFilter, ownerNames, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
+import { ownerFacts } from '../record/record-tabs.ts';
 
 const LIST = { href: '/keys', label: 'PGP keys' };
 
@@ -119,6 +120,7 @@ function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Use
     ${pageHeader({
       title: name,
       crumbs: [LIST],
+      facts: ownerFacts(owner),
       lead:
         call.session.customerId === null
           ? 'A PGP public key. Compare its fingerprint with the owner over another channel.'
@@ -129,9 +131,6 @@ function keyView(call: PageCall, key: PgpKey, owner: OwnerName | null, uses: Use
     ${section({
       title: 'The key',
       content: definitionList([
-        ...(call.session.customerId === null
-          ? [['Owner', owner === null ? YOUR_OWN : html`<a href="/customers/${owner.id}">${owner.name}</a>`] as const]
-          : []),
         ['Fingerprint', copyable(fingerprint, 'fingerprint', grouped(fingerprint))],
         ['Algorithm', html`<code>${algorithm}</code>`],
         ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
@@ -191,7 +190,7 @@ function keyListPage({ pages, services: { keys }, store }: SharedPageDependencie
     // A key of the operator can have the name of a customer’s.
     const [uses, ownerIn, expiries] = await Promise.all([
       store.uses.ofKeys(items.map(({ id }) => id)),
-      ownerNames(store, items, { namesOwn: true }),
+      ownerNames(store, items),
       store.expiry.all(store.customerId, EXPIRIES_SHOWN),
     ]);
     const isEmpty = items.length === 0 && cursor === null && text === null && !owner.isFiltered;

@@ -4,6 +4,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -17,6 +18,7 @@ import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
+import { stoppedHint } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
 
@@ -226,14 +228,19 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'none refused' : `${refused.join(' and ')} refused`;
 }
 
-function queues({ backlog, ailing, at, owners }: Overview, mayAct: boolean): Html | null {
+function queuesTitle(queues: Backlog['longest'], isBesideProblems: boolean): string {
+  if (queues.every(({ state }) => state === 'stopped')) return 'Stopped webhooks with pending deliveries';
+  return isBesideProblems ? 'Other pending deliveries' : 'Pending deliveries';
+}
+
+function queues({ backlog, ailing, at, owners, stopped }: Overview, mayAct: boolean): Html | null {
   // The problems above say how much waits at theirs.
   const known = new Set(ailing.map(({ id }) => id));
   const longest = backlog.longest.filter(({ id }) => !known.has(id));
   if (longest.length === 0) return null;
   const hasButton = mayAct && longest.some(({ state }) => !isRunnable(state));
   return section({
-    title: known.size === 0 ? 'Pending deliveries' : 'Other pending deliveries',
+    title: queuesTitle(longest, known.size > 0),
     isPlain: true,
     content: table({
       caption: 'Webhooks with pending deliveries',
@@ -246,7 +253,7 @@ function queues({ backlog, ailing, at, owners }: Overview, mayAct: boolean): Htm
       ],
       rows: longest.map(({ id, name, state, records, oldestAt }) => [
         html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
-        stateBadge(state),
+        html`${stateBadge(state)}${stopped.has(id) ? html` <span class="cell-hint">${stopped.get(id) ?? null}</span>` : null}`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, at),
         ...(hasButton ? [isRunnable(state) ? null : startButton({ id, name })] : []),
@@ -263,10 +270,23 @@ type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
+  /** Why webhooks with pending deliveries are stopped, by their ids. */
+  readonly stopped: ReadonlyMap<string, Html>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */
   readonly hasTokens: boolean;
   readonly owners: ProblemOwners;
 };
+
+async function readStopped({ directory }: Pick<Store, 'directory'>, { longest }: Backlog): Promise<Map<string, Html>> {
+  const ids = longest.filter(({ state }) => state === 'stopped').map(({ id }) => id);
+  const listings = await Promise.all(ids.map((id) => directory.webhook(id)));
+  return new Map(
+    listings.flatMap((listing) => {
+      const hint = listing === null ? null : stoppedHint(listing.webhook.progress);
+      return listing === null || hint === null ? [] : [[listing.webhook.id, hint] as const];
+    }),
+  );
+}
 
 type OverviewReader = {
   /** Shared by all visitors for `OVERVIEW_KEPT_MS`. */
@@ -290,7 +310,8 @@ function overviewReader({
     ]);
     const { ailing, expiring } = attention;
     const named = (kind: Expiry['kind']) => expiring.filter((one) => one.kind === kind).map(({ id }) => id);
-    const [webhooks, key, certificate] = await Promise.all([
+    const [stopped, webhooks, key, certificate] = await Promise.all([
+      readStopped(store, backlog),
       readOwners(
         store,
         'webhook',
@@ -300,7 +321,7 @@ function overviewReader({
       readOwners(store, 'endpoint', named('certificate')),
     ]);
     const owners = { customerId: store.customerId, webhooks, key, certificate };
-    return { ...attention, at, series, backlog, dead, owners, hasTokens: store.customerId === null };
+    return { ...attention, at, series, backlog, dead, stopped, owners, hasTokens: store.customerId === null };
   };
   return {
     read: (period) => {

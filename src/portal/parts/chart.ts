@@ -124,10 +124,11 @@ type Chart = {
 };
 
 /** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
-function chart({ title, times, series, isStacked = false, format = String, unit }: Chart): Html {
-  // Without those that have no bar.
-  const seen = series.filter(({ values }) => values.some((value) => value !== null && value > 0));
-  const drawn = { times, series: seen.length === 0 ? series : seen, stacked: isStacked, unit };
+function chart({ title, times, series: all, isStacked = false, format = String, unit }: Chart): Html {
+  // A part of a stack without data would only fill the legend. The first one is the scale.
+  const hasData = ({ values }: ChartSeries): boolean => values.some((value) => value !== null && value !== 0);
+  const series = isStacked ? all.filter((one, at) => at === 0 || hasData(one)) : all;
+  const drawn = { times, series, stacked: isStacked, unit };
   const rows = times.map((at, index) => [
     time(at),
     ...series.map(({ values }) => {

@@ -8,6 +8,8 @@ export type PageHeader = {
   readonly lead?: string | Html | undefined;
   /** The breadcrumbs, outermost first. */
   readonly crumbs?: readonly { readonly href: string; readonly label: string }[] | undefined;
+  /** Below the title: whose the record is, and what it belongs to (`recordFacts`). */
+  readonly facts?: Html | null | undefined;
   /** State badges beside the title. */
   readonly badges?: readonly Html[] | undefined;
   /**
@@ -17,7 +19,7 @@ export type PageHeader = {
   readonly actions?: readonly (Html | null)[] | undefined;
 };
 
-export function pageHeader({ title, lead, crumbs = [], badges = [], actions = [] }: PageHeader): Html {
+export function pageHeader({ title, lead, facts = null, crumbs = [], badges = [], actions = [] }: PageHeader): Html {
   const links = crumbs.map(({ href, label }) => html`<li><a href="${href}">${label}</a></li>`);
   const buttons = actions.filter((action) => action !== null);
   return html`
@@ -27,6 +29,7 @@ export function pageHeader({ title, lead, crumbs = [], badges = [], actions = []
         <div class="page-title"><h1>${title}</h1>${badges}</div>
         ${buttons.length === 0 ? null : buttonRow(buttons)}
       </div>
+      ${facts}
       ${lead === undefined ? null : html`<div class="lead">${lead}</div>`}
     </header>
   `;

@@ -92,7 +92,7 @@ export function ownerChoice(state: FormState, owner: OwnerName | null, action: s
   });
   return html`
     <div class="audience"${swap}>
-      ${fieldGroup('Belongs to', 'A customer sees and manages its own resources. Only you see the others.', [
+      ${fieldGroup('Belongs to', 'A customer sees and manages its own resources. Only you see those of your company.', [
         radioGroup(state, {
           name: FOR,
           label: 'Belongs to',

@@ -34,7 +34,7 @@ export const OPERATOR = '';
 /** The operator's own resources, in the filter of a list. */
 const OWN = 'own';
 /** The name of everything that belongs to no customer, for the operator. */
-export const YOUR_OWN = 'Your own';
+export const YOUR_OWN = 'Your company';
 /** In the query of lists and forms. */
 export const CUSTOMER = 'customer';
 
@@ -82,7 +82,7 @@ export function customerField(state: FormState, options: Partial<TextField>): Ht
     label: 'Customer',
     autocomplete: 'off',
     suggestions: [],
-    suggestFrom: SUGGESTIONS,
+    suggestFrom: CUSTOMERS_SUGGESTED_AT,
     ...options,
   });
 }
@@ -95,7 +95,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   const typed = readText(query, CUSTOMER);
   const found = typed === null ? null : await ownerNamed(store, typed);
   const shown = newForm({ [CUSTOMER]: found === null || found.id === OPERATOR ? typed : found.name });
-  const field = customerField(shown, { placeholder: 'Acme, acct_1, own' });
+  const field = customerField(shown, { placeholder: 'Any customer' });
   if (typed === null) return { ...NO_FILTER, fields: [field] };
   return {
     typed,
@@ -108,7 +108,7 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
 
 /** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none. */
 export async function ownerNamed({ customers }: Owners, typed: string): Promise<OwnerName | null> {
-  if (typed.toLowerCase() === OWN) return { id: OPERATOR, name: OWN };
+  if ([OWN, YOUR_OWN.toLowerCase()].includes(typed.trim().toLowerCase())) return { id: OPERATOR, name: OWN };
   if (isUuidV7(typed)) return customers.get(typed);
   const byExternalId = await customers.getByExternalId(typed);
   if (byExternalId !== null) return byExternalId;
@@ -138,13 +138,13 @@ function unknownCustomer(typed: string, fitting: readonly OwnerName[]): string {
 }
 
 /**
- * The names of the customers of rows. In a customer's portal every row is its own, so there are none. `namesOwn`: rows of the operator say
- * so, beside rows of customers.
+ * The names of the customers of rows, and of the operator's own beside them. A customer's portal has none: every row is its own.
+ * `namesOwn`: false where most rows are the operator's.
  */
 export async function ownerNames(
   store: Owners,
   rows: readonly Owned[],
-  { namesOwn = false }: { readonly namesOwn?: boolean } = {},
+  { namesOwn = true }: { readonly namesOwn?: boolean } = {},
 ): Promise<(customerId: string | null) => Html | null> {
   const ids = store.customerId === null ? rows.flatMap(({ customerId }) => customerId ?? []) : [];
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
@@ -193,14 +193,14 @@ export async function readOwners(store: Owners, table: OwnedTable, ids: readonly
 
 export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
 
-const SUGGESTIONS = '/customers/suggestions';
+export const CUSTOMERS_SUGGESTED_AT = '/customers/suggestions';
 /** Leaves out the operator. */
 const CUSTOMERS_ONLY = 'only';
-export const CUSTOMER_SUGGESTIONS: string = `${SUGGESTIONS}?${CUSTOMERS_ONLY}=customers`;
+export const CUSTOMER_SUGGESTIONS: string = `${CUSTOMERS_SUGGESTED_AT}?${CUSTOMERS_ONLY}=customers`;
 
 /** Customers whose name contains the typed text, for the filters of lists. A name that several have is told apart by its external id. */
 export function customerSuggestionPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
-  return pages.view(SUGGESTIONS, 'operator', async ({ query }) => {
+  return pages.view(CUSTOMERS_SUGGESTED_AT, 'operator', async ({ query }) => {
     const text = readText(query, CUSTOMER);
     const found = await store.customers.search(text === null ? {} : { text }, null, CUSTOMERS_SUGGESTED);
     const title = 'Customers found';
@@ -222,11 +222,9 @@ export function customerSuggestionPage({ pages, store }: PageDependencies): Page
   });
 }
 
-/** The page of a record, with the customer that it belongs to above it and in the title of the window. */
-export function withOwner(owner: OwnerName | null, { title, content, ...view }: View): View {
-  if (owner === null) return { title, content, ...view };
-  const line = html`<p class="owner-line"><span class="visually-hidden">Customer:</span> ${ownerHint(owner)}</p>`;
-  return { ...view, title: ownedName(title, owner), content: html`${line}${content}` };
+/** The page of a record, with the customer that it belongs to in the title of the window. Its header names it too (`ownerFacts`). */
+export function withOwner(owner: OwnerName | null, view: View): View {
+  return { ...view, title: ownedName(view.title, owner) };
 }
 
 /**

@@ -43,6 +43,11 @@ export function recordTabs(
   );
 }
 
+/** The same of a record that belongs to nothing else; null for the operator's own. */
+export function ownerFacts(owner: OwnerName | null): Html | null {
+  return owner === null ? null : recordFacts(owner, []);
+}
+
 /** Below the name of a record: whose it is, in the operator's portal, and what it belongs to. */
 export function recordFacts(owner: OwnerName | null, facts: readonly (Html | null)[]): Html {
   const whose =

@@ -10,7 +10,7 @@ import { type FormState, type Suggestion, suggestionOptions, type TextField, tex
 import { pageHeader } from '../parts/header.ts';
 import { OPERATOR, ownerFilter, readOwners } from './owner.ts';
 
-const SUGGESTIONS = '/webhooks/suggestions';
+export const WEBHOOKS_SUGGESTED_AT = '/webhooks/suggestions';
 const SUGGESTED = 20;
 /** Customers whose webhooks are suggested because the customer's name has the typed text. */
 const CUSTOMERS_SUGGESTED = 5;
@@ -34,7 +34,8 @@ export function webhookField(
     placeholder,
     autocomplete: 'off',
     suggestions: [],
-    suggestFrom: customer === null ? SUGGESTIONS : `${SUGGESTIONS}?${new URLSearchParams({ customer })}`,
+    suggestFrom:
+      customer === null ? WEBHOOKS_SUGGESTED_AT : `${WEBHOOKS_SUGGESTED_AT}?${new URLSearchParams({ customer })}`,
   });
 }
 
@@ -74,7 +75,7 @@ function isSame(a: string, b: string): boolean {
 }
 
 export function webhookSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.view(SUGGESTIONS, 'both', async ({ query }) => {
+  return pages.view(WEBHOOKS_SUGGESTED_AT, 'both', async ({ query }) => {
     const { filter } = await ownerFilter(store, query);
     const found = await suggested(store, readText(query, 'webhook'), filter);
     const { named } = await readOwners(

@@ -28,8 +28,8 @@ export type WebhookHealth = Pick<LastOutcomes, 'deliveredAt' | 'failure'> & {
   readonly causes: readonly Cause[];
 };
 
-/** The state in a line. The notice below it has the cause of a failure. */
-export function stateLine(webhook: Webhook, health: WebhookHealth, now: number): Html {
+/** The state in a line. The notice below it has the cause of a failure. `by`: who stopped it, if that is known. */
+export function stateLine(webhook: Webhook, health: WebhookHealth, now: number, by: Html | null = null): Html {
   const { progress } = webhook;
   const { state, stateAt, stateReason } = progress;
   if (state === 'failing') {
@@ -46,7 +46,18 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number):
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
   return stateReason === null && state === 'stopped'
     ? html`${stateSentence(webhook)}`
-    : html`${capital(state)} since ${time(stateAt)}. ${stateSentence(webhook)}`;
+    : html`${capital(state)} since ${time(stateAt)}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
+}
+
+/** Why a webhook is stopped, in a few words: it never ran, or a person stopped it. Null for another state or reason. */
+export function stoppedHint({
+  state,
+  stateReason,
+  stateAt,
+}: Pick<Progress, 'state' | 'stateReason' | 'stateAt'>): Html | null {
+  if (state !== 'stopped') return null;
+  if (stateReason === null) return html`never started`;
+  return isStoppedByPerson({ state, stateReason }) ? html`by an administrator, ${shortTime(stateAt)}` : null;
 }
 
 /** The newest error of a failing webhook. */
@@ -88,6 +99,11 @@ export function failsBriefly(
   const sum = (name: 'attempts' | 'failedAttempts'): number => recent.reduce((all, hour) => all + hour[name], 0);
   const rate = successRate({ attempts: sum('attempts'), failedAttempts: sum('failedAttempts') });
   return rate !== null && rate >= MOSTLY;
+}
+
+/** Whether its last stop was that of a person. */
+export function isStoppedByPerson({ state, stateReason }: Pick<Progress, 'state' | 'stateReason'>): boolean {
+  return state === 'stopped' && stateReason === 'stopped_by_administrator';
 }
 
 /** A person's stop, and a webhook that was never started, need no explanation. */

@@ -116,13 +116,16 @@ function userPage({ pages, services, store }: SharedPageDependencies): PageRoute
   return pages.view('/users/{id}', 'both', async (call) => {
     const user = await services.users.get(pathId(call));
     const target = `user:${user.id}`;
-    const [applications, open, signedIn] = await Promise.all([
+    const [applications, open, signedIn, invited, owner] = await Promise.all([
       store.applications.ofUser(user.id),
       services.sessions.ofUser(user.id),
       store.audit.lastOf('user.sign-in', [target]),
+      store.invitations.expiries([user.id]),
+      readOwner(store, user),
     ]);
-    const visits = { open: open.length, lastAt: signedIn.get(target) ?? null };
-    return withOwner(await readOwner(store, user), userView(call, user, applications, visits));
+    const invitedUntil = invited.get(user.id) ?? null;
+    const visits = { open: open.length, lastAt: signedIn.get(target) ?? null, invitedUntil };
+    return withOwner(owner, userView(call, user, { applications, visits, owner }));
   });
 }
 

@@ -1,10 +1,30 @@
 /** The state of an account, the same on every page that names it. */
 import type { User } from '../../domain/user.ts';
-import type { Html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
+import { shortTime } from '../parts/text.ts';
+
+type Account = Pick<User, 'active' | 'role' | 'passwordHash'>;
 
 /** Whether the account is active, or waits for its password. */
-export function userBadge({ active, role, passwordHash }: Pick<User, 'active' | 'role' | 'passwordHash'>): Html {
-  const waits = active && role !== 'service' && passwordHash === null;
-  return waits ? badge('caution', 'no password yet', 'clock') : stateBadge(active ? 'active' : 'inactive');
+export function userBadge(user: Account): Html {
+  return waitsForPassword(user)
+    ? badge('caution', 'no password yet', 'clock')
+    : stateBadge(user.active ? 'active' : 'inactive');
+}
+
+/** Nobody can sign in with the account until an invitation has set its password. */
+export function waitsForPassword({ active, role, passwordHash }: Account): boolean {
+  return active && role !== 'service' && passwordHash === null;
+}
+
+/** The same, with the invitation of an account that waits. `expiresAt`: when the link of its invitation expires; null: there is none. */
+export function invitationBadge(user: Account, expiresAt: number | null, now: number): Html {
+  if (!waitsForPassword(user)) return userBadge(user);
+  if (expiresAt === null) return badge('caution', 'not invited', 'clock');
+  const isValid = expiresAt > now;
+  return html`
+    ${isValid ? badge('info', 'invited', 'clock') : badge('caution', 'invitation expired', 'clock')}
+    <span class="cell-hint">${isValid ? 'link valid until' : 'on'} ${shortTime(expiresAt)}</span>
+  `;
 }

@@ -5,6 +5,7 @@ import type { Application } from '../../domain/application.ts';
 import { DEPENDENTS_NAMED } from '../../domain/limits.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { OwnerName } from '../../store/port/customers.ts';
 import type { UserListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -18,8 +19,9 @@ import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { ROLES, roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { ownerFacts } from '../record/record-tabs.ts';
 import { accountText, isOfApplications } from './account-of-applications.ts';
-import { userBadge } from './user-state.ts';
+import { invitationBadge, userBadge, waitsForPassword } from './user-state.ts';
 
 const PATH = '/users';
 
@@ -39,7 +41,6 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     const ownerIn = await ownerNames(
       store,
       items.map(({ user }) => user),
-      { namesOwn: true },
     );
     const isOfCustomer = store.customerId !== null;
     const roles = ROLES.map((value) => ({ value, label: roleText(value, isOfCustomer).label }));
@@ -73,7 +74,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
 
 type Around = {
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
-  readonly store: Pick<SharedPageDependencies['store'], 'audit'>;
+  readonly store: Pick<SharedPageDependencies['store'], 'audit' | 'invitations'>;
   readonly isFiltered: boolean;
 };
 
@@ -86,12 +87,16 @@ async function userTables(
   const people = listed.filter(({ user }) => user.role !== 'service');
   const accounts = listed.filter(({ user }) => user.role === 'service');
   if (listed.length === 0) return isFiltered ? nothingFound(PATH, 'users') : noUsers(call);
-  const signedIn = await store.audit.lastOf(
-    'user.sign-in',
-    people.map(({ user }) => `user:${user.id}`),
-  );
+  const waiting = people.filter(({ user }) => waitsForPassword(user)).map(({ user }) => user.id);
+  const [signedIn, invited] = await Promise.all([
+    store.audit.lastOf(
+      'user.sign-in',
+      people.map(({ user }) => `user:${user.id}`),
+    ),
+    store.invitations.expiries(waiting),
+  ]);
   return html`
-    ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, signedIn))}
+    ${people.length === 0 ? null : groupOf('People', peopleTable(call, people, ownerIn, { signedIn, invited }))}
     ${accounts.length === 0 ? null : groupOf('Service accounts', accountTable(call, accounts, ownerIn))}
   `;
 }
@@ -104,7 +109,7 @@ function peopleTable(
   call: PageCall,
   people: readonly UserListing[],
   ownerIn: Around['ownerIn'],
-  signedIn: ReadonlyMap<string, number>,
+  { signedIn, invited }: Readonly<Record<'signedIn' | 'invited', ReadonlyMap<string, number>>>,
 ): Html {
   const { user: me, now } = call;
   // People seldom have applications that act as them.
@@ -125,7 +130,11 @@ function peopleTable(
         ${ownerIn(user.customerId)}
         <span class="cell-hint">${user.displayName ?? user.email ?? ''}</span>
       `,
-      html`${userBadge(user)} ${isInvitable(call, user) ? inviteButton(call, user) : null}`,
+      html`
+        ${invitationBadge(user, invited.get(user.id) ?? null, now)}
+        ${' '}
+        ${isInvitable(call, user) ? inviteButton(call, user, { isAgain: invited.has(user.id) }) : null}
+      `,
       roleText(user.role, user.customerId !== null).label,
       ...(hasApplications ? [applicationsLink(user, applications)] : []),
       relativeTime(signedIn.get(`user:${user.id}`) ?? null, now),
@@ -136,10 +145,8 @@ function peopleTable(
 
 const APPLICATIONS = { label: 'Applications', kind: 'number', phone: 'named' } as const;
 
-/** Nobody can sign in with the account until an invitation has set its password. */
 function isInvitable(call: PageCall, user: User): boolean {
-  const isWaiting = user.active && user.role !== 'service' && user.passwordHash === null;
-  return isWaiting && mayChange(call, user);
+  return waitsForPassword(user) && mayChange(call, user);
 }
 
 /** Administrators hold everything that is offered to customers. */
@@ -147,8 +154,12 @@ function mayChange(call: PageCall, user: User): boolean {
   return call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user, []));
 }
 
-function inviteButton({ csrf }: PageCall, { id, userName, passwordHash }: User, kind: ButtonKind = 'plain'): Html {
-  const label = passwordHash === null ? 'Invite' : 'Reset the password';
+function inviteButton(
+  { csrf }: PageCall,
+  { id, userName, passwordHash }: User,
+  { kind = 'plain', isAgain = false }: { readonly kind?: ButtonKind; readonly isAgain?: boolean } = {},
+): Html {
+  const label = passwordHash !== null ? 'Reset the password' : isAgain ? 'Invite again' : 'Invite';
   return actionButton({ action: `/users/${id}/invite`, csrf, label, longLabel: `${label}: ${userName}`, kind });
 }
 
@@ -193,10 +204,18 @@ type Visits = {
   /** The number of signed-in browsers. */
   readonly open: number;
   readonly lastAt: number | null;
+  /** When the link of its invitation expires; null: it has none. */
+  readonly invitedUntil: number | null;
 };
 
-/** `applications` are the first ones that act as the user. */
-export function userView(call: PageCall, user: User, applications: readonly Application[], visits: Visits): View {
+type Page = {
+  /** The first ones that act as the user. */
+  readonly applications: readonly Application[];
+  readonly visits: Visits;
+  readonly owner: OwnerName | null;
+};
+
+export function userView(call: PageCall, user: User, { applications, visits, owner }: Page): View {
   const { id, userName, active } = user;
   const isChangeable = mayChange(call, user);
   const isMe = id === call.user.id;
@@ -214,7 +233,8 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     ${pageHeader({
       title: userName,
       crumbs: [{ href: '/users', label: 'Users' }],
-      badges: [userBadge(user)],
+      badges: [invitationBadge(user, visits.invitedUntil, call.now)],
+      facts: ownerFacts(owner),
       lead: user.role === 'service' ? serviceLead(user) : (user.displayName ?? undefined),
       actions: isChangeable
         ? [linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' }), isMe ? null : switchButton]
@@ -234,10 +254,13 @@ function serviceLead({ displayName }: User): string {
   return `${displayName === null ? 'A' : `${displayName}: a`} service account. Only applications act as it, and nobody signs in with it.`;
 }
 
-function portalAccess(call: PageCall, user: User, { open, lastAt }: Visits, isChangeable: boolean): Html {
+function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }: Visits, isChangeable: boolean): Html {
   const { id, role, userName, active, passwordHash, customerId } = user;
   const { label, hint } = roleText(role, customerId !== null);
-  const invite = inviteButton(call, user, passwordHash === null ? 'primary' : 'plain');
+  const invite = inviteButton(call, user, {
+    kind: passwordHash === null ? 'primary' : 'plain',
+    isAgain: invitedUntil !== null,
+  });
   const signOut = actionButton({
     action: `/users/${id}/sign-out`,
     csrf: call.csrf,

@@ -30,6 +30,8 @@ export type Status = {
   readonly listing: WebhookListing;
   readonly owner: OwnerName | null;
   readonly figures: WebhookFigures;
+  /** Who stopped it; null if it was not a person. */
+  readonly stoppedBy: Html | null;
   readonly hasPage: (path: string) => boolean;
 };
 
@@ -60,7 +62,7 @@ export function hasReaderBegun({ progress }: Webhook): boolean {
 
 /** The name, whose it is, the state in a line, what one does first, the problem, and the tabs. */
 export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): Html {
-  const { listing, owner, figures, hasPage } = status;
+  const { listing, owner, figures, stoppedBy, hasPage } = status;
   const { webhook, endpointName } = listing;
   const { id, name, endpointId, progress } = webhook;
   const destination =
@@ -71,7 +73,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
   const isTroubled = isInTrouble(webhook, figures, call.now);
   // The notice says the same with the cause. The other tabs have only the line.
   const isTold = progress.state === 'failing' && isTroubled && tab === 'activity';
-  const line = isTold ? null : html`<p>${stateLine(webhook, figures, call.now)}</p>`;
+  const line = isTold ? null : html`<p>${stateLine(webhook, figures, call.now, stoppedBy)}</p>`;
   const shown = failsBriefly(progress, figures.day, call.now) ? 'running' : progress.state;
   return html`
     ${pageHeader({

@@ -1,7 +1,7 @@
 /** `/webhooks`: the list of webhooks with their states. */
 import type { WebhookState } from '../../domain/webhook.ts';
-import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../domain/webhook-states.ts';
-import { type Html, html } from '../../http/html.ts';
+import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS, isUnhealthy } from '../../domain/webhook-states.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
@@ -24,8 +24,9 @@ import {
 } from '../parts/list.ts';
 import { filterChip, icon, stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
+import { byFrequency, type Cause, causeText, readCausesOf } from '../record/causes.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { failsBriefly } from '../record/webhook-state.ts';
+import { failsBriefly, stoppedHint } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
 
@@ -66,13 +67,18 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       (after, limit) => store.directory.webhooks(filter, after, limit),
       ({ webhook }) => webhook.id,
     );
-    const [days, ownerIn, ailing] = await Promise.all([
+    const unhealthy = items.map(({ webhook }) => webhook.progress).filter(({ state }) => isUnhealthy(state));
+    const [days, ownerIn, ailing, causesOf] = await Promise.all([
       figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber)),
       ownerNames(
         store,
         items.map(({ webhook }) => webhook),
       ),
       store.overview.ailing(store.customerId, PROBLEMS_COUNTED + 1),
+      readCausesOf(
+        store,
+        unhealthy.map(({ webhookNumber }) => webhookNumber),
+      ),
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
     const problems = ailing.length;
@@ -91,7 +97,7 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       nextCursor,
       above: problems === 0 ? null : problemsLink(problems, query, asked.troubled !== null),
       filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
-      results: webhookTable(call, inOrder, { days, ownerIn, empty }),
+      results: webhookTable(call, inOrder, { days, ownerIn, causesOf, empty }),
     });
   });
 }
@@ -166,10 +172,15 @@ async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: Pa
 type Beside = {
   readonly days: ReadonlyMap<number, Day>;
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
+  readonly causesOf: Awaited<ReturnType<typeof readCausesOf>>;
   readonly empty: Html;
 };
 
-function webhookTable(call: PageCall, listings: readonly WebhookListing[], { days, ownerIn, empty }: Beside): Html {
+function webhookTable(
+  call: PageCall,
+  listings: readonly WebhookListing[],
+  { days, ownerIn, causesOf, empty }: Beside,
+): Html {
   return table({
     caption: 'Webhooks',
     columns: [
@@ -199,7 +210,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
         `,
         html`
           ${stateBadge(isBrief ? 'running' : progress.state)}
-          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing)}
+          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing, causesOf(id))}
         `,
         healthCell(day),
         tags(
@@ -218,17 +229,22 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], { day
 }
 
 /** Why it is not running, in a few words. Its page has the whole reason. */
-function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
+function reasonHint({ webhook, endpointEnabled }: WebhookListing, causes: readonly Cause[]): Html | null {
+  const { progress } = webhook;
   const { stateReason } = viewWebhook(webhook);
+  const stopped = stoppedHint(progress);
+  if (stopped !== null) return html`<span class="cell-hint">${stopped}</span>`;
   if (stateReason !== null) {
     const [code = ''] = stateReason.split(':', 1);
-    return html`<span class="cell-hint">${REASONS[code] ?? errorWords(code)}</span>`;
+    const why = REASONS[code] ?? errorWords(code);
+    const [main] = [...byFrequency(causes, 'retrying'), ...byFrequency(causes, 'dead')];
+    const isKnown = main !== undefined && isUnhealthy(progress.state);
+    return html`<span class="cell-hint"${attributes({ title: isKnown ? why : null })}>${isKnown ? causeText(main.cause) : why}</span>`;
   }
   return endpointEnabled ? null : html`<span class="cell-hint">its endpoint is off</span>`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  stopped_by_administrator: 'by an administrator',
   http_status: 'error responses',
   failing_too_long: `no success for ${FAILING_LIMIT_MS / 3_600_000} h`,
   too_many_dead: `${DEAD_STREAK_LIMIT} deliveries dead`,

@@ -4,7 +4,7 @@ import type { AttemptRecord } from '../../domain/batch.ts';
 import { isUnhealthy } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
-import { readChanges } from '../audit/record-changes.ts';
+import { readChanges, readStopper } from '../audit/record-changes.ts';
 import { latestVersion } from '../deliveries/latest-deliveries.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -15,7 +15,7 @@ import { readCausesOf } from '../record/causes.ts';
 import { deadRecordsOf } from '../record/dead-records.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
-import { readFailsSince } from '../record/webhook-state.ts';
+import { isStoppedByPerson, readFailsSince } from '../record/webhook-state.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
@@ -72,25 +72,30 @@ async function testOf(
 }
 
 /** Reads the values of the header, which every tab has. */
-async function readStatus(dependencies: SharedPageDependencies, listing: WebhookListing): Promise<Status> {
+async function readStatus(
+  dependencies: SharedPageDependencies,
+  { brand }: PageCall,
+  listing: WebhookListing,
+): Promise<Status> {
   const { store, hasPage } = dependencies;
   const { webhook } = listing;
   const { id, progress } = webhook;
   const { webhookNumber } = progress;
-  const [dead, oldestAt, days, outcomes, failsSince, owner] = await Promise.all([
+  const [dead, oldestAt, days, outcomes, failsSince, owner, stoppedBy] = await Promise.all([
     deadRecordsOf(store, webhookNumber),
     store.directory.oldestWaitingAt(webhookNumber),
     dependencies.figures.days([webhookNumber]),
     store.attempts.lastOutcomes([webhookNumber]),
     readFailsSince(store, { id, ...progress }),
     readOwner(store, webhook),
+    isStoppedByPerson(progress) ? readStopper(dependencies, brand, `webhook:${id}`) : null,
   ]);
   const fails = isUnhealthy(progress.state) || dead.records > 0;
   const causesOf = await readCausesOf(store, fails ? [webhookNumber] : []);
   const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
   const day = days.get(webhookNumber);
   const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince, causes: causesOf(id) };
-  return { listing, owner, figures, hasPage };
+  return { listing, owner, figures, stoppedBy, hasPage };
 }
 
 /** `test` is the result of a test event just sent. */
@@ -103,10 +108,10 @@ async function readPage(
   listing: WebhookListing,
   { tab, test }: Shown,
 ): Promise<LiveReading & { readonly status: Status }> {
-  const status = await readStatus(dependencies, listing);
+  const status = await readStatus(dependencies, call, listing);
   const read = { activity: readActivity, settings: readSettings, history: readHistory }[tab];
   const part = await read({ dependencies, call, status });
-  const version = JSON.stringify([listing, status.figures, status.owner, part.version]);
+  const version = JSON.stringify([listing, status.figures, status.owner, status.stoppedBy?.markup, part.version]);
   const content = (): Html => html`${webhookHeader(call, status, tab)}${testRegion(test)}${part.content()}`;
   return { status, version, content };
 }

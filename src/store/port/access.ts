@@ -26,6 +26,8 @@ export type PasswordChange = { readonly before: User; readonly passwordHash: str
 export type InvitationStore = {
   /** Replaces the user's earlier invitation. Throws `StaleWrite` if the user has changed since it was read or is inactive. */
   put(invitation: Invitation, user: User, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** When the unused invitations of a page of users expire, or did, by the ids of the users. Users without one are missing. */
+  expiries(userIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** The user of a valid invitation, or null. */
   find(tokenHash: Uint8Array, now: number): Promise<User | null>;
   /**

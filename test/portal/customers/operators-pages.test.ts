@@ -66,8 +66,28 @@ describe('the page of a customer', () => {
     const service = await startService(t);
     const customer = await makeCustomer(service);
     const { token } = await newSession(service, 'viewer');
-    const { text } = await request(`${service.url}/customers/${customer.id}`, { token });
+    const { text } = await request(`${service.url}/customers/${customer.id}/history`, { token });
     assert.ok(text.includes(`href="/audit?customer=${customer.id}&amp;show=all"`));
+  });
+
+  it('has a tab for its activity, its resources, its usage, its settings and its history', async (t) => {
+    const service = await startService(t);
+    const { id } = await makeCustomer(service);
+    const { token } = await newSession(service, 'administrator');
+    const has = {
+      '': 'Recent deliveries',
+      resources: 'PGP keys',
+      usage: 'Limits',
+      settings: 'Suspend',
+      history: 'History',
+    };
+    for (const [tab, title] of Object.entries(has)) {
+      const path = tab === '' ? `/customers/${id}` : `/customers/${id}/${tab}`;
+      const { status, text } = await request(service.url + path, { token });
+      assert.equal(status, 200);
+      assert.ok(text.includes(`href="${path}" aria-current="page"`), tab);
+      assert.ok(text.includes(`<h2>${title}</h2>`), title);
+    }
   });
 
   it('says what to delete before it, in which order if that matters, and to suspend it only if it is active', () => {

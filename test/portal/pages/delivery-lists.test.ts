@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ERROR_CLASSES } from '../../../src/domain/outcome.ts';
 import type { Delivery } from '../../../src/domain/webhook.ts';
+import { readStateCounts } from '../../../src/portal/deliveries/delivery-counts.ts';
 import { readAsked } from '../../../src/portal/deliveries/delivery-filters.ts';
 import { deliveryBadge, progressOf } from '../../../src/portal/deliveries/delivery-rows.ts';
+import { failuresOnce, lookedUp } from '../../../src/portal/deliveries/delivery-search.ts';
 import { latestSection, readLatestDeliveries } from '../../../src/portal/deliveries/latest-deliveries.ts';
-import { searchLine } from '../../../src/portal/deliveries/search-line.ts';
+import { quickFilters } from '../../../src/portal/deliveries/search-line.ts';
 import { relativeTime, shortTime } from '../../../src/portal/parts/text.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 import { NOW } from '../../support/store.ts';
 
 const PENDING = {
@@ -126,10 +129,11 @@ describe('the deliveries that a page reads as the latest', () => {
 });
 
 describe('the states above the list of deliveries', () => {
-  const links = (terms: Parameters<typeof searchLine>[0]['terms']): readonly (readonly [string, string, boolean])[] => {
+  const links = (
+    terms: Parameters<typeof quickFilters>[0]['terms'],
+  ): readonly (readonly [string, string, boolean])[] => {
     const query = new URLSearchParams({ limit: '5', cursor: 'c' });
-    const { markup } = searchLine({ path: '/deliveries', query, terms, problems: [], names: {}, suggestions: [] });
-    const [list = ''] = /<ul class="quick-filters".*?<\/ul>/s.exec(markup) ?? [];
+    const { markup: list } = quickFilters({ path: '/deliveries', query, terms, counts: {} });
     return [...list.matchAll(/<a href="([^"]*)"([^>]*)>([^<]*)</g)].map(([, href = '', more = '', label = '']) => [
       label,
       href.replaceAll('&amp;', '&'),
@@ -159,14 +163,47 @@ describe('the states above the list of deliveries', () => {
   });
 });
 
+describe('the counts beside the states', () => {
+  it('are those of the failures and of the queues, and none where a filter would need a search', async (t) => {
+    const services = await openTestServices(t);
+    const { store } = services;
+    await makeEventType(services, 'order.created');
+    const { id } = await makeWebhook(services, ['order.created'], { name: 'Orders' });
+    const event = { type: 'order.created', data: {} };
+    await services.publish({ events: [event, event, event] }, ACTOR);
+    const counts = async (q: string) => {
+      const asked = await lookedUp({ services, store } as never, readAsked(new URLSearchParams({ q }), NOW));
+      return readStateCounts(store, asked, failuresOnce(store, asked));
+    };
+    const all = { retrying: '0', pending: '3', dead: '0' };
+    assert.deepEqual(await counts(''), all);
+    assert.deepEqual(await counts(`webhook:${id} state:dead`), all);
+    assert.deepEqual(await counts('customer:own'), all);
+    assert.deepEqual(await counts('state:pending failed'), all);
+    for (const q of ['type:order.created', 'state:dead 503', 'since:1h', 'buyer-7', 'webhook:unknown'])
+      assert.deepEqual(await counts(q), {}, q);
+  });
+
+  it('are inside the links', () => {
+    const { markup } = quickFilters({
+      path: '/deliveries',
+      query: new URLSearchParams(),
+      terms: [],
+      counts: { dead: '10+' },
+    });
+    assert.match(markup, />Dead <span class="count">10\+<\/span><\/a>/);
+    assert.match(markup, />Delivered<\/a>/);
+  });
+});
+
 describe('the retried deliveries', () => {
   it('are the pending ones with a failed attempt, and the search for them is the chosen state', () => {
     const { terms, problems, filter } = readAsked(new URLSearchParams({ q: 'state:pending response:failed' }), NOW);
     assert.deepEqual(problems, []);
     assert.deepEqual(filter.response, { errorClasses: ERROR_CLASSES });
-    const line = { path: '/deliveries', query: new URLSearchParams(), terms, problems, names: {}, suggestions: [] };
+    const line = { path: '/deliveries', query: new URLSearchParams(), terms, counts: {} };
     assert.deepEqual(
-      [...searchLine(line).markup.matchAll(/aria-current="true">([^<]*)</g)].map(([, label]) => label),
+      [...quickFilters(line).markup.matchAll(/aria-current="true">([^<]*)</g)].map(([, label]) => label),
       ['Retrying'],
     );
   });

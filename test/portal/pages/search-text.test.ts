@@ -231,11 +231,13 @@ describe('the suggestions of the search line', () => {
     await makeWebhook(services, ['order.created'], { ...of, endpointId, name: 'Orders' });
     await makeWebhook(services, ['order.created'], { name: 'Orders' });
     const offered = await searchSuggestions(store);
-    const types = offered.filter((text) => text.startsWith('type:'));
+    const types = offered.words.filter((text) => text.startsWith('type:'));
     assert.deepEqual(types.slice(0, 2), ['type:order.created', 'type:zone.closed']);
     assert.ok(types.includes('type:webhook.failed'));
-    const webhooks = offered.filter((text) => text.startsWith('webhook:'));
+    const webhooks = offered.words.filter((text) => text.startsWith('webhook:'));
     assert.deepEqual(webhooks.toSorted(), ['webhook:Orders', 'webhook:Orders customer:"Bolt Hardware"']);
-    for (const text of offered) assert.deepEqual(parseSearch(text).problems, []);
+    assert.deepEqual(offered.customers, ['Bolt Hardware']);
+    assert.deepEqual(offered.webhooks.toSorted(), ['Orders', 'Orders · Bolt Hardware']);
+    for (const text of offered.words) assert.deepEqual(parseSearch(text).problems, []);
   });
 });

@@ -140,6 +140,10 @@ const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @no
 const FIND = `
   SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id JOIN customer AS c ON c.id = u.customer_id
   WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active AND c.active`;
+// By the primary key, once for each user.
+const EXPIRIES = `
+  SELECT i.user_id, i.expires_at FROM texts(@userIds) AS wanted CROSS JOIN invitation AS i
+  WHERE i.user_id = wanted.value AND i.used_at IS NULL`;
 const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = @userId`;
 
 export function invitationStore(db: Database): InvitationStore {
@@ -151,6 +155,10 @@ export function invitationStore(db: Database): InvitationStore {
         { sql: PUT, params: { ...invitation, userUpdatedAt }, expectChanges: 1 },
         auditStatement(audit),
       ])),
+    expiries: async (userIds) => {
+      const rows = userIds.length === 0 ? [] : await db.all(EXPIRIES, { userIds: JSON.stringify(userIds) });
+      return new Map(rows.map((row) => [String(row.user_id), Number(row.expires_at)]));
+    },
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
     use: async (invitation, change, audit) =>
       void (await db.commit([
