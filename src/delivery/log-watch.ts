@@ -24,8 +24,7 @@ export type LogWatch = {
 
 type Waiter = { readonly webhookNumber: number; readonly offset: number; readonly end: () => void };
 
-/** `stopwatch` has the milliseconds of a clock that only grows. */
-export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
+export function createLogWatch(ends: PullStore['ends']): LogWatch {
   const waiters = new Set<Waiter>();
   const places = createFairQueue({
     what: 'reads that wait for records',
@@ -43,7 +42,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
     timer = null;
     isLooking = true;
     wanted = false;
-    const startedAt = stopwatch();
+    const startedAt = performance.now();
     try {
       const found = await ends([...new Set([...waiters].map(({ webhookNumber }) => webhookNumber))]);
       const next = new Map(found.map(({ webhookNumber, nextOffset }) => [webhookNumber, nextOffset]));
@@ -56,7 +55,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
       // The database cannot be read now. The next look tries again, and the reader learns it when its wait ends.
     }
     isLooking = false;
-    const endedAt = stopwatch();
+    const endedAt = performance.now();
     restsUntil = Math.max(startedAt + RECORDS_LOOK_EVERY_MS, endedAt + (endedAt - startedAt) * RECORDS_LOOK_SHARE);
     if (waiters.size > 0) schedule(wanted ? restsUntil - endedAt : RECORDS_LOOK_MS);
   };
@@ -69,7 +68,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
   const wake = (): void => {
     if (waiters.size === 0 || wanted) return;
     wanted = true;
-    if (!isLooking) schedule(restsUntil - stopwatch());
+    if (!isLooking) schedule(restsUntil - performance.now());
   };
 
   return {
