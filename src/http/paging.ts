@@ -12,7 +12,6 @@ import { type Filters, type ListRules, parseFilter, parseList, readPage, sortsOf
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Reply, Route } from './route.ts';
 
-export { readPage };
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };
 

@@ -4,7 +4,9 @@ import {
   findPattern,
   indexPatterns,
   type PatternIndex,
+  type PatternParameter,
   type PatternSegment,
+  parametersOf,
   parsePattern,
 } from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -25,10 +27,9 @@ export type Router = {
   knows(target: string): boolean;
 };
 
-type Parameter = { readonly name: string; readonly at: number; readonly rest: boolean };
 type Entry = {
   readonly segments: readonly PatternSegment[];
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly PatternParameter[];
   readonly methods: Map<string, Route>;
 };
 
@@ -79,14 +80,11 @@ const ROOT = { ok: true, segments: [{ kind: 'literal', text: '' }] } as const;
 
 export const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-function parametersOf(pattern: readonly PatternSegment[]): Parameter[] {
-  return pattern.flatMap((segment, at) =>
-    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
-  );
-}
-
 /** `canonicalPath` accepts only valid UTF-8 escapes, so decoding cannot fail. */
-function paramsOf(parameters: readonly Parameter[], segments: readonly string[]): Readonly<Record<string, string>> {
+function paramsOf(
+  parameters: readonly PatternParameter[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> {
   if (parameters.length === 0) return NO_PARAMS;
   const params: Record<string, string> = {};
   for (const { name, at, rest } of parameters) {
