@@ -13,7 +13,7 @@ import {
   type PatternIndex,
   type PatternParameter,
   type PatternSegment,
-  parametersOf,
+  patternParameters,
   parsePattern,
   patternShape,
   rawReserved,
@@ -183,7 +183,7 @@ function compileRule(product: Product, rule: Rule): CompiledRule {
   const pattern = parsePattern(rule.path);
   if (!pattern.ok) throw new TypeError(`product ${product.name}: ${rule.path} ${pattern.description}`);
   const { segments } = pattern;
-  const params = parametersOf(segments);
+  const params = patternParameters(segments);
   const { scope, permission = scope, path } = rule;
   return { scope, permission, pattern: path, productName: product.name, segments, params };
 }

@@ -106,7 +106,7 @@ export type PatternSegment =
 /** A parameter of a pattern, and the index of its (first) segment. */
 export type PatternParameter = { readonly name: string; readonly at: number; readonly rest: boolean };
 
-export function parametersOf(pattern: readonly PatternSegment[]): PatternParameter[] {
+export function patternParameters(pattern: readonly PatternSegment[]): PatternParameter[] {
   return pattern.flatMap((segment, at) =>
     segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
   );

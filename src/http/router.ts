@@ -6,7 +6,7 @@ import {
   type PatternIndex,
   type PatternParameter,
   type PatternSegment,
-  parametersOf,
+  patternParameters,
   parsePattern,
 } from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -39,7 +39,7 @@ export function createRouter(routes: readonly Route[]): Router {
     const pattern = route.path === '/' ? ROOT : parsePattern(route.path);
     if (!pattern.ok) throw new TypeError(`${route.path} ${pattern.description}`);
     const { segments } = pattern;
-    const entry = entries.get(route.path) ?? { segments, parameters: parametersOf(segments), methods: new Map() };
+    const entry = entries.get(route.path) ?? { segments, parameters: patternParameters(segments), methods: new Map() };
     entry.methods.set(route.anyMethod === true ? ANY : route.method, route);
     entries.set(route.path, entry);
   }
