@@ -190,7 +190,7 @@ export const webhookCommands: CommandGroup = [
     settings: OUTBOUND_SETTINGS,
     run: async ({ services, store, clock, ids, transport, formatOf }, invocation, id) => {
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
-        import('../delivery/test-delivery.ts'),
+        import('../delivery/trials/test-delivery.ts'),
         import('../delivery/send.ts'),
         import('../delivery/oauth.ts'),
       ]);
@@ -283,7 +283,7 @@ function recordsCommands(): readonly Command[] {
         },
       },
       run: async (composed, invocation, id) => {
-        const { recordsInput } = await import('../delivery/records.ts');
+        const { recordsInput } = await import('../delivery/reads/records.ts');
         const { wait, ...place } = validate(recordsInput, await bodyOf(invocation));
         const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
         const { bytes, headers } = await composed.services.readRecords(id, query);

@@ -11,11 +11,11 @@ import { createPortalLinks, type PortalLinks } from '../customers/portal-links.t
 import { createPortalTokens, type PortalTokens } from '../customers/portal-tokens.ts';
 import { createUsageReads, type UsageReads } from '../customers/usage.ts';
 import { createFormatOf, type FormatOf } from '../delivery/format.ts';
-import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
-import { createReadEvent, type ReadEvent } from '../delivery/read-event.ts';
-import { createReadRecords, type ReadRecordsOf } from '../delivery/records.ts';
-import { createRequestPreview, type PreviewRequest } from '../delivery/request-preview.ts';
-import { createPreviewSignature, type PreviewSignature } from '../delivery/signature-preview.ts';
+import { createLogWatch, type LogWatch } from '../delivery/reads/log-watch.ts';
+import { createReadEvent, type ReadEvent } from '../delivery/reads/read-event.ts';
+import { createReadRecords, type ReadRecordsOf } from '../delivery/reads/records.ts';
+import { createRequestPreview, type PreviewRequest } from '../delivery/trials/request-preview.ts';
+import { createPreviewSignature, type PreviewSignature } from '../delivery/trials/signature-preview.ts';
 import { createEmployees, type Employees } from '../employees/employees.ts';
 import type { Erasures } from '../events/erase.ts';
 import { createEventTypes, type EventTypes } from '../events/event-types.ts';

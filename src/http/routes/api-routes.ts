@@ -1,7 +1,7 @@
 /** Composes the routes of the API: all of them for the operator, and the guarded ones of one customer. */
 import type { Gate } from '../../access/gate.ts';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
-import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Composed } from '../../services/compose.ts';
 import type { SharedServices } from '../../services/services.ts';

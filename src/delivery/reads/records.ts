@@ -1,26 +1,26 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 
 import { z } from 'zod';
-import type { FormattedRecord } from '../domain/event.ts';
-import type { PgpKey, Webhook } from '../domain/webhook.ts';
-import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { Store } from '../store/port/store.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
-import { isExpired } from '../webhooks/keys.ts';
-import { encodePlacedEvents } from '../wire/event-format.ts';
-import { encodeEnvelope } from '../wire/payload.ts';
-import { encodeBody, someMustBeEncrypted } from './body.ts';
-import type { FormatOf } from './format.ts';
+import type { FormattedRecord } from '../../domain/event.ts';
+import type { PgpKey, Webhook } from '../../domain/webhook.ts';
+import { createFairQueue, type FairQueue } from '../../kernel/fair-queue.ts';
+import type { Clock, Ids } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { DispatchVerbs } from '../../store/port/dispatch.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { WebhookVerbs } from '../../store/port/webhooks.ts';
+import { refuseStoppedPull } from '../../webhooks/acknowledge.ts';
+import { isExpired } from '../../webhooks/keys.ts';
+import { encodePlacedEvents } from '../../wire/event-format.ts';
+import { encodeEnvelope } from '../../wire/payload.ts';
+import { encodeBody, someMustBeEncrypted } from '../body.ts';
+import type { FormatOf } from '../format.ts';
 import {
   RECORDS_READING,
   RECORDS_READING_PER_CUSTOMER,
   RECORDS_READS_WAITING_PER_CUSTOMER,
   RECORDS_WAIT_MAX_SECONDS,
-} from './limits.ts';
+} from '../limits.ts';
 import type { LogWatch } from './log-watch.ts';
 
 /** The limits of one read: bytes of data, the same as of a batch; the most records; and how many records if the reader does not say. */

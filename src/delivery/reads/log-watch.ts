@@ -3,9 +3,9 @@
  * this process, and now and then for those of other processes. If no reader waits, it does not look.
  */
 
-import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import type { PullStore } from '../store/port/pull.ts';
-import { RECORD_READERS_MAX, RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from './limits.ts';
+import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
+import type { PullStore } from '../../store/port/pull.ts';
+import { RECORD_READERS_MAX, RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from '../limits.ts';
 
 /** Of these, readers of one customer. */
 export const RECORDS_WAITING_PER_CUSTOMER = 100;
