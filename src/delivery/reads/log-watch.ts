@@ -5,10 +5,19 @@
 
 import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
 import type { PullStore } from '../../store/port/pull.ts';
-import { RECORD_READERS_MAX, RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from '../limits.ts';
 
+/** How many readers may wait. */
+const RECORD_READERS_MAX = 1000;
 /** Of these, readers of one customer. */
 export const RECORDS_WAITING_PER_CUSTOMER = 100;
+
+/**
+ * How often a record of another process is looked for. One look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed
+ * by a pause of `RECORDS_LOOK_SHARE` times its length.
+ */
+const RECORDS_LOOK_MS = 100;
+const RECORDS_LOOK_EVERY_MS = 5;
+const RECORDS_LOOK_SHARE = 10;
 
 export type LogWatch = {
   /** There may be new records. */

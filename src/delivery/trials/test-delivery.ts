@@ -18,12 +18,12 @@ import { sendsNothing } from '../../webhooks/endings.ts';
 import { bodyRequest, makeBody } from '../body.ts';
 import { stopReason } from '../claim.ts';
 import type { FormatOf } from '../format.ts';
-import { TEST_DELIVERIES_RETRY_SECONDS } from '../limits.ts';
 import type { Send } from '../send.ts';
 
 /** Test deliveries in progress, in all and of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
 const TEST_DELIVERIES_PER_CUSTOMER = 4;
+const TEST_DELIVERIES_RETRY_SECONDS = 5;
 
 /**
  * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of
