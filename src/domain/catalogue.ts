@@ -13,12 +13,11 @@ import {
   type PatternIndex,
   type PatternParameter,
   type PatternSegment,
-  patternParameters,
   parsePattern,
+  patternParameters,
   patternShape,
   rawReserved,
 } from './path.ts';
-
 
 /** `permission` is the one that the user needs; without it, the permission with the name of the scope. */
 export type Rule = {

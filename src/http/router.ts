@@ -6,8 +6,8 @@ import {
   type PatternIndex,
   type PatternParameter,
   type PatternSegment,
-  patternParameters,
   parsePattern,
+  patternParameters,
 } from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
@@ -20,7 +20,7 @@ type Routed = {
   readonly segments: readonly string[];
 };
 
-export type Router = {
+type Router = {
   /** Throws 400 for an ambiguous path, 404 for an unknown path, and 405 with `Allow` for another method. */
   route(method: string, target: string): Routed;
   /** Whether a route has this path, with any method. False for an ambiguous path. */

@@ -85,7 +85,7 @@ type OperatorServices = Pick<
   'customers' | 'portalLinks' | 'portalTokens' | 'products' | 'eventTypes' | 'erasures'
 >;
 
-export type ProgramDependencies = {
+type ProgramDependencies = {
   readonly own: OwnServices;
   /** Null for a caller of a customer. */
   readonly operator: OperatorServices | null;

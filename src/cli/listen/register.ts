@@ -12,7 +12,7 @@ import { withData } from '../open.ts';
 
 const NAME = 'listen';
 
-export type Receiving = {
+type Receiving = {
   readonly port: number;
   readonly url: string;
   /** In PEM. */

@@ -31,7 +31,7 @@ export type Places = (limit: number) => Promise<DeliveryPlace[]>;
 export type KeyRange = { readonly from: number; readonly before: DeliveryPlace };
 
 /** Offsets of a log: `from` inclusive, `below` exclusive. */
-export type Offsets = { readonly from: number; readonly below: number };
+type Offsets = { readonly from: number; readonly below: number };
 
 /** Larger than any offset and any key. */
 const BEYOND: number = Number.MAX_SAFE_INTEGER;
