@@ -1,4 +1,5 @@
 /** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
+import type { PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { VERSION } from '../../kernel/version.ts';
@@ -6,15 +7,23 @@ import { accentPath, portalName } from '../parts/brand.ts';
 import { icon, notice } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
 import type { AssetUrls } from './asset-routes.ts';
-import type { OpenCall, View } from './call.ts';
+import type { Opener, Theme, View } from './call.ts';
 import type { Flash } from './cookie-values.ts';
 import { type NavigationGroup, shortcutsDialog, sideNavigation } from './navigation.ts';
 
 /** The content of the layout besides the page. */
-export type Surroundings = Pick<OpenCall, 'session' | 'opener' | 'brand' | 'csrf' | 'theme' | 'url'> & {
+export type Surroundings = {
+  readonly session: SignedIn | null;
+  /** The operator's user who looks at the customer's portal; null otherwise. */
+  readonly opener: Opener | null;
+  /** The look of the customers' portal; null in the operator's. */
+  readonly brand: PortalTheme | null;
   /** The origins of the pages around the portal if it is in a frame; else none. */
   readonly frameAncestors: readonly string[];
+  readonly csrf: Html;
+  readonly theme: Theme;
   readonly path: string;
+  readonly url: string;
 };
 
 /** The whole document, as text. */
