@@ -14,7 +14,7 @@ import { createMembership, type Membership } from './delivery/membership.ts';
 import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import type { ObserveSettled } from './delivery/settle.ts';
-import { createTestDelivery } from './delivery/test-delivery.ts';
+import { createTestDelivery } from './delivery/trials/test-delivery.ts';
 import { type Acting, EMBEDDING_PROGRAM } from './domain/acting.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { writeApplicationUses } from './housekeeping/application-uses.ts';

@@ -1,7 +1,7 @@
 /** Portal accounts as resources, with the rights of their applications (contract §3.3, §4.2). */
 
 import { z } from 'zod';
-import { offeredScopes } from '../domain/catalogue.ts';
+import { offeredScopes, PERMISSION_NAME } from '../domain/catalogue.ts';
 import { PERMISSIONS_MAX } from '../domain/limits.ts';
 import { lostAdministration, type User } from '../domain/user.ts';
 import { userNameProblem } from '../domain/user-name.ts';
@@ -30,7 +30,8 @@ import { requireRightsOfUser } from './containment.ts';
 
 const permission: z.ZodType<string, string> = z
   .string()
-  .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : / -');
+  .regex(PERMISSION_NAME, 'must be 1 to 128 letters, digits or . _ : / -');
+const role = z.enum(['administrator', 'operator', 'viewer', 'service']);
 const constraints = z.strictObject({
   divisions: distinct(textSchema(1, 100), 1000).optional(),
 });
@@ -47,7 +48,7 @@ const userInput = z
     displayName: displayName.nullable().default(null),
     email: emailAddress.nullable().default(null),
     active: z.boolean().default(true),
-    role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
+    role: role.default('service'),
     permissions: distinct(permission, PERMISSIONS_MAX)
       .default([])
       .meta({ description: 'The permissions of its applications, whatever their scopes.' }),
@@ -65,7 +66,7 @@ export const userView = z
     displayName: z.string().nullable(),
     email: z.string().nullable(),
     active: z.boolean(),
-    role: z.enum(['administrator', 'operator', 'viewer', 'service']),
+    role,
     permissions: z.array(z.string()),
     constraints: z.object({ divisions: z.array(z.string()).optional() }),
     createdAt: instant,

@@ -27,7 +27,7 @@ import { validate } from '../kernel/validation.ts';
 import type { Composed } from '../services/compose.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { bodyOf } from './input.ts';
-import { ADDRESS_SETTINGS, configBesideServer, DATA_SETTINGS, recordCommand, serverAddress, withData } from './open.ts';
+import { ADDRESS_SETTINGS, configBesideServer, dataCommand, recordCommand, serverAddress } from './open.ts';
 import { printRecord, type Shown, tableText } from './output.ts';
 import {
   actionCommand,
@@ -180,7 +180,7 @@ export const customerCommands: CommandGroup = [
       return { record: viewPortalToken(made), note: 'The token is shown only once.' };
     },
   }),
-  {
+  dataCommand({
     name: 'customer usage',
     summary: 'Show what a customer used, by day',
     examples: ['sallyport customer usage Acme', 'sallyport customer usage Acme --since 2026-11-01 --until 2026-11-30'],
@@ -192,24 +192,20 @@ export const customerCommands: CommandGroup = [
       since: { value: '<day>', description: 'The first day (default: 29 days before --until)' },
       until: { value: '<day>', description: 'The last day (default: today)' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ clock, services, ...composed }) => {
-        const { operand, text, terminal, json } = invocation;
-        const asked = new URLSearchParams();
-        for (const name of ['since', 'until'] as const) {
-          const given = text(name);
-          if (given !== undefined) asked.set(name, given);
-        }
-        const period = readUsagePeriod(asked, clock());
-        const id = await recordId(CUSTOMER, { ...composed, clock, services }, operand('customer'));
-        const used = await services.usage.ofCustomer(id, period);
-        if (json) await printRecord(invocation, used);
-        else await terminal.out(usageText(used));
-        return 0;
-      }),
-  },
+    run: async ({ clock, services, ...composed }, invocation) => {
+      const { operand, text, terminal, json } = invocation;
+      const asked = new URLSearchParams();
+      for (const name of ['since', 'until'] as const) {
+        const given = text(name);
+        if (given !== undefined) asked.set(name, given);
+      }
+      const period = readUsagePeriod(asked, clock());
+      const id = await recordId(CUSTOMER, { ...composed, clock, services }, operand('customer'));
+      const used = await services.usage.ofCustomer(id, period);
+      if (json) await printRecord(invocation, used);
+      else await terminal.out(usageText(used));
+    },
+  }),
   deleteCommand(
     CUSTOMER,
     'A customer that has resources cannot be deleted. To suspend one instead, see sallyport help customer update.',

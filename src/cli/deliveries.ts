@@ -11,7 +11,7 @@ import { type NumberedAttempt, numbered, replayEntries, resendsOf } from '../web
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
-import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { dataCommand, recordCommand } from './open.ts';
 import { type Column, escapeControls, printPage, recordText, type Shown, tableText } from './output.ts';
 import { recordId, withCustomers } from './resource.ts';
 import { namedRecord } from './text/named-record.ts';
@@ -33,7 +33,7 @@ const COLUMNS: readonly (string | Column)[] = [
 const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
 export const deliveryCommands: CommandGroup = [
-  {
+  dataCommand({
     name: 'deliveries list',
     summary: 'List deliveries, newest event first',
     examples: ['sallyport deliveries list --webhook Orders --state dead --since 2026-11-21T05:00:00Z'],
@@ -50,43 +50,31 @@ export const deliveryCommands: CommandGroup = [
       until: { value: '<instant>', description: 'Only events before this time' },
       ...PAGE_OPTIONS,
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) => {
-      const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
-      if (since !== undefined && until !== undefined && until <= since)
-        throw new UsageError('--until must be later than --since', invocation.command.name);
+    check: readPeriod,
+    run: async (composed, invocation) => {
+      const { limit, cursor } = readPageOptions(invocation);
+      const webhook = invocation.text('webhook');
+      const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
       const state = invocation.text('state') as DeliveryState | undefined;
-      return withData(invocation, async (composed) => {
-        const { services } = composed;
-        const { limit, cursor } = readPageOptions(invocation);
-        const webhook = invocation.text('webhook');
-        const webhookId = webhook === undefined ? undefined : await recordId(WEBHOOK, composed, webhook);
-        const [eventType, orderingKey] = [invocation.text('event-type'), invocation.text('ordering-key')];
-        const filter = definedFields({ webhookId, state, eventType, orderingKey, since, until });
-        const { items, next } = await services.deliveries.list(filter, cursor, limit);
-        const page = { items: items.map(viewDelivery), nextCursor: next };
-        await printPage(invocation, page, COLUMNS, invocation.json ? [] : await rowsOf(composed, items));
-        return 0;
-      });
+      const [eventType, orderingKey] = [invocation.text('event-type'), invocation.text('ordering-key')];
+      const filter = definedFields({ webhookId, state, eventType, orderingKey, ...readPeriod(invocation) });
+      const { items, next } = await composed.services.deliveries.list(filter, cursor, limit);
+      const page = { items: items.map(viewDelivery), nextCursor: next };
+      await printPage(invocation, page, COLUMNS, invocation.json ? [] : await rowsOf(composed, items));
     },
-  },
-  {
+  }),
+  dataCommand({
     name: 'deliveries show',
     summary: 'Show a delivery and its attempts',
     examples: ['sallyport deliveries show 0198d2a0-5b1c-7000-8000-00000000002a'],
     operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const found = await composed.services.deliveries.get(invocation.operand('id'));
-        const { terminal, json } = invocation;
-        const text = json ? JSON.stringify(viewWithAttempts(found)) : await shownText(composed, found, terminal.width);
-        await terminal.out(json ? `${text}\n` : text);
-        return 0;
-      }),
-  },
+    run: async (composed, invocation) => {
+      const found = await composed.services.deliveries.get(invocation.operand('id'));
+      const { terminal, json } = invocation;
+      const text = json ? JSON.stringify(viewWithAttempts(found)) : await shownText(composed, found, terminal.width);
+      await terminal.out(json ? `${text}\n` : text);
+    },
+  }),
   recordCommand({
     name: 'deliveries replay',
     summary: 'Send a dead or delivered delivery again, or a pending one now',
@@ -169,6 +157,17 @@ function attemptRow(attempt: NumberedAttempt, customerId: string | null): Attemp
   const { totalMs } = attempt.timings;
   const took = totalMs === null ? null : `${Math.round(totalMs)} ms`;
   return { ...viewAttempt(attempt, customerId), attempt: attempt.number, took };
+}
+
+/** Throws `UsageError` for an empty period. */
+function readPeriod(invocation: Invocation): {
+  readonly since: number | undefined;
+  readonly until: number | undefined;
+} {
+  const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
+  if (since !== undefined && until !== undefined && until <= since)
+    throw new UsageError('--until must be later than --since', invocation.command.name);
+  return { since, until };
 }
 
 function readInstant({ command, text }: Invocation, option: string): number | undefined {

@@ -16,7 +16,7 @@ import {
 import type { CommandGroup, Invocation, Option } from './command.ts';
 import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { bodyOf, readSecretText } from './input.ts';
-import { OUTBOUND_SETTINGS, withData } from './open.ts';
+import { dataCommand, OUTBOUND_SETTINGS } from './open.ts';
 import type { Shown } from './output.ts';
 import { actionCommand, type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 import { printNamed } from './text/named-record.ts';
@@ -47,7 +47,7 @@ export const ENDPOINT: Configured<Endpoint, EndpointBody> = {
 };
 
 export const endpointCommands: CommandGroup = [
-  {
+  dataCommand({
     name: 'endpoint create',
     summary: 'Create an endpoint and print its secret',
     examples: ['sallyport endpoint create --name Acme --url https://hooks.acme.example/orders --token-challenge'],
@@ -74,19 +74,16 @@ export const endpointCommands: CommandGroup = [
       fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     settings: OUTBOUND_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const { services, clock } = composed;
-        const customerId = await customerIdOf(composed, invocation);
-        const body = await bodyOf(invocation, { customerId, secret: await readSecret(invocation) });
-        const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
-        const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
-        await printNamed(composed, invocation, shown, ONCE);
-        await noteUnverified(invocation, endpoint);
-        return 0;
-      }),
-  },
+    run: async (composed, invocation) => {
+      const { services, clock } = composed;
+      const customerId = await customerIdOf(composed, invocation);
+      const body = await bodyOf(invocation, { customerId, secret: await readSecret(invocation) });
+      const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
+      const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
+      await printNamed(composed, invocation, shown, ONCE);
+      await noteUnverified(invocation, endpoint);
+    },
+  }),
   listCommand(ENDPOINT, {
     rules: ENDPOINT_LIST,
     columns: ['name', 'customer', 'url', { field: 'state', of: stateOf }, 'id'],

@@ -13,11 +13,11 @@ import type { CommandGroup, Invocation } from './command.ts';
 import { customerIdOf } from './customer.ts';
 import { CommandError } from './errors.ts';
 import { bodyOf, readJsonText } from './input.ts';
-import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { dataCommand, recordCommand } from './open.ts';
 import { refusalText } from './text/refusal-text.ts';
 
 export const eventCommands: CommandGroup = [
-  {
+  dataCommand({
     name: 'event publish',
     summary: 'Publish an event',
     examples: [
@@ -55,23 +55,19 @@ export const eventCommands: CommandGroup = [
         description: 'Publish the same event with this key only once within 24 hours',
       },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const { services } = composed;
-        const customerId = await customerIdOf(composed, invocation);
-        const event = await bodyOf(invocation, { type: invocation.operand('type'), customerId });
-        const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
-        await refuseUnknownType(composed, invocation.operand('type'));
-        const published = services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
-        const accepted = await published.catch((error: unknown) => schemaNamed(composed, invocation, error));
-        const { terminal, json } = invocation;
-        const text = json ? JSON.stringify(accepted) : await publishedText(composed, invocation, accepted);
-        await terminal.out(`${text}\n`);
-        return 0;
-      }),
-  },
+    run: async (composed, invocation) => {
+      const { services } = composed;
+      const customerId = await customerIdOf(composed, invocation);
+      const event = await bodyOf(invocation, { type: invocation.operand('type'), customerId });
+      const data = await readJsonText(invocation, '<data>', invocation.operand('data'));
+      await refuseUnknownType(composed, invocation.operand('type'));
+      const published = services.publish(readEvents(eventText(event, data)), COMMAND_LINE);
+      const accepted = await published.catch((error: unknown) => schemaNamed(composed, invocation, error));
+      const { terminal, json } = invocation;
+      const text = json ? JSON.stringify(accepted) : await publishedText(composed, invocation, accepted);
+      await terminal.out(`${text}\n`);
+    },
+  }),
   recordCommand({
     name: 'event show',
     summary: 'Show an event that a webhook gets, with its data',

@@ -18,9 +18,7 @@ export const ADDRESS_SETTINGS: readonly SettingName[] = [
 /** Also how to reach endpoints. */
 export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, ...OUTBOUND_NAMES];
 
-export type RecordCommand = Omit<Command, 'run' | 'json'> & {
-  /** Checks arguments before the data folder is opened. Throws `UsageError`. */
-  check?(invocation: Invocation): void;
+export type RecordCommand = Omit<DataCommand, 'run' | 'json'> & {
   /** `note` is printed below the record for people; `status` is 0 if absent. */
   run(
     composed: Composed,
@@ -29,18 +27,35 @@ export type RecordCommand = Omit<Command, 'run' | 'json'> & {
 };
 
 /** A command that works in the data folder and prints one record. */
-export function recordCommand({ settings = DATA_SETTINGS, check, run, ...described }: RecordCommand): Command {
+export function recordCommand({ run, ...described }: RecordCommand): Command {
+  return dataCommand({
+    ...described,
+    run: async (composed, invocation) => {
+      const { record, note, status } = await run(composed, invocation);
+      await printNamed(composed, invocation, record, note);
+      return status;
+    },
+  });
+}
+
+type DataCommand = Omit<Command, 'run' | 'json'> & {
+  /** Default: true. */
+  readonly json?: boolean;
+  /** Checks arguments before the data folder is opened. Throws `UsageError`. */
+  check?(invocation: Invocation): void;
+  /** Nothing: 0. */
+  run(composed: Composed, invocation: Invocation): Promise<ExitCode | undefined>;
+};
+
+/** A command that works in the data folder. */
+export function dataCommand({ settings = DATA_SETTINGS, json = true, check, run, ...described }: DataCommand): Command {
   return {
     ...described,
     settings,
-    json: true,
+    json,
     run: async (invocation) => {
       check?.(invocation);
-      return withData(invocation, async (composed) => {
-        const { record, note, status = 0 } = await run(composed, invocation);
-        await printNamed(composed, invocation, record, note);
-        return status;
-      });
+      return (await withData(invocation, (composed) => run(composed, invocation))) ?? 0;
     },
   };
 }
@@ -62,10 +77,10 @@ export function requireFolder({ databaseUrl }: Config, command: string): void {
 }
 
 /** Opens the data folder for `work`, and always closes it afterwards. */
-export async function withData(
+export async function withData<Result>(
   invocation: Invocation,
-  work: (composed: Composed) => Promise<ExitCode>,
-): Promise<ExitCode> {
+  work: (composed: Composed) => Promise<Result>,
+): Promise<Result> {
   const config = await configBesideServer(invocation);
   const [{ compose }, { createLog }] = await Promise.all([
     import('../services/compose.ts'),

@@ -8,7 +8,7 @@ import { definedFields } from '../kernel/validation.ts';
 import type { Command, CommandGroup, Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { bodyOf } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
+import { dataCommand } from './open.ts';
 import { printRecord, recordText, type Shown, tableText } from './output.ts';
 import { type Configured, deleteCommand, listCommand, showCommand, updateCommand } from './resource.ts';
 
@@ -50,7 +50,7 @@ export const productCommands: CommandGroup = [
     view: (product, _, invocation) => summarised(invocation, viewProduct(product)),
   }),
   showCommand(PRODUCT),
-  {
+  dataCommand({
     name: 'product create',
     summary: 'Create a product',
     examples: [
@@ -61,23 +61,19 @@ export const productCommands: CommandGroup = [
       ...OPTIONS,
       fields: { value: '<json|@file|->', description: 'name, scopes and rules as a JSON object' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: async (invocation) => {
+    check: readOptions,
+    run: async ({ services }, invocation) => {
       const body = await bodyOf(invocation, readOptions(invocation));
-      return withData(invocation, async ({ services }) => {
-        await printProduct(invocation, await services.products.create(productReader.create(body), COMMAND_LINE));
-        return 0;
-      });
+      await printProduct(invocation, await services.products.create(productReader.create(body), COMMAND_LINE));
     },
-  },
+  }),
   updateCommand(PRODUCT, { options: OPTIONS, read: async (invocation) => readOptions(invocation) }),
   deleteCommand(PRODUCT, 'A product with a scope that an application has cannot be deleted.'),
   checkCommand(),
 ];
 
 function checkCommand(): Command {
-  return {
+  return dataCommand({
     name: 'product check',
     summary: 'Show who may call a path with a method now',
     examples: ['sallyport product check GET /orders/17'],
@@ -86,34 +82,31 @@ function checkCommand(): Command {
       { name: 'method', description: 'The method, in upper case' },
       { name: 'path', description: 'The path as a client would send it' },
     ],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, store }) => {
-        const { json, terminal } = invocation;
-        const [method, path] = [invocation.operand('method'), invocation.operand('path')];
-        const reach = await reachOf({ catalogue: services.products.compiled(), store }, method, path);
-        if (json) await terminal.out(`${JSON.stringify(reach)}\n`);
-        if (reach.rule === null) {
-          if (!json) throw new CommandError(`nobody may call it: ${reach.reason}`);
-          return 1;
-        }
-        if (json) return 0;
-        const { pattern, productName: product, scope, permission, params } = reach.rule;
-        const parameters = Object.entries(params).map(([name, value]) => `${name}=${value}`);
-        const rule = { rule: `${method} ${pattern}`, product, scope, permission, parameters };
-        const applications = reach.applications.map(({ obstacle, ...holder }) => ({
-          ...holder,
-          may: obstacle === null ? 'yes' : `no: ${obstacle}`,
-        }));
-        const holders =
-          applications.length === 0
-            ? 'No application has the scope.\n'
-            : tableText(applications, ['name', 'clientId', { field: 'may', whole: true }], terminal.width);
-        await terminal.out(`${recordText(rule)}\n${holders}`);
-        return 0;
-      }),
-  };
+    run: async ({ services, store }, invocation) => {
+      const { json, terminal } = invocation;
+      const [method, path] = [invocation.operand('method'), invocation.operand('path')];
+      const reach = await reachOf({ catalogue: services.products.compiled(), store }, method, path);
+      if (json) await terminal.out(`${JSON.stringify(reach)}\n`);
+      if (reach.rule === null) {
+        if (!json) throw new CommandError(`nobody may call it: ${reach.reason}`);
+        return 1;
+      }
+      if (json) return 0;
+      const { pattern, productName: product, scope, permission, params } = reach.rule;
+      const parameters = Object.entries(params).map(([name, value]) => `${name}=${value}`);
+      const rule = { rule: `${method} ${pattern}`, product, scope, permission, parameters };
+      const applications = reach.applications.map(({ obstacle, ...holder }) => ({
+        ...holder,
+        may: obstacle === null ? 'yes' : `no: ${obstacle}`,
+      }));
+      const holders =
+        applications.length === 0
+          ? 'No application has the scope.\n'
+          : tableText(applications, ['name', 'clientId', { field: 'may', whole: true }], terminal.width);
+      await terminal.out(`${recordText(rule)}\n${holders}`);
+      return 0;
+    },
+  });
 }
 
 async function printProduct(invocation: Invocation, product: ApiProduct): Promise<void> {

@@ -13,7 +13,7 @@ import type { Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { bodyOf, listOptions, readListOptions } from './input.ts';
-import { DATA_SETTINGS, type RecordCommand, recordCommand, withData } from './open.ts';
+import { DATA_SETTINGS, dataCommand, type RecordCommand, recordCommand } from './open.ts';
 import { type Column, printPage, type Shown } from './output.ts';
 import { printNamed } from './text/named-record.ts';
 
@@ -53,24 +53,20 @@ export function listCommand<T extends { readonly id: string }, Body>(
   { group, path, administration, view: viewOne }: Configured<T, Body>,
   { columns, rules = { name: path, filters: {}, sorts: {} }, view = viewOne }: List<T>,
 ): Command {
-  return {
+  return dataCommand({
     name: `${group} list`,
     summary: `List the ${titleOf(path)}`,
     examples: [`sallyport ${group} list`, `sallyport ${group} list --json --limit 10`],
     options: listOptions(rules),
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const { limit, after, filter } = readListOptions(invocation, rules);
-        const list = (count: number) => administration(composed).list(after, count, filter);
-        const found = await readPage({ limit }, list, (last) => cursorBehind(rules, after, last));
-        const items = found.items.map((record) => view(record, composed, invocation));
-        const page = { ...found, items };
-        await printPage(invocation, page, columns, invocation.json ? [] : await withCustomers(composed, items));
-        return 0;
-      }),
-  };
+    run: async (composed, invocation) => {
+      const { limit, after, filter } = readListOptions(invocation, rules);
+      const list = (count: number) => administration(composed).list(after, count, filter);
+      const found = await readPage({ limit }, list, (last) => cursorBehind(rules, after, last));
+      const items = found.items.map((record) => view(record, composed, invocation));
+      const page = { ...found, items };
+      await printPage(invocation, page, columns, invocation.json ? [] : await withCustomers(composed, items));
+    },
+  });
 }
 
 /** The rows with the names of the customers in their `customerId` as `customer`. */
@@ -83,20 +79,16 @@ export async function withCustomers({ store }: Composed, rows: readonly Shown[])
 
 export function showCommand<T extends { readonly id: string }, Body>(configured: Configured<T, Body>): Command {
   const { group, operand, administration, example } = configured;
-  return {
+  return dataCommand({
     name: `${group} show`,
     summary: `Show ${withArticle(titleOf(group))}`,
     examples: [`sallyport ${group} show ${example.name}`],
     operands: [operand],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const record = await administration(composed).get(await idOf(configured, composed, invocation));
-        await print(configured, composed, invocation, record);
-        return 0;
-      }),
-  };
+    run: async (composed, invocation) => {
+      const record = await administration(composed).get(await idOf(configured, composed, invocation));
+      await print(configured, composed, invocation, record);
+    },
+  });
 }
 
 /** Options that change single fields, next to or instead of `--fields`. `read`: the fields whose value is not that of their option. */
@@ -111,7 +103,7 @@ export function updateCommand<T extends { readonly id: string }, Body>(
 ): Command {
   const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation, example } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
-  return {
+  return dataCommand({
     name: `${group} update`,
     summary: `Change ${withArticle(titleOf(group))}`,
     explanation:
@@ -129,19 +121,15 @@ export function updateCommand<T extends { readonly id: string }, Body>(
       ...IF_MATCH,
     },
     settings: updateSettings ?? DATA_SETTINGS,
-    json: true,
-    run: async (invocation) => {
-      refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']);
-      return withData(invocation, async (composed) => {
-        const patch = await bodyOf(invocation, await changes?.read(invocation));
-        const id = await idOf(configured, composed, invocation);
-        const record = await administration(composed).patch(id, configured.reader.patch(patch), acting(invocation));
-        await print(configured, composed, invocation, record);
-        await noteUpdated?.(invocation, record);
-        return 0;
-      });
+    check: (invocation) => refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']),
+    run: async (composed, invocation) => {
+      const patch = await bodyOf(invocation, await changes?.read(invocation));
+      const id = await idOf(configured, composed, invocation);
+      const record = await administration(composed).patch(id, configured.reader.patch(patch), acting(invocation));
+      await print(configured, composed, invocation, record);
+      await noteUpdated?.(invocation, record);
     },
-  };
+  });
 }
 
 /** A change of nothing would succeed, and hide a mistyped option. */
@@ -155,21 +143,18 @@ export function deleteCommand<T extends { readonly id: string }, Body>(
   explanation: string,
 ): Command {
   const { group, operand, administration, example } = configured;
-  return {
+  return dataCommand({
     name: `${group} delete`,
     summary: `Delete ${withArticle(titleOf(group))}`,
     examples: [`sallyport ${group} delete ${example.name}`],
     explanation,
     operands: [operand],
     options: IF_MATCH,
-    settings: DATA_SETTINGS,
     json: false,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        await administration(composed).remove(await idOf(configured, composed, invocation), acting(invocation));
-        return 0;
-      }),
-  };
+    run: async (composed, invocation) => {
+      await administration(composed).remove(await idOf(configured, composed, invocation), acting(invocation));
+    },
+  });
 }
 
 /** A command that acts on the record that its argument names, and prints one. */

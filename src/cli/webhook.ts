@@ -25,7 +25,7 @@ import { CUSTOMER_OPTION, customerIdOf } from './customer.ts';
 import { ENDPOINT } from './endpoint.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { bodyOf, PAGE_OPTIONS, readCursorOptions } from './input.ts';
-import { DATA_SETTINGS, OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
+import { dataCommand, OUTBOUND_SETTINGS, recordCommand } from './open.ts';
 import { type Column, printPage } from './output.ts';
 import {
   actionCommand,
@@ -190,7 +190,7 @@ export const webhookCommands: CommandGroup = [
     settings: OUTBOUND_SETTINGS,
     run: async ({ services, store, clock, ids, transport, formatOf }, invocation, id) => {
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
-        import('../delivery/test-delivery.ts'),
+        import('../delivery/trials/test-delivery.ts'),
         import('../delivery/send.ts'),
         import('../delivery/oauth.ts'),
       ]);
@@ -283,7 +283,7 @@ function recordsCommands(): readonly Command[] {
         },
       },
       run: async (composed, invocation, id) => {
-        const { recordsInput } = await import('../delivery/records.ts');
+        const { recordsInput } = await import('../delivery/reads/records.ts');
         const { wait, ...place } = validate(recordsInput, await bodyOf(invocation));
         const query = { ...place, waitMs: wait * 1000, signal: new AbortController().signal };
         const { bytes, headers } = await composed.services.readRecords(id, query);
@@ -327,23 +327,19 @@ const KEY_COLUMNS: readonly (string | Column)[] = [
 /** For webhooks with the order by key. */
 function keyOrderCommands(): readonly Command[] {
   return [
-    {
+    dataCommand({
       name: 'webhook waiting-keys',
       summary: 'List the ordering keys whose records wait',
       examples: ['sallyport webhook waiting-keys Orders'],
       explanation: 'For a webhook with the order by key: the first record of these keys failed or is late.',
       operands: [ID],
       options: PAGE_OPTIONS,
-      settings: DATA_SETTINGS,
-      json: true,
-      run: (invocation) =>
-        withData(invocation, async (composed) => {
-          const asked = readCursorOptions(invocation);
-          const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
-          await printPage(invocation, await composed.services.webhooks.keyOrder.waitingKeys(id, asked), KEY_COLUMNS);
-          return 0;
-        }),
-    },
+      run: async (composed, invocation) => {
+        const asked = readCursorOptions(invocation);
+        const id = await recordId(WEBHOOK, composed, invocation.operand('webhook'));
+        await printPage(invocation, await composed.services.webhooks.keyOrder.waitingKeys(id, asked), KEY_COLUMNS);
+      },
+    }),
     actionCommand(WEBHOOK, {
       name: 'webhook give-up',
       summary: 'Give up the waiting records of an ordering key',

@@ -137,7 +137,7 @@ function isSecret(value: unknown): value is Secret {
 }
 
 /** The source of a setting and its text; null for the default. */
-export type Given = { readonly by: 'flag' | 'environment'; readonly text: string } | null;
+type Given = { readonly by: 'flag' | 'environment'; readonly text: string } | null;
 
 /** The sources of the settings of a configuration from `readConfig`; null for one that a program created itself. */
 export function settingsGiven(config: Config): Readonly<Record<SettingName, Given>> | null {

@@ -87,10 +87,7 @@ export const customerView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({
-    id: 'Customer',
-    description: 'A customer that you serve: the owner of endpoints, webhooks and applications.',
-  });
+  .meta({ id: 'Customer', description: customerInput.description });
 export type CustomerView = z.infer<typeof customerView>;
 export const customerReader = inputReader(customerInput, customerView);
 

@@ -40,7 +40,7 @@ type MoveOptions = {
   readonly report: (progress: MoveProgress) => void;
 };
 
-export type Moved = { readonly rows: Readonly<Record<string, number>>; readonly from: string; readonly to: string };
+type Moved = { readonly rows: Readonly<Record<string, number>>; readonly from: string; readonly to: string };
 
 /** Copies the data folder into an empty PostgreSQL database. Throws `DataFolderError`; a later call continues. */
 export async function moveToPostgres({ config, acting, now, report }: MoveOptions): Promise<Moved> {

@@ -68,7 +68,7 @@ export type MoveTarget = {
   finish(lastWebhook: number): Statement[];
 };
 
-export type Move = {
+type Move = {
   readonly from: Database;
   readonly to: MoveTarget;
   /** With their columns, which both databases have. */

@@ -34,7 +34,7 @@ export type AttemptsInProgress = {
   readonly abandon: () => void;
 };
 
-type Dependencies = {
+export type DeliverDependencies = {
   readonly store: DispatchVerbs & WebhookVerbs;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -49,7 +49,7 @@ type Dependencies = {
   readonly formatOf: FormatOf;
 };
 
-type Context = Dependencies & { readonly budget: YieldBudget };
+type Context = DeliverDependencies & { readonly budget: YieldBudget };
 
 /** A job on its way. */
 type Delivery = {
@@ -74,7 +74,7 @@ type Ready = {
 
 const RELEASED: JobResult = { kind: 'release' };
 
-export function createDeliver(dependencies: Dependencies): AttemptsInProgress {
+export function createDeliver(dependencies: DeliverDependencies): AttemptsInProgress {
   const { store, answeredRequests } = dependencies;
   const budget = createYieldBudget(answeredRequests, () => performance.now());
   const context = { ...dependencies, budget };

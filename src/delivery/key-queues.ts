@@ -143,7 +143,7 @@ export type Parked = { readonly batch: Batch; readonly isBlocked: boolean };
 /** Whether a record at an offset of the key may go now: not while the key is `busy` for a short time, or `blocked`. */
 export type KeyState = 'free' | 'busy' | 'blocked';
 
-export type Bounds = {
+type Bounds = {
   readonly webhookNumber: number;
   readonly maxRecords: number;
   readonly maxBatches: number;

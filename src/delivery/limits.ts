@@ -18,24 +18,6 @@ const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
 /** Of all these, slow ones included, for one customer. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
 
-/**
- * How long a reader may wait for the next record, how many readers may wait, and how often a record of another process is looked for. One
- * look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed by a pause of `RECORDS_LOOK_SHARE` times its length.
- */
-export const RECORDS_WAIT_MAX_SECONDS = 30;
-export const RECORD_READERS_MAX = 1000;
-export const RECORDS_LOOK_MS = 100;
-export const RECORDS_LOOK_EVERY_MS = 5;
-export const RECORDS_LOOK_SHARE = 10;
-
-/** Bodies of reads that are made at the same time, in all and of one customer, and how many reads of it may wait for that. */
-export const RECORDS_READING = 4;
-export const RECORDS_READING_PER_CUSTOMER = 2;
-export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
-
-/** When a refused test delivery may be tried again. */
-export const TEST_DELIVERIES_RETRY_SECONDS = 5;
-
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */
 export const POLL_MS = 250;
 

@@ -1,30 +1,20 @@
 /** Puts the parts of the pipeline together, each of which has a memory of its own. */
 
 import type { CheckClock } from '../kernel/clock.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
 import type { EventVerbs } from '../store/port/events.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { type ChangeReader, createChangeReader } from './changes.ts';
-import { type AttemptsInProgress, createDeliver } from './deliver.ts';
+import { type AttemptsInProgress, createDeliver, type DeliverDependencies } from './deliver.ts';
 import { createFormatOf, type FormatOf } from './format.ts';
-import type { LargeBodies } from './large-bodies.ts';
 import { POLL_MS, SCHEDULER_LIMITS } from './limits.ts';
 import { createOutcomeQueue, type OutcomeQueue } from './outcome-queue.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Send } from './send.ts';
 import { createSettlementWriter, type ObserveOutcome, type SettlementWriter } from './settle.ts';
 import { createWebhookLogs, type WebhookLogs } from './webhook-logs.ts';
 
-export type PipelineOptions = {
-  readonly store: DispatchVerbs & WebhookVerbs & Pick<EventVerbs, 'eventTypes'>;
-  readonly clock: Clock;
+export type PipelineOptions = Omit<DeliverDependencies, 'scheduler' | 'formatOf' | 'answeredRequests'> & {
+  readonly store: Pick<EventVerbs, 'eventTypes'>;
   readonly checkClock: CheckClock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly send: Send;
-  readonly makeLargeBody: LargeBodies['make'];
   /** By default that of a service without an address. */
   readonly formatOf?: FormatOf;
   /** A number in [0, 1), for the jitter of retries. */
@@ -35,8 +25,6 @@ export type PipelineOptions = {
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
-  /** Whether this process still holds its webhooks. Does not ask the database. */
-  readonly maySend: () => boolean;
   /** Lets others take a webhook of which nothing is in progress here. */
   readonly handedOver: (webhookNumber: number) => Promise<void>;
   /** Whether work may be claimed: the service does not stop. */

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Batch, Hold, LogPosition, Position } from '../domain/batch.ts';
+import { laterOf } from '../domain/judge.ts';
 import type { WebhookOrder } from '../domain/webhook.ts';
 import { NEVER } from '../store/port/dispatch.ts';
 import { createKeyQueues, examineAgain, hasQueueWork, occupy, type Parked, park } from './key-queues.ts';
@@ -314,10 +315,6 @@ export function takeOrder(log: WebhookLog, order: WebhookOrder): boolean {
 export function hasWork(log: WebhookLog, now: number): boolean {
   const isInLog = log.gaps.length > 0 || log.next < log.end || log.dueAt <= now;
   return isInLog || (log.queues !== null && hasQueueWork(log.queues));
-}
-
-function laterOf(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
 type Alarm = { readonly webhookNumber: number; readonly at: number };

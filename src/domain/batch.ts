@@ -4,7 +4,7 @@ import type { AuditEntry } from './audit.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { EnvelopeRecord } from './event.ts';
 import type { Outcome, Timings } from './outcome.ts';
-import type { PgpKey, StateChange, Webhook, WebhookOrder, WebhookState } from './webhook.ts';
+import type { PgpKey, Progress, StateChange, Webhook, WebhookOrder, WebhookState } from './webhook.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */
 export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
@@ -79,15 +79,10 @@ export type BatchFate =
   | { readonly kind: 'halve'; readonly at: number; readonly halfIds: readonly [string, string] };
 
 /** The part of a webhook's progress that any outcome may change. */
-export type Health = {
-  readonly stateReason: string | null;
-  readonly stateDetail: string | null;
-  readonly sentAt: number | null;
-  readonly failingSinceAt: number | null;
-  readonly failureStreak: number;
-  readonly probeAt: number | null;
-  readonly deadStreak: number;
-};
+export type Health = Pick<
+  Progress,
+  'stateReason' | 'stateDetail' | 'sentAt' | 'failingSinceAt' | 'failureStreak' | 'probeAt' | 'deadStreak'
+>;
 
 /** `batch` and `fate` are null for a heartbeat, `attempt` for a batch that was not sent. */
 export type SettledBatch = {

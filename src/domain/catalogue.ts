@@ -11,13 +11,13 @@ import {
   findPattern,
   indexPatterns,
   type PatternIndex,
+  type PatternParameter,
   type PatternSegment,
   parsePattern,
+  patternParameters,
   patternShape,
   rawReserved,
 } from './path.ts';
-
-export { parsePattern } from './path.ts';
 
 /** `permission` is the one that the user needs; without it, the permission with the name of the scope. */
 export type Rule = {
@@ -170,7 +170,7 @@ function conflictBetween({ product, rule, field }: OwnedRule, earlier: OwnedRule
 
 type CompiledRule = Omit<RuleMatch, 'params'> & {
   readonly segments: readonly PatternSegment[];
-  readonly params: readonly { readonly name: string; readonly at: number; readonly rest: boolean }[];
+  readonly params: readonly PatternParameter[];
 };
 
 /** A token of RFC 9110 §9.1; methods are case-sensitive and registered in upper case. */
@@ -182,9 +182,7 @@ function compileRule(product: Product, rule: Rule): CompiledRule {
   const pattern = parsePattern(rule.path);
   if (!pattern.ok) throw new TypeError(`product ${product.name}: ${rule.path} ${pattern.description}`);
   const { segments } = pattern;
-  const params = segments.flatMap((segment, at) =>
-    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
-  );
+  const params = patternParameters(segments);
   const { scope, permission = scope, path } = rule;
   return { scope, permission, pattern: path, productName: product.name, segments, params };
 }

@@ -137,7 +137,7 @@ function delivered({ batch, progress, startedAt, now }: Case): Judgement {
 function notTried({ batch, progress, now }: Case): Judgement {
   const at = now + FAULT_PAUSE_MS;
   const fate = batch === null ? null : ({ kind: 'release', at } as const);
-  const health = { ...healthOf(progress), probeAt: later(progress.probeAt, at) };
+  const health = { ...healthOf(progress), probeAt: laterOf(progress.probeAt, at) };
   return { fate, health, event: null, stopReason: null };
 }
 
@@ -157,7 +157,7 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
     failureStreak,
     probeAt: ofContent
       ? progress.probeAt
-      : later(probeAt(failureStreak, now), heldUntil(progress, status, retryAfterMs, now)),
+      : laterOf(probeAt(failureStreak, now), heldUntil(progress, status, retryAfterMs, now)),
     deadStreak: fate?.kind === 'dead' ? progress.deadStreak + 1 : progress.deadStreak,
   };
   const stopReason = status === 410 ? 'endpoint_gone' : giveUpReason(health, now);
@@ -217,10 +217,11 @@ function heldUntil(
   now: number,
 ): number | null {
   const resumeAt = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
-  return later(resumeAt, probeAt !== null && probeAt > now ? probeAt : null);
+  return laterOf(resumeAt, probeAt !== null && probeAt > now ? probeAt : null);
 }
 
-function later(one: number | null, other: number | null): number | null {
+/** Null is the earliest. */
+export function laterOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 

@@ -103,6 +103,15 @@ export type PatternSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'parameter' | 'rest'; readonly name: string };
 
+/** A parameter of a pattern, and the index of its (first) segment. */
+export type PatternParameter = { readonly name: string; readonly at: number; readonly rest: boolean };
+
+export function patternParameters(pattern: readonly PatternSegment[]): PatternParameter[] {
+  return pattern.flatMap((segment, at) =>
+    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
+  );
+}
+
 /** `description` is a predicate that follows a field's name: `ends with a slash`. */
 type PatternVerdict =
   | { readonly ok: true; readonly segments: readonly PatternSegment[] }

@@ -12,9 +12,7 @@ import { type Filters, type ListRules, parseFilter, parseList, readPage, sortsOf
 import type { After, Filter } from '../store/port/resource.ts';
 import type { Reply, Route } from './route.ts';
 
-export { readPage };
-
-export type PageQuery = { readonly limit: number; readonly cursor: string | null };
+type PageQuery = { readonly limit: number; readonly cursor: string | null };
 
 export const PAGE_QUERY: NonNullable<Route['query']> = {
   limit: { schema: z.int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT), description: 'How many items at most.' },

@@ -4,8 +4,10 @@ import {
   findPattern,
   indexPatterns,
   type PatternIndex,
+  type PatternParameter,
   type PatternSegment,
   parsePattern,
+  patternParameters,
 } from '../domain/path.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { printableName, textProblem } from '../kernel/validation.ts';
@@ -18,17 +20,16 @@ type Routed = {
   readonly segments: readonly string[];
 };
 
-export type Router = {
+type Router = {
   /** Throws 400 for an ambiguous path, 404 for an unknown path, and 405 with `Allow` for another method. */
   route(method: string, target: string): Routed;
   /** Whether a route has this path, with any method. False for an ambiguous path. */
   knows(target: string): boolean;
 };
 
-type Parameter = { readonly name: string; readonly at: number; readonly rest: boolean };
 type Entry = {
   readonly segments: readonly PatternSegment[];
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly PatternParameter[];
   readonly methods: Map<string, Route>;
 };
 
@@ -38,7 +39,7 @@ export function createRouter(routes: readonly Route[]): Router {
     const pattern = route.path === '/' ? ROOT : parsePattern(route.path);
     if (!pattern.ok) throw new TypeError(`${route.path} ${pattern.description}`);
     const { segments } = pattern;
-    const entry = entries.get(route.path) ?? { segments, parameters: parametersOf(segments), methods: new Map() };
+    const entry = entries.get(route.path) ?? { segments, parameters: patternParameters(segments), methods: new Map() };
     entry.methods.set(route.anyMethod === true ? ANY : route.method, route);
     entries.set(route.path, entry);
   }
@@ -79,14 +80,11 @@ const ROOT = { ok: true, segments: [{ kind: 'literal', text: '' }] } as const;
 
 export const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-function parametersOf(pattern: readonly PatternSegment[]): Parameter[] {
-  return pattern.flatMap((segment, at) =>
-    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
-  );
-}
-
 /** `canonicalPath` accepts only valid UTF-8 escapes, so decoding cannot fail. */
-function paramsOf(parameters: readonly Parameter[], segments: readonly string[]): Readonly<Record<string, string>> {
+function paramsOf(
+  parameters: readonly PatternParameter[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> {
   if (parameters.length === 0) return NO_PARAMS;
   const params: Record<string, string> = {};
   for (const { name, at, rest } of parameters) {

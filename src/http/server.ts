@@ -168,7 +168,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   };
 }
 
-export type Listener = {
+type Listener = {
   /** Starts to accept connections and returns the port, which differs from `port` if that is 0. Rejects if the port is in use. */
   listen(host: string, port: number): Promise<number>;
   /** Replaces the certificate for new connections. Throws without TLS, and for an unusable certificate. */

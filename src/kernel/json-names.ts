@@ -10,7 +10,7 @@ export function hashedWith(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, HASH_FACTOR);
 }
 
-export type Names = {
+type Names = {
   /** A list or an object begins. */
   open(): void;
   /** The innermost one ends. */

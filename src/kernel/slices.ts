@@ -21,7 +21,7 @@ export type Work<T> = Generator<void, T, void>;
  * Runs the work, without a pause if nothing else waits and it is short. `customerId`: whose work it is; null for the operator. `bytes`:
  * what it holds in memory while it waits. Throws 429 if too much of this customer's work waits.
  */
-export type Slices = <T>(customerId: string | null, work: Work<T>, bytes?: number) => Promise<T>;
+type Slices = <T>(customerId: string | null, work: Work<T>, bytes?: number) => Promise<T>;
 
 type Job = {
   readonly bytes: number;

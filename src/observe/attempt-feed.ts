@@ -4,7 +4,7 @@
  */
 
 import type { ObserveSettled } from '../delivery/settle.ts';
-import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { TestDelivery } from '../delivery/trials/test-delivery.ts';
 import type { AttemptRecord, BatchFate } from '../domain/batch.ts';
 import type { Owner } from '../kernel/fair-queue.ts';
 import { createLru } from '../kernel/lru.ts';

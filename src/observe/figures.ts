@@ -252,8 +252,8 @@ export function successRate({ attempts, failedAttempts }: Attempts): number | nu
   return attempts === 0 ? null : 1 - failedAttempts / attempts;
 }
 
-function count(figures: Figures | null, name: keyof Omit<Figures, 'latencies'>, by = 1): void {
-  if (figures !== null) figures[name] += by;
+function count(figures: Figures | null, name: keyof Omit<Figures, 'latencies'>): void {
+  if (figures !== null) figures[name] += 1;
 }
 
 function observe(figures: Figures | null, { batch, fate, attempt }: Parameters<ObserveSettled>[1]): void {

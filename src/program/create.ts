@@ -17,8 +17,8 @@ import { CUSTOMER_LIST, customerReader, viewCustomer } from '../customers/custom
 import { type NewPortalLink, portalLinkInput, viewPortalLink } from '../customers/portal-links.ts';
 import { portalTokenInput, viewPortalToken } from '../customers/portal-tokens.ts';
 import { readUsagePeriod } from '../customers/usage.ts';
-import { readEventInput } from '../delivery/read-event.ts';
-import { recordsInput } from '../delivery/records.ts';
+import { readEventInput } from '../delivery/reads/read-event.ts';
+import { recordsInput } from '../delivery/reads/records.ts';
 import type { Acting } from '../domain/acting.ts';
 import type { Application } from '../domain/application.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
@@ -85,7 +85,7 @@ type OperatorServices = Pick<
   'customers' | 'portalLinks' | 'portalTokens' | 'products' | 'eventTypes' | 'erasures'
 >;
 
-export type ProgramDependencies = {
+type ProgramDependencies = {
   readonly own: OwnServices;
   /** Null for a caller of a customer. */
   readonly operator: OperatorServices | null;

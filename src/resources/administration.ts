@@ -15,7 +15,7 @@ import { type Limited, refuseBeyondLimit } from './customer-limits.ts';
 import { refuseChanged } from './entity-tag.ts';
 import type { InputReader, MergePatch } from './input.ts';
 
-export type Resource<Rec extends StoredResource, Body, Input> = {
+type Resource<Rec extends StoredResource, Body, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
   readonly name: AuditedResource;
   readonly store: ResourceStore<Rec>;

@@ -8,7 +8,7 @@ import { makeFirstCredentials } from '../data/first-start.ts';
 import { openData } from '../data/open.ts';
 import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLargeBodies, type LargeBodies } from '../delivery/large-bodies.ts';
-import { createLogWatch, type LogWatch } from '../delivery/log-watch.ts';
+import { createLogWatch, type LogWatch } from '../delivery/reads/log-watch.ts';
 import { createErasures, type ErasureWork } from '../events/erase.ts';
 import { writeUsage } from '../housekeeping/usage.ts';
 import type { Clock } from '../kernel/ids.ts';

@@ -293,7 +293,7 @@ export function viewAttempt(attempt: AttemptRecord, customerId: string | null): 
   };
 }
 
-export type AskedReplay = {
+type AskedReplay = {
   /** Null if the log has no record of that time. */
   readonly range: ReplayRange | null;
   /** For the audit log. */

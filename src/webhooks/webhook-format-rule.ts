@@ -1,6 +1,7 @@
 /** The rules of a webhook's format (contract §12.1), and the defaults that depend on other settings. Pure. */
 import { carriesSeveral, type FormatSettings, formatDefaults, WEBHOOK_FORMATS } from '../domain/webhook-format.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -77,8 +78,4 @@ function settingsOf({ format, batch }: Members): Pick<FormatSettings, 'format' |
 
 function withoutUndefined(body: Members): Members {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

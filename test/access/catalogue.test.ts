@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compileCatalogue, matchRule, parsePattern, type Rule } from '../../src/domain/catalogue.ts';
-import { canonicalPath } from '../../src/domain/path.ts';
+import { compileCatalogue, matchRule, type Rule } from '../../src/domain/catalogue.ts';
+import { canonicalPath, parsePattern } from '../../src/domain/path.ts';
 import { product, randomRules, rule, word } from '../support/catalogue.ts';
 
 /** The pattern that a request is matched by, or null. */

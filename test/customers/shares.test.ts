@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test, { type TestContext } from 'node:test';
-import { RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/log-watch.ts';
+import { RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/reads/log-watch.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, type ApiReply, EDGE, errorOf, succeeded, tokenFor } from '../support/client.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createTestDelivery } from '../../src/delivery/trials/test-delivery.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { type Dispatching, openDispatching, TYPE, until } from '../support/dispatching.ts';
 import type { PlannedAnswer, SeenRequest } from '../support/https-server.ts';

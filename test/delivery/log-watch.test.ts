@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createLogWatch, RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/log-watch.ts';
+import { createLogWatch, RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/reads/log-watch.ts';
 import { cleanUp } from '../support/cleanup.ts';
 
 const WAIT_MS = 30_000;

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createTestDelivery } from '../../src/delivery/trials/test-delivery.ts';
 import { LINEAR_STEP_MS } from '../../src/domain/retry.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';

@@ -5,7 +5,7 @@ import {
   createTestDelivery,
   createTestsInProgress,
   TEST_DELIVERIES_IN_FLIGHT,
-} from '../../src/delivery/test-delivery.ts';
+} from '../../src/delivery/trials/test-delivery.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { type ErrorBody, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';

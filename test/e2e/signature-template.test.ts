@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { it } from 'node:test';
-import type { SignaturePreview } from '../../src/delivery/signature-preview.ts';
+import type { SignaturePreview } from '../../src/delivery/trials/signature-preview.ts';
 import { succeeded } from '../support/client.ts';
 import type { SeenRequest } from '../support/https-server.ts';
 import {

@@ -17,7 +17,7 @@ import type { UserBody, UserView } from '../../src/access/users.ts';
 import type { CustomerBody, CustomerView } from '../../src/customers/customers.ts';
 import type { portalLinkInput, portalLinkView } from '../../src/customers/portal-links.ts';
 import type { CustomerUsageView } from '../../src/customers/usage.ts';
-import type { recordsInput } from '../../src/delivery/records.ts';
+import type { recordsInput } from '../../src/delivery/reads/records.ts';
 import type { ErasedView, eraseInput } from '../../src/events/erase.ts';
 import type { EventTypeBody, EventTypeView } from '../../src/events/event-types.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';

@@ -1,7 +1,10 @@
 /** Occupies the share of a customer in a queue of the process, until it is released. */
 
-import { RECORDS_READING_PER_CUSTOMER, RECORDS_READS_WAITING_PER_CUSTOMER } from '../../src/delivery/limits.ts';
-import { recordsReading } from '../../src/delivery/records.ts';
+import {
+  RECORDS_READING_PER_CUSTOMER,
+  RECORDS_READS_WAITING_PER_CUSTOMER,
+  recordsReading,
+} from '../../src/delivery/reads/records.ts';
 import { SLICED_JOBS_MAX, slices, type Work } from '../../src/kernel/slices.ts';
 import { enterLive, LIVE_PAGES_PER_CUSTOMER } from '../../src/portal/frame/event-stream.ts';
 import { deferred } from './deferred.ts';

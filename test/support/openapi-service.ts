@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
-import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createTestDelivery } from '../../src/delivery/trials/test-delivery.ts';
 import { createThrottle } from '../../src/domain/throttle.ts';
 import type { CheckedEvent } from '../../src/events/event-input.ts';
 import type { Publish } from '../../src/events/publish.ts';

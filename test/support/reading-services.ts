@@ -11,7 +11,7 @@ import { type Products, productReader } from '../../src/access/products.ts';
 import { type Users, userReader } from '../../src/access/users.ts';
 import { type Customers, customerReader } from '../../src/customers/customers.ts';
 import { type PortalLinks, portalLinkInput } from '../../src/customers/portal-links.ts';
-import { type RecordsBody, recordsInput } from '../../src/delivery/records.ts';
+import { type RecordsBody, recordsInput } from '../../src/delivery/reads/records.ts';
 import type { Acting, IfMatch } from '../../src/domain/acting.ts';
 import type { Application } from '../../src/domain/application.ts';
 import type { ApiProduct } from '../../src/domain/catalogue.ts';

@@ -80,9 +80,9 @@ function examineMissing(missing: readonly Defect[]): Finding[] {
 }
 
 /** Damaged pages. */
-export async function examineTables(db: Database, limitMs: number = TABLES_READ_MS): Promise<Finding> {
+export async function examineTables(db: Database): Promise<Finding> {
   const check = 'tables';
-  const { damaged, unread } = await readTables(db, limitMs);
+  const { damaged, unread } = await readTables(db, TABLES_READ_MS);
   if (damaged.length > 0) {
     return problem(
       check,
@@ -91,7 +91,10 @@ export async function examineTables(db: Database, limitMs: number = TABLES_READ_
   }
   return unread === 0
     ? ok(check, 'every page of every table can be read')
-    : ok(check, `the smaller tables can be read; ${unread} were left out after ${limitMs / 1000} s: run pg_amcheck`);
+    : ok(
+        check,
+        `the smaller tables can be read; ${unread} were left out after ${TABLES_READ_MS / 1000} s: run pg_amcheck`,
+      );
 }
 
 /** Settings of the role and the database that Sallyport does not use. */

@@ -13,7 +13,7 @@ import type { Composed } from '../../services/compose.ts';
 import type { Command, CommandGroup, ExitCode, Invocation, Operand, Option } from '../command.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import { readJsonFile } from '../input.ts';
-import { OUTBOUND_SETTINGS, withData } from '../open.ts';
+import { dataCommand, OUTBOUND_SETTINGS } from '../open.ts';
 import { importText, rowCounts } from './report.ts';
 
 /** Of an export. */
@@ -77,21 +77,18 @@ function importCommand({
 }: Omit<Command, 'run' | 'json' | 'operands' | 'settings'> & {
   read(given: unknown, options: ImportOptions): Plan;
 }): Command {
-  return {
+  return dataCommand({
     ...described,
     operands: [FILE],
     settings: OUTBOUND_SETTINGS,
-    json: true,
-    run: async (invocation) => {
-      const options = optionsOf(invocation);
-      return withData(invocation, async (composed) => {
-        const name = invocation.operand('file');
-        const given = await readJsonFile(invocation, name, EXPORT_BYTES);
-        const plan = planOf(name, () => read(given, options));
-        return runImport(invocation, plan, composed);
-      });
+    check: optionsOf,
+    run: async (composed, invocation) => {
+      const name = invocation.operand('file');
+      const given = await readJsonFile(invocation, name, EXPORT_BYTES);
+      const plan = planOf(name, () => read(given, optionsOf(invocation)));
+      return runImport(invocation, plan, composed);
     },
-  };
+  });
 }
 
 /** Throws a `CommandError` that names the file and the place in it. */

@@ -12,7 +12,7 @@ import { withData } from '../open.ts';
 
 const NAME = 'listen';
 
-export type Receiving = {
+type Receiving = {
   readonly port: number;
   readonly url: string;
   /** In PEM. */
@@ -41,29 +41,20 @@ export type Registration = {
 export async function register(invocation: Invocation, receiving: Receiving): Promise<Registration> {
   const { dataDir } = await invocation.config();
   const announced = announceReceiver(dataDir, receiving.port, receiving.certificate);
-  const registered: Omit<Registration, 'isServed' | 'end'>[] = [];
-  try {
-    await withData(invocation, async (composed) => {
-      const created = await createMissingTypes(composed, receiving.patterns);
-      const endpointId = await endpointFor(composed, receiving);
-      registered.push({ created, endpointId, webhookId: await startWebhook(composed, endpointId, receiving.patterns) });
-      return 0;
-    });
-  } catch (error) {
+  const made = await withData(invocation, async (composed) => {
+    const created = await createMissingTypes(composed, receiving.patterns);
+    const endpointId = await endpointFor(composed, receiving);
+    return { created, endpointId, webhookId: await startWebhook(composed, endpointId, receiving.patterns) };
+  }).catch((error: unknown) => {
     announced.end();
     throw error;
-  }
-  const [made] = registered;
-  if (made === undefined) throw new Error('nothing was registered');
+  });
   return {
     ...made,
     isServed: isServed(dataDir),
     end: async () => {
       announced.end();
-      await withData(invocation, async ({ services: { webhooks } }) => {
-        await webhooks.stop(made.webhookId, COMMAND_LINE);
-        return 0;
-      });
+      await withData(invocation, ({ services: { webhooks } }) => webhooks.stop(made.webhookId, COMMAND_LINE));
     },
   };
 }

@@ -9,7 +9,7 @@ import { type Arrival, deliveryIn } from './arrival.ts';
 const LISTEN_BODY_SHOWN_LENGTH = 65_536;
 
 /** Colours text, or returns it unchanged. */
-export type Paint = (style: 'green' | 'red' | 'yellow' | 'dim' | 'bold', text: string) => string;
+type Paint = (style: 'green' | 'red' | 'yellow' | 'dim' | 'bold', text: string) => string;
 
 export const inColour: Paint = (style, text) => styleText(style, text, { validateStream: false });
 export const plain: Paint = (_style, text) => text;

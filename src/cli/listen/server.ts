@@ -18,7 +18,7 @@ export type Parts = {
   showAnswer(arrival: Arrival, answered: ListenAnswer): void;
 };
 
-export type Listening = {
+type Listening = {
   readonly port: number;
   /** Closes every connection. */
   close(): Promise<void>;

@@ -1,12 +1,11 @@
 /** Composes the routes of the API: all of them for the operator, and the guarded ones of one customer. */
 import type { Gate } from '../../access/gate.ts';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
-import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Composed } from '../../services/compose.ts';
 import type { SharedServices } from '../../services/services.ts';
 import { createOnce, type Once } from '../once.ts';
-import type { PageLook } from '../page.ts';
 import type { Route } from '../route.ts';
 import { applicationRoutes, productRoutes, userRoutes } from './access.ts';
 import { createClientAuthentication } from './client-authentication.ts';
@@ -20,7 +19,7 @@ import { eventRoutes } from './events.ts';
 import { forwardAuthRoutes } from './forward-auth.ts';
 import { healthRoutes } from './health.ts';
 import { introspectionRoutes } from './introspection.ts';
-import { invitationRoutes, inviteRoute, type SignInInvited } from './invitations.ts';
+import { type InvitationDependencies, invitationRoutes, inviteRoute } from './invitations.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openApiRoutes } from './openapi.ts';
 import { recordRoutes } from './records.ts';
@@ -71,17 +70,14 @@ function authorizationServer({
   ];
 }
 
-type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> & {
-  readonly gate: Gate;
-  /** The public address of the service. Throws `unavailable` if it is unknown. */
-  readonly publicUrl: () => string;
-  /** The same, or null if it is unknown. */
-  readonly knownAddress: () => string | null;
-  readonly signInPath: () => string | null;
-  readonly signInInvited: SignInInvited;
-  readonly customersLook: () => Promise<PageLook>;
-  readonly stylesheet: string;
-};
+type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> &
+  Omit<InvitationDependencies, 'invitations'> & {
+    readonly gate: Gate;
+    /** The public address of the service. Throws `unavailable` if it is unknown. */
+    readonly publicUrl: () => string;
+    /** The same, or null if it is unknown. */
+    readonly knownAddress: () => string | null;
+  };
 
 /** The dependencies of the guarded routes for both, made for the operator or for one customer. */
 type SharedDoors = Pick<Composed, 'store' | 'clock'> & {

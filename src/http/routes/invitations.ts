@@ -24,7 +24,7 @@ const INVITATION_HOURS: number = INVITATION_MS / 3_600_000;
 
 const passwordForm = z.strictObject({ password: z.string(), passwordAgain: z.string() });
 
-type Dependencies = {
+export type InvitationDependencies = {
   readonly invitations: Invitations;
   /** The path of the portal's stylesheet. */
   readonly stylesheet: string;
@@ -69,7 +69,7 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 }
 
 /** The page on which an invited user sets a password. */
-export function invitationRoutes(dependencies: Dependencies): Route[] {
+export function invitationRoutes(dependencies: InvitationDependencies): Route[] {
   const { invitations, signInPath, signInInvited, customersLook } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
   /** The invited user. Throws 404 without the reason. Tries are not counted: nobody guesses 256 random bits. */

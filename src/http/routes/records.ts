@@ -2,9 +2,14 @@
 
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
-import { RECORDS_WAIT_MAX_SECONDS } from '../../delivery/limits.ts';
-import type { ReadEvent } from '../../delivery/read-event.ts';
-import { RECORDS_DEFAULT, RECORDS_MAX, type ReadRecordsOf, type RecordsBody } from '../../delivery/records.ts';
+import type { ReadEvent } from '../../delivery/reads/read-event.ts';
+import {
+  RECORDS_DEFAULT,
+  RECORDS_MAX,
+  RECORDS_WAIT_MAX_SECONDS,
+  type ReadRecordsOf,
+  type RecordsBody,
+} from '../../delivery/reads/records.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { idInput } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';

@@ -1,5 +1,5 @@
 /** Endpoints, keys, event types and webhooks (contract §4.2). */
-import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
 import { eventTypePatch, eventTypeReader, eventTypeView, viewEventType } from '../../events/event-types.ts';

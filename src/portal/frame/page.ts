@@ -8,7 +8,7 @@ import type { Config } from '../../config/config.ts';
 import type { Storage } from '../../data/data.ts';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { TestOauth } from '../../delivery/oauth.ts';
-import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
 import type { Method, RefuseElsewhere, Reply, Route, ServedTo } from '../../http/route.ts';

@@ -1,6 +1,7 @@
 /** List pages: filters, tables, which become cards on a narrow screen, their empty states, and the pager. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
-import { readPage, readPageQuery } from '../../http/paging.ts';
+import { readPageQuery } from '../../http/paging.ts';
+import { readPage } from '../../resources/list-rules.ts';
 import { linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
 import { icon } from './mark.ts';
 

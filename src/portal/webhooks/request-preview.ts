@@ -1,7 +1,7 @@
 /** The preview in the form of a webhook: the request that its receiver gets, for a sample, and the same as a curl command. */
 
 import { randomUUID } from 'node:crypto';
-import type { PreviewedRequest } from '../../delivery/request-preview.ts';
+import type { PreviewedRequest } from '../../delivery/trials/request-preview.ts';
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';

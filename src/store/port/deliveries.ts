@@ -1,7 +1,7 @@
 /** Deliveries as people see them: records with the state of their batch, their attempts, and replays. */
 
 import type { AuditEntry } from '../../domain/audit.ts';
-import type { AttemptRecord } from '../../domain/batch.ts';
+import type { AttemptRecord, OffsetRange } from '../../domain/batch.ts';
 import type { Delivery, DeliveryState, WebhookOrder, WebhookState } from '../../domain/webhook.ts';
 import type { DeliveryAddress } from '../../kernel/ids.ts';
 import type { PullStore } from './pull.ts';
@@ -98,12 +98,12 @@ export type DeliveryStore = {
    * Failing records of some webhooks, or of all with null, by cause. Examines a bounded number of batches. `within`: only records at these
    * offsets; for one webhook.
    */
-  failures(webhookNumbers: readonly number[] | null, within?: FoundOffsets): Promise<Failures>;
+  failures(webhookNumbers: readonly number[] | null, within?: OffsetRange): Promise<Failures>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(
     webhookNumber: number,
     period: { readonly since: number; readonly until: number | null },
-  ): Promise<FoundOffsets | null>;
+  ): Promise<OffsetRange | null>;
 };
 
 export type AttemptOutcome = 'delivered' | 'failed';
@@ -220,9 +220,6 @@ export type WaitingKeyStore = {
   /** Makes the waiting records of the key dead, except one that is being sent, and returns their number. Works in steps. */
   giveUp(asked: GivenUpKey, audit: AuditEntry): Promise<number>;
 };
-
-/** A range of offsets, inclusive. */
-export type FoundOffsets = { readonly first: number; readonly last: number };
 
 /** The records of webhooks, for people and readers. */
 export type DeliveryVerbs = {

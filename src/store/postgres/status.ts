@@ -18,16 +18,11 @@ const FACTS = `
      WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
        AND backend_type <> 'autovacuum worker') AS snapshot`;
 
-/** `wallClock`: the clock of this machine, in epoch milliseconds. `stopwatch`: milliseconds of a monotonic clock. */
-export async function databaseStatus(
-  db: Pick<Database, 'get' | 'all'>,
-  wallClock: () => number = Date.now,
-  stopwatch: () => number = () => performance.now(),
-): Promise<DatabaseStatus> {
-  const from = stopwatch();
+export async function databaseStatus(db: Pick<Database, 'get' | 'all'>): Promise<DatabaseStatus> {
+  const from = performance.now();
   const row = await db.get(NOW, {});
-  const roundTripMs = stopwatch() - from;
-  const clockAheadMs = wallClock() - roundTripMs / 2 - Number(row?.now);
+  const roundTripMs = performance.now() - from;
+  const clockAheadMs = Date.now() - roundTripMs / 2 - Number(row?.now);
   const [facts, standbys, partitions] = await Promise.all([
     db.get(FACTS, {}),
     db.all(STANDBYS, {}),

@@ -12,7 +12,7 @@ import { POSTGRES_OUTCOME_MS } from './limits.ts';
 import { type DatabaseSession, SERVER_START } from './session.ts';
 
 /** A transaction of one run of a server. `number` is null if it wrote nothing. */
-export type Transaction = { readonly number: string | null; readonly serverRun: string };
+type Transaction = { readonly number: string | null; readonly serverRun: string };
 
 /** A record in the write-ahead log, so that COMMIT waits for the standby also if the transaction wrote nothing. */
 const MARK = "pg_logical_emit_message(true, 'sallyport', '')";

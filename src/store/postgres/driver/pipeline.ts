@@ -17,7 +17,7 @@ type Callback = (error: Error | null, results: Answered) => void;
  * The named statements of a connection. True: the server keeps it, or will by the time that it reads the next message. False: nobody knows,
  * because a statement before it failed.
  */
-export type Kept = Map<string, boolean>;
+type Kept = Map<string, boolean>;
 
 /**
  * A query of the client `Query` for all statements, which has a result for each. After the first error the server skips the others. They

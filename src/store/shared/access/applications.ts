@@ -147,12 +147,12 @@ export function applicationStore(
     ofUser: (userId) => many(OF_USER, { userId }),
     holding: (scopes) => many(WITH_SCOPE, { scopes: JSON.stringify(scopes) }),
     holders: async ({ scope, permission }, after, limit) =>
-      (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) =>
-        readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag }),
-      ),
+      (await db.all(HOLDERS, { scope, permission, after, limit })).map(readHolder),
     others: async ({ scope, permission }, after, limit) =>
-      (await db.all(OTHERS, { scope, permission, after, limit })).map((row) =>
-        readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag }),
-      ),
+      (await db.all(OTHERS, { scope, permission, after, limit })).map(readHolder),
   };
+}
+
+function readHolder(row: Row): ScopeHolder {
+  return readRow<ScopeHolder>(row, { active: flag, userActive: flag, permitted: flag });
 }

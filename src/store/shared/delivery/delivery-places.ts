@@ -4,11 +4,11 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { OffsetRange } from '../../../domain/batch.ts';
 import { EVERYONE } from '../../../domain/event.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlParameters } from '../../port/database.ts';
-import type { FoundOffsets } from '../../port/deliveries.ts';
 import { LOG_DISORDER_RECORDS } from './limits.ts';
 
 /** Records that a list of all webhooks reads of one webhook at a time, and webhooks per turn of the event loop. */
@@ -31,7 +31,7 @@ export type Places = (limit: number) => Promise<DeliveryPlace[]>;
 export type KeyRange = { readonly from: number; readonly before: DeliveryPlace };
 
 /** Offsets of a log: `from` inclusive, `below` exclusive. */
-export type Offsets = { readonly from: number; readonly below: number };
+type Offsets = { readonly from: number; readonly below: number };
 
 /** Larger than any offset and any key. */
 const BEYOND: number = Number.MAX_SAFE_INTEGER;
@@ -381,7 +381,7 @@ export async function offsetsWithin(
   db: Database,
   webhookNumber: number,
   stretch: { readonly since: number; readonly until: number | null },
-): Promise<FoundOffsets | null> {
+): Promise<OffsetRange | null> {
   const around = await offsetsAround(db, webhookNumber, { since: stretch.since, until: stretch.until ?? undefined });
   const since = firstRowKeyAt(stretch.since);
   const until = stretch.until === null ? BEYOND : firstRowKeyAt(stretch.until);

@@ -1,10 +1,11 @@
 /** The last attempts of records (`attempt`), and failing records grouped by cause. Reads only. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { OffsetRange } from '../../../domain/batch.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { WebhookState } from '../../../domain/webhook.ts';
 import type { Database, Row } from '../../port/database.ts';
-import type { FailureGroup, Failures, FoundOffsets, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
+import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
 
@@ -96,13 +97,13 @@ async function beganAt(db: Database, groups: readonly Group[]): Promise<Group[]>
 
 type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
 
-const ALL_OFFSETS: FoundOffsets = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 };
+const ALL_OFFSETS: OffsetRange = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 };
 
 /** Examines the newest batches of each webhook: an equal share of FAILURES_EXAMINED_MAX, dead ones and pending ones. */
 export async function failures(
   db: Database,
   webhookNumbers: readonly number[] | null,
-  within: FoundOffsets = ALL_OFFSETS,
+  within: OffsetRange = ALL_OFFSETS,
 ): Promise<Failures> {
   const webhooks =
     webhookNumbers === null
@@ -140,7 +141,7 @@ export async function failures(
 }
 
 /** The part of a batch that is looked at. */
-function clipped(row: Row, { first, last }: FoundOffsets): Row {
+function clipped(row: Row, { first, last }: OffsetRange): Row {
   const [from, to] = [Math.max(Number(row.first_offset), first), Math.min(Number(row.last_offset), last)];
   return { ...row, first_offset: from, last_offset: to };
 }

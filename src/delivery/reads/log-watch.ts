@@ -3,12 +3,21 @@
  * this process, and now and then for those of other processes. If no reader waits, it does not look.
  */
 
-import { createFairQueue, type Owner } from '../kernel/fair-queue.ts';
-import type { PullStore } from '../store/port/pull.ts';
-import { RECORD_READERS_MAX, RECORDS_LOOK_EVERY_MS, RECORDS_LOOK_MS, RECORDS_LOOK_SHARE } from './limits.ts';
+import { createFairQueue, type Owner } from '../../kernel/fair-queue.ts';
+import type { PullStore } from '../../store/port/pull.ts';
 
+/** How many readers may wait. */
+const RECORD_READERS_MAX = 1000;
 /** Of these, readers of one customer. */
 export const RECORDS_WAITING_PER_CUSTOMER = 100;
+
+/**
+ * How often a record of another process is looked for. One look, at most every `RECORDS_LOOK_EVERY_MS`, serves all readers. It is followed
+ * by a pause of `RECORDS_LOOK_SHARE` times its length.
+ */
+const RECORDS_LOOK_MS = 100;
+const RECORDS_LOOK_EVERY_MS = 5;
+const RECORDS_LOOK_SHARE = 10;
 
 export type LogWatch = {
   /** There may be new records. */
@@ -24,8 +33,7 @@ export type LogWatch = {
 
 type Waiter = { readonly webhookNumber: number; readonly offset: number; readonly end: () => void };
 
-/** `stopwatch` has the milliseconds of a clock that only grows. */
-export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number = () => performance.now()): LogWatch {
+export function createLogWatch(ends: PullStore['ends']): LogWatch {
   const waiters = new Set<Waiter>();
   const places = createFairQueue({
     what: 'reads that wait for records',
@@ -43,7 +51,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
     timer = null;
     isLooking = true;
     wanted = false;
-    const startedAt = stopwatch();
+    const startedAt = performance.now();
     try {
       const found = await ends([...new Set([...waiters].map(({ webhookNumber }) => webhookNumber))]);
       const next = new Map(found.map(({ webhookNumber, nextOffset }) => [webhookNumber, nextOffset]));
@@ -56,7 +64,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
       // The database cannot be read now. The next look tries again, and the reader learns it when its wait ends.
     }
     isLooking = false;
-    const endedAt = stopwatch();
+    const endedAt = performance.now();
     restsUntil = Math.max(startedAt + RECORDS_LOOK_EVERY_MS, endedAt + (endedAt - startedAt) * RECORDS_LOOK_SHARE);
     if (waiters.size > 0) schedule(wanted ? restsUntil - endedAt : RECORDS_LOOK_MS);
   };
@@ -69,7 +77,7 @@ export function createLogWatch(ends: PullStore['ends'], stopwatch: () => number 
   const wake = (): void => {
     if (waiters.size === 0 || wanted) return;
     wanted = true;
-    if (!isLooking) schedule(restsUntil - stopwatch());
+    if (!isLooking) schedule(restsUntil - performance.now());
   };
 
   return {

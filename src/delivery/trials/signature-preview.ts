@@ -1,21 +1,21 @@
 /** `POST /webhooks/{id}/signature-preview` (contract §12.6): signs a sample by a template. Sends nothing. */
 
 import type { z } from 'zod';
-import type { DeliveryTarget } from '../domain/batch.ts';
-import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
-import type { Webhook } from '../domain/webhook.ts';
-import type { EventFormat } from '../domain/webhook-format.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { isoInstant } from '../kernel/schemas.ts';
-import type { Administration } from '../resources/administration.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { EventVerbs } from '../store/port/events.ts';
-import { signatureOf, type signaturePreviewInput, type signaturePreviewView } from '../webhooks/signature-schema.ts';
-import { templateWarnings } from '../wire/signature-template.ts';
-import { bodyRequest, type DeliveryBody, makeBody } from './body.ts';
-import type { FormatOf } from './format.ts';
-import { signByTemplate, templateId, urlOf } from './send.ts';
+import type { DeliveryTarget } from '../../domain/batch.ts';
+import { makeEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import type { EventFormat } from '../../domain/webhook-format.ts';
+import type { Clock, Ids } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { isoInstant } from '../../kernel/schemas.ts';
+import type { Administration } from '../../resources/administration.ts';
+import type { DispatchVerbs } from '../../store/port/dispatch.ts';
+import type { EventVerbs } from '../../store/port/events.ts';
+import { signatureOf, type signaturePreviewInput, type signaturePreviewView } from '../../webhooks/signature-schema.ts';
+import { templateWarnings } from '../../wire/signature-template.ts';
+import { bodyRequest, type DeliveryBody, makeBody } from '../body.ts';
+import type { FormatOf } from '../format.ts';
+import { signByTemplate, templateId, urlOf } from '../send.ts';
 import { sampleFor } from './test-delivery.ts';
 
 export type SignaturePreview = z.infer<typeof signaturePreviewView>;

@@ -1,29 +1,29 @@
 /** `POST /webhooks/{id}/test` (contract §4.12): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
-import type { AttemptRecord, DeliveryTarget } from '../domain/batch.ts';
-import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../domain/event.ts';
-import { attemptRecord } from '../domain/judge.ts';
-import type { Webhook } from '../domain/webhook.ts';
-import { noSuchType } from '../events/event-types.ts';
-import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { isoInstant } from '../kernel/schemas.ts';
-import type { Administration } from '../resources/administration.ts';
-import type { DeliveryVerbs } from '../store/port/deliveries.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { EventVerbs } from '../store/port/events.ts';
-import type { Store } from '../store/port/store.ts';
-import { sendsNothing } from '../webhooks/endings.ts';
-import { bodyRequest, makeBody } from './body.ts';
-import { stopReason } from './claim.ts';
-import type { FormatOf } from './format.ts';
-import { TEST_DELIVERIES_RETRY_SECONDS } from './limits.ts';
-import type { Send } from './send.ts';
+import type { AttemptRecord, DeliveryTarget } from '../../domain/batch.ts';
+import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../../domain/event.ts';
+import { attemptRecord } from '../../domain/judge.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { noSuchType } from '../../events/event-types.ts';
+import { createFairQueue, type FairQueue } from '../../kernel/fair-queue.ts';
+import type { Clock, Ids } from '../../kernel/ids.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { isoInstant } from '../../kernel/schemas.ts';
+import type { Administration } from '../../resources/administration.ts';
+import type { DeliveryVerbs } from '../../store/port/deliveries.ts';
+import type { DispatchVerbs } from '../../store/port/dispatch.ts';
+import type { EventVerbs } from '../../store/port/events.ts';
+import type { Store } from '../../store/port/store.ts';
+import { sendsNothing } from '../../webhooks/endings.ts';
+import { bodyRequest, makeBody } from '../body.ts';
+import { stopReason } from '../claim.ts';
+import type { FormatOf } from '../format.ts';
+import type { Send } from '../send.ts';
 
 /** Test deliveries in progress, in all and of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
 const TEST_DELIVERIES_PER_CUSTOMER = 4;
+const TEST_DELIVERIES_RETRY_SECONDS = 5;
 
 /**
  * `actorId` goes into the record's header, unless it is of the operator and the webhook of a customer. `eventType`: sends the sample of

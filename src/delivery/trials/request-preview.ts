@@ -1,14 +1,14 @@
 /** The request that a receiver would get with some settings of a webhook: the same code makes it that makes deliveries. Nothing is sent. */
 
-import type { Endpoint } from '../domain/endpoint.ts';
-import { makeEvent, OPERATOR_ONLY } from '../domain/event.ts';
-import type { PgpKey, WebhookConfiguration } from '../domain/webhook.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { secret } from '../kernel/secret.ts';
-import { bodyRequest, makeBody } from './body.ts';
-import type { FormatOf } from './format.ts';
-import { shownMessage } from './send.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import { makeEvent, OPERATOR_ONLY } from '../../domain/event.ts';
+import type { PgpKey, WebhookConfiguration } from '../../domain/webhook.ts';
+import type { Clock, Ids } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { secret } from '../../kernel/secret.ts';
+import { bodyRequest, makeBody } from '../body.ts';
+import type { FormatOf } from '../format.ts';
+import { shownMessage } from '../send.ts';
 
 export type PreviewedRequest = {
   readonly url: string;

@@ -1,32 +1,34 @@
 /** Reads the records of a webhook as a delivery carries them (contract §9), for a receiver that lost some. */
 
 import { z } from 'zod';
-import type { FormattedRecord } from '../domain/event.ts';
-import type { PgpKey, Webhook } from '../domain/webhook.ts';
-import { createFairQueue, type FairQueue } from '../kernel/fair-queue.ts';
-import type { Clock, Ids } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { Store } from '../store/port/store.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { refuseStoppedPull } from '../webhooks/acknowledge.ts';
-import { isExpired } from '../webhooks/keys.ts';
-import { encodePlacedEvents } from '../wire/event-format.ts';
-import { encodeEnvelope } from '../wire/payload.ts';
-import { encodeBody, someMustBeEncrypted } from './body.ts';
-import type { FormatOf } from './format.ts';
-import {
-  RECORDS_READING,
-  RECORDS_READING_PER_CUSTOMER,
-  RECORDS_READS_WAITING_PER_CUSTOMER,
-  RECORDS_WAIT_MAX_SECONDS,
-} from './limits.ts';
+import type { FormattedRecord } from '../../domain/event.ts';
+import type { PgpKey, Webhook } from '../../domain/webhook.ts';
+import { createFairQueue, type FairQueue } from '../../kernel/fair-queue.ts';
+import type { Clock, Ids } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { DispatchVerbs } from '../../store/port/dispatch.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { WebhookVerbs } from '../../store/port/webhooks.ts';
+import { refuseStoppedPull } from '../../webhooks/acknowledge.ts';
+import { isExpired } from '../../webhooks/keys.ts';
+import { encodePlacedEvents } from '../../wire/event-format.ts';
+import { encodeEnvelope } from '../../wire/payload.ts';
+import { encodeBody, someMustBeEncrypted } from '../body.ts';
+import type { FormatOf } from '../format.ts';
 import type { LogWatch } from './log-watch.ts';
 
 /** The limits of one read: bytes of data, the same as of a batch; the most records; and how many records if the reader does not say. */
 const RECORDS_BYTES: number = 1024 * 1024;
 export const RECORDS_MAX = 1000;
 export const RECORDS_DEFAULT = 100;
+
+/** How long a reader may wait for the next record. */
+export const RECORDS_WAIT_MAX_SECONDS = 30;
+
+/** Bodies of reads that are made at the same time, in all and of one customer, and how many reads of it may wait for that. */
+const RECORDS_READING = 4;
+export const RECORDS_READING_PER_CUSTOMER = 2;
+export const RECORDS_READS_WAITING_PER_CUSTOMER = 100;
 
 type RecordsQuery = {
   /** The offset of the last record that the reader has; -1: none. Null: in mode `pull` the acknowledged offset, otherwise -1. */

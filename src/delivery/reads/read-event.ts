@@ -1,17 +1,17 @@
 /** Reads one event (contract §12.2), which the receiver of a thin body fetches. */
 
 import { z } from 'zod';
-import type { LogRecord } from '../domain/batch.ts';
-import type { Webhook } from '../domain/webhook.ts';
-import { type Clock, isUuidV7 } from '../kernel/ids.ts';
-import { Refusal } from '../kernel/refusal.ts';
-import { idInput } from '../kernel/schemas.ts';
-import type { DeliveryVerbs } from '../store/port/deliveries.ts';
-import type { DispatchVerbs } from '../store/port/dispatch.ts';
-import type { Store } from '../store/port/store.ts';
-import type { WebhookVerbs } from '../store/port/webhooks.ts';
-import { joinText } from '../wire/payload.ts';
-import { encodeBody, someMustBeEncrypted } from './body.ts';
+import type { LogRecord } from '../../domain/batch.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { type Clock, isUuidV7 } from '../../kernel/ids.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { idInput } from '../../kernel/schemas.ts';
+import type { DeliveryVerbs } from '../../store/port/deliveries.ts';
+import type { DispatchVerbs } from '../../store/port/dispatch.ts';
+import type { Store } from '../../store/port/store.ts';
+import type { WebhookVerbs } from '../../store/port/webhooks.ts';
+import { joinText } from '../../wire/payload.ts';
+import { encodeBody, someMustBeEncrypted } from '../body.ts';
 import { currentKey, type RecordsBody, recordsReading } from './records.ts';
 
 /**
