@@ -87,7 +87,7 @@ describe('the list of webhooks', () => {
     );
     assert.match(
       await textOf('Stock'),
-      /^Stock to ERP failing error responses 0 % \d attempts?, \d failed order\.\* 1 /,
+      /^Stock to ERP failing 503 Service Unavailable 0 % \d attempts?, \d failed order\.\* 1 /,
     );
     assert.match(
       await textOf(MARKUP.slice(0, 8)),

@@ -90,7 +90,7 @@ function row(
   );
   return [
     deliveryBadge(delivery),
-    eventCell(delivery, asked.one !== null),
+    eventCell(delivery),
     subjectCell(subject),
     html`
       <a class="plain-link" href="${ofWebhook}" title="${webhookName}">${webhookName}</a>
@@ -108,13 +108,13 @@ export function deliveryBadge({ state, webhookState }: Pick<Delivery, 'state' | 
   return isHeld ? badge('caution', state, 'clock') : stateBadge(state);
 }
 
-/** `order.created #954`, with its number in the log of its webhook. `isOfOne`: all rows are of one webhook; else there is no number. */
-export function eventCell(
-  { id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>,
-  isOfOne: boolean,
-): Html {
-  const number = isOfOne ? html` <span class="cell-hint cell-offset">#${offset}</span>` : null;
-  return html`<a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>${number}`;
+/** `order.created #954`: the name of a delivery among those of its webhook. */
+export function eventCell({ id, eventType, offset }: Pick<Delivery, 'id' | 'eventType' | 'offset'>): Html {
+  return html`
+    <a href="${DELIVERIES_PATH}/${id}" title="${eventType}">${eventType}</a>
+    ${' '}
+    <span class="cell-hint cell-offset">#${offset}</span>
+  `;
 }
 
 export function subjectCell(subject: string | null): Html {

@@ -139,7 +139,7 @@ function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: bo
   const { subject, createdAt, webhookId, webhookName } = delivery;
   return [
     deliveryBadge(delivery),
-    eventCell(delivery, isOne),
+    eventCell(delivery),
     subjectCell(subject),
     ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),
     responseCell(delivery, attempt),

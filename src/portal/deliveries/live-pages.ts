@@ -257,8 +257,7 @@ function what(attempt: AttemptRecord, webhook: TailWebhook | null, carried: Carr
   if (delivery !== null) {
     const { id, eventType, subject } = delivery;
     const about = subject === null ? null : html` <span class="tail-subject">${subject}</span>`;
-    // The numbers of several logs side by side tell nothing of one delivery.
-    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType}${isOne ? null : ` ${offsets}`}</a>${about}`;
+    return html`<a href="${DELIVERIES_PATH}/${id}">${eventType} ${offsets}</a>${about}`;
   }
   const label = isOne
     ? offsets

@@ -233,6 +233,9 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing, causes: readon
   const { progress } = webhook;
   const { stateReason } = viewWebhook(webhook);
   const stopped = stoppedHint(progress);
+  // Starting it would not suffice.
+  if (!endpointEnabled && (stopped !== null || stateReason === null))
+    return html`<span class="cell-hint">its endpoint is off</span>`;
   if (stopped !== null) return html`<span class="cell-hint">${stopped}</span>`;
   if (stateReason !== null) {
     const [code = ''] = stateReason.split(':', 1);
@@ -241,7 +244,7 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing, causes: readon
     const isKnown = main !== undefined && isUnhealthy(progress.state);
     return html`<span class="cell-hint"${attributes({ title: isKnown ? why : null })}>${isKnown ? causeText(main.cause) : why}</span>`;
   }
-  return endpointEnabled ? null : html`<span class="cell-hint">its endpoint is off</span>`;
+  return null;
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -26,6 +26,11 @@ describe('the pages of customers', () => {
     await added.page.getByLabel('Value').fill('business');
     await added.page.getByRole('button', { name: 'Add the customer' }).click();
     await added.page.getByText('Acme was added.').waitFor();
+    await added.isAccessible();
+    await added.page
+      .getByRole('navigation', { name: 'The customer Acme' })
+      .getByRole('link', { name: 'Settings' })
+      .click();
     await added.page.getByText('business').waitFor();
     await added.isAccessible();
     const { items } = await succeeded<{ items: { externalId: string; metadata: object }[] }>(
@@ -52,6 +57,7 @@ describe('the pages of customers', () => {
     await page.getByText('No customers fit these filters.').waitFor();
     await open('/customers');
     await page.getByRole('link', { name: 'Acme' }).click();
+    await page.getByRole('navigation', { name: 'The customer Acme' }).getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('link', { name: 'Delete the customer' }).click();
     await page.getByRole('button', { name: 'Delete the customer' }).click();
     await page.getByText('The customer Acme is deleted.').waitFor();
@@ -121,7 +127,7 @@ describe('the pages of customers', () => {
     assert.deepEqual(await names('/keys?customer=Acme'), []);
     for (const list of ['applications', 'users', 'deliveries', 'audit'])
       assert.equal(await plain.open(`/${list}?customer=Acme`), 200, list);
-    await plain.open(`/customers/${acme.id}`);
+    await plain.open(`/customers/${acme.id}/settings`);
     await plain.page.getByText('This customer cannot be deleted: it has 1 webhook and 1 endpoint.').waitFor();
   });
 
@@ -144,7 +150,7 @@ describe('the pages of customers', () => {
     assert.equal(await guest.page.getByRole('link', { name: 'Back to shop.example' }).count(), 1);
     assert.equal(await guest.open('/endpoints/new'), 403);
 
-    await open(`/customers/${acme.id}`);
+    await open(`/customers/${acme.id}/settings`);
     await page.getByRole('link', { name: 'Suspend' }).click();
     await page.getByText('its webhooks stop (0)').waitFor();
     await page.getByRole('button', { name: 'Suspend the customer' }).click();
