@@ -40,8 +40,8 @@ const UNFOLDED = `[...document.querySelectorAll('main .results .table-box:not(.c
   .filter((box) => box.querySelectorAll('thead th').length > 3 && box.closest('.delivery-list') === null)
   .map((box) => box.ariaLabel)`;
 
-/** As many services side by side as pages are dealt out to: one would take too long for all. */
-const PARTS = 2;
+/** Tests that share the pages: one would come near the time limit of a test on a slow machine. */
+const PARTS = 3;
 const WIDTHS = [360, 768, 1024, 1920];
 const FITS = `fits screens of ${WIDTHS[0]} to ${WIDTHS.at(-1)} px`;
 
