@@ -213,9 +213,10 @@ function deliveryParts(store: Store, { customerId, part, numbers, among, audited
         return deliveries.list({ ...filter, webhookNumbers: known, audience: customerId }, before, limit);
       },
       content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
-      failures: async (wanted, within) => {
+      failures: async (wanted, within, most) => {
         const known = await numbers();
-        return deliveries.failures(wanted === null ? known : wanted.filter((number) => known.includes(number)), within);
+        const own = wanted === null ? known : wanted.filter((number) => known.includes(number));
+        return deliveries.failures(own, within, most);
       },
       offsetsBetween: (number, period) => ofNumber(number, null, () => deliveries.offsetsBetween(number, period)),
     }),

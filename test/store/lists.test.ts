@@ -279,6 +279,18 @@ describe('deliveries', () => {
     assert.equal(await replays.count({ ...range, cause: '500' }), 0);
   });
 
+  it('are counted for some of the webhooks, if no more are asked for', async (t) => {
+    const s = await openTestStore(t);
+    for (let n = 0; n < 3; n += 1) await withDeadRecord(s);
+    const counted = async (webhooks: number, batches: number) => {
+      const { dead, isWhole } = await s.store.deliveries.failures(null, undefined, { webhooks, batches });
+      return [dead, isWhole];
+    };
+    assert.deepEqual(await counted(3, 100), [3, true]);
+    assert.deepEqual(await counted(2, 100), [2, false]);
+    assert.deepEqual(await counted(3, 3), [3, false], 'a share of one batch each, which is full');
+  });
+
   it('fail since the first attempt of the oldest one that failed for this cause', async (t) => {
     const s = await openTestStore(t);
     const webhookNumber = await subscribe(s, [TYPE]);

@@ -28,12 +28,17 @@ export async function readStateCounts(
       : store.directory.webhook(one.id).then((listing) => listing?.pendingRecords ?? 0),
     failures(),
   ]);
-  const more = failing.isWhole ? '' : '+';
   return {
-    retrying: `${countText(sumOf(failing.groups, 'retrying'))}${more}`,
+    retrying: leastText(sumOf(failing.groups, 'retrying'), failing),
     pending: countText(pending),
-    dead: `${countText(failing.dead)}${more}`,
+    dead: leastText(failing.dead, failing),
   };
+}
+
+/** `10+` if more may exist. That there are none is told only if all were counted. */
+function leastText(count: number, { isWhole }: Failures): string | undefined {
+  if (isWhole) return countText(count);
+  return count === 0 ? undefined : `${countText(count)}+`;
 }
 
 /** The same for a live list, which is read more often than failures are counted. */

@@ -5,6 +5,7 @@ import { readPageQuery } from '../../http/paging.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { nearest } from '../../kernel/nearest.ts';
 import type { DeliveryFilter, DeliveryPage, FailureGroup, Failures, LastAttempt } from '../../store/port/deliveries.ts';
+import { FAILURES_GLANCE } from '../../store/port/limits.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -113,11 +114,12 @@ const NONE: FoundDeliveries = {
   hasWebhooks: true,
 };
 
-/** Counts the failures of the webhooks of a search once, for all who ask in one reading of the page. */
-export function failuresOnce(store: Pick<Store, 'deliveries'>, { numbers }: Searched): () => Promise<Failures> {
+/** Counts the failures of the webhooks of a search once, for all who ask in one reading of the page: whole if their cause is told. */
+export function failuresOnce(store: Pick<Store, 'deliveries'>, asked: Searched): () => Promise<Failures> {
+  const most = isOfDead(asked) ? undefined : FAILURES_GLANCE;
   let counting: Promise<Failures> | null = null;
   return () => {
-    counting ??= store.deliveries.failures(numbers);
+    counting ??= store.deliveries.failures(asked.numbers, undefined, most);
     return counting;
   };
 }

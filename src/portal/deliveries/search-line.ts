@@ -136,7 +136,7 @@ const PICKED_FROM: Readonly<Record<string, string>> = {
 };
 
 /** How many deliveries each choice of `quickFilters` has, as text; without a count that is not known. */
-export type StateCounts = Readonly<Partial<Record<string, string>>>;
+export type StateCounts = Readonly<Record<string, string | undefined>>;
 
 type QuickFilters = Pick<SearchLine, 'path' | 'query' | 'terms'> & { readonly counts: StateCounts };
 

@@ -96,15 +96,18 @@ export type DeliveryStore = {
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
   /**
    * Failing records of some webhooks, or of all with null, by cause. Examines a bounded number of batches. `within`: only records at these
-   * offsets; for one webhook.
+   * offsets; for one webhook. `most`: how much is examined, if not all webhooks.
    */
-  failures(webhookNumbers: readonly number[] | null, within?: OffsetRange): Promise<Failures>;
+  failures(webhookNumbers: readonly number[] | null, within?: OffsetRange, most?: FailuresBound): Promise<Failures>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(
     webhookNumber: number,
     period: { readonly since: number; readonly until: number | null },
   ): Promise<OffsetRange | null>;
 };
+
+/** How much is examined to count failures. If more exist, the result is not whole. */
+export type FailuresBound = { readonly webhooks: number; readonly batches: number };
 
 export type AttemptOutcome = 'delivered' | 'failed';
 

@@ -184,6 +184,15 @@ describe('the counts beside the states', () => {
       assert.deepEqual(await counts(q), {}, q);
   });
 
+  it('say where more may exist, and are left out where none was found of them', async (t) => {
+    const services = await openTestServices(t);
+    const { store } = services;
+    const asked = await lookedUp({ services, store } as never, readAsked(new URLSearchParams(), NOW));
+    const counts = (dead: number) => readStateCounts(store, asked, async () => ({ groups: [], dead, isWhole: false }));
+    assert.deepEqual(await counts(7), { retrying: undefined, pending: '0', dead: '7+' });
+    assert.deepEqual(await counts(0), { retrying: undefined, pending: '0', dead: undefined });
+  });
+
   it('are inside the links', () => {
     const { markup } = quickFilters({
       path: '/deliveries',

@@ -87,7 +87,7 @@ export function deliveryStore(db: Database, terms: Pick<Terms, 'places'>): Deliv
       return places.map((place) => found.get(nameOf(place)) ?? null);
     },
     list: async (filter, before, limit) => list(db, await withTerms(db, terms, filter, before), before, limit),
-    failures: (webhookNumbers, within) => failures(db, webhookNumbers, within),
+    failures: (webhookNumbers, within, most) => failures(db, webhookNumbers, within, most),
     content: async (webhookNumber, offset) => {
       const row = await db.get(CONTENT, { webhookNumber, offset });
       return row === undefined ? null : readRow(row);

@@ -5,11 +5,11 @@ import type { OffsetRange } from '../../../domain/batch.ts';
 import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { WebhookState } from '../../../domain/webhook.ts';
 import type { Database, Row } from '../../port/database.ts';
-import type { FailureGroup, Failures, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
+import type { FailureGroup, Failures, FailuresBound, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
 
-/** Of `FAILURES_EXAMINED_MAX`, at a time. */
+/** Batches read at a time. */
 const FAILURES_EXAMINED_AT_ONCE = 250;
 
 /**
@@ -73,7 +73,7 @@ const webhooksWith = (condition: string): string => `
   SELECT w.number, w.id, w.name, s.state FROM webhook AS w CROSS JOIN webhook_position AS p CROSS JOIN webhook_progress AS s
   WHERE p.webhook_number = w.number AND s.webhook_number = w.number ${condition}
     AND (p.pending_records > 0 OR EXISTS (SELECT 1 FROM batch INDEXED BY batch_dead WHERE webhook_number = w.number AND state = 'dead'))
-  ORDER BY w.number`;
+  ORDER BY w.number LIMIT @limit`;
 
 const AMONG = 'AND w.number IN (SELECT n.value FROM numbers(@webhookNumbers) AS n)';
 
@@ -99,20 +99,26 @@ type Group = { -readonly [Field in keyof FailureGroup]: FailureGroup[Field] };
 
 const ALL_OFFSETS: OffsetRange = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 };
 
-/** Examines the newest batches of each webhook: an equal share of FAILURES_EXAMINED_MAX, dead ones and pending ones. */
+const ALL_WEBHOOKS: FailuresBound = { webhooks: Number.MAX_SAFE_INTEGER - 1, batches: FAILURES_EXAMINED_MAX };
+
+/** Examines the newest batches of each webhook: an equal share of those of `most`, dead ones and pending ones. */
 export async function failures(
   db: Database,
   webhookNumbers: readonly number[] | null,
   within: OffsetRange = ALL_OFFSETS,
+  most: FailuresBound = ALL_WEBHOOKS,
 ): Promise<Failures> {
-  const webhooks =
+  // One more tells whether there are others.
+  const limit = most.webhooks + 1;
+  const found =
     webhookNumbers === null
-      ? await db.all(webhooksWith(''), {})
-      : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers) });
-  const share = Math.ceil(FAILURES_EXAMINED_MAX / Math.max(2 * webhooks.length, 1));
+      ? await db.all(webhooksWith(''), { limit })
+      : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers), limit });
+  const webhooks = found.slice(0, most.webhooks);
+  const share = Math.ceil(most.batches / Math.max(2 * webhooks.length, 1));
   const groups: Group[] = [];
   let dead = 0;
-  let isWhole = true;
+  let isWhole = found.length === webhooks.length;
   for (const webhook of webhooks) {
     const ofWebhook = new Map<string, Group>();
     for (const state of ['dead', 'pending'] as const) {
