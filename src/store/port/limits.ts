@@ -6,7 +6,7 @@ export const APPLICATION_USES_AT_ONCE = 1000;
 /** Batches examined to group failures by cause. */
 export const FAILURES_EXAMINED_MAX = 10_000;
 
-/** Examined for a count that is not the subject of its page. On PostgreSQL each webhook costs two round trips. */
+/** Examined for a count that is not the subject of its page, which must not wait for all webhooks. */
 export const FAILURES_GLANCE = { webhooks: 10, batches: 1000 } as const;
 
 /** Records examined for one page of deliveries. If few match, the page ends early and the next one continues. */

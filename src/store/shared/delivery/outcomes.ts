@@ -9,8 +9,10 @@ import type { FailureGroup, Failures, FailuresBound, LastAttempt, RecordPlace } 
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
 
-/** Batches read at a time. */
+/** Batches of one webhook that are read at a time. */
 const FAILURES_EXAMINED_AT_ONCE = 250;
+/** On SQLite this is one turn of the event loop: 2,000 batches at worst, which take some 5 ms. */
+const WEBHOOKS_EXAMINED_AT_ONCE = 8;
 
 /**
  * The key of the last attempt that carried a record of a batch. Index: attempt_record. Attempts of a batch begin at its first record,
@@ -116,34 +118,50 @@ export async function failures(
       : await db.all(webhooksWith(AMONG), { webhookNumbers: JSON.stringify(webhookNumbers), limit });
   const webhooks = found.slice(0, most.webhooks);
   const share = Math.ceil(most.batches / Math.max(2 * webhooks.length, 1));
-  const groups: Group[] = [];
-  let dead = 0;
-  let isWhole = found.length === webhooks.length;
-  for (const webhook of webhooks) {
-    const ofWebhook = new Map<string, Group>();
-    for (const state of ['dead', 'pending'] as const) {
-      let below = within.last + 1;
-      for (let left = share; left > 0; ) {
-        const limit = Math.min(left, FAILURES_EXAMINED_AT_ONCE);
-        const asked = { webhookNumber: Number(webhook.number), first: within.first, below, limit };
-        const rows = await db.all(FAILED_BATCHES[state], asked);
-        for (const row of rows) {
-          const part = clipped(row, within);
-          if (state === 'dead') dead += recordsIn(part);
-          count(ofWebhook, webhook, state, part);
-        }
-        left -= rows.length;
-        if (rows.length < limit) break;
-        below = Number(rows.at(-1)?.first_offset);
-        if (left <= 0) isWhole = false;
-        // Each batch takes some look-ups, so other work gets a turn.
-        await nextTurn();
-      }
-    }
-    groups.push(...ofWebhook.values());
+  const examined: Examined[] = [];
+  // Reads that begin together share a round trip to PostgreSQL.
+  for (let at = 0; at < webhooks.length; at += WEBHOOKS_EXAMINED_AT_ONCE) {
+    const some = webhooks.slice(at, at + WEBHOOKS_EXAMINED_AT_ONCE);
+    examined.push(...(await Promise.all(some.map((webhook) => failuresOf(db, webhook, within, share)))));
   }
-  const begun = await beganAt(db, groups);
-  return { groups: begun.toSorted((a, b) => b.lastAt - a.lastAt), dead, isWhole };
+  const begun = await beganAt(
+    db,
+    examined.flatMap(({ groups }) => groups),
+  );
+  return {
+    groups: begun.toSorted((one, other) => other.lastAt - one.lastAt),
+    dead: examined.reduce((sum, { dead }) => sum + dead, 0),
+    isWhole: found.length === webhooks.length && examined.every(({ isWhole }) => isWhole),
+  };
+}
+
+type Examined = { readonly groups: readonly Group[]; readonly dead: number; readonly isWhole: boolean };
+
+/** The failures of one webhook among so many of its newest dead batches, and so many pending ones. */
+async function failuresOf(db: Database, webhook: Row, within: OffsetRange, share: number): Promise<Examined> {
+  const groups = new Map<string, Group>();
+  let dead = 0;
+  let isWhole = true;
+  for (const state of ['dead', 'pending'] as const) {
+    let below = within.last + 1;
+    for (let left = share; left > 0; ) {
+      const limit = Math.min(left, FAILURES_EXAMINED_AT_ONCE);
+      const asked = { webhookNumber: Number(webhook.number), first: within.first, below, limit };
+      const rows = await db.all(FAILED_BATCHES[state], asked);
+      for (const row of rows) {
+        const part = clipped(row, within);
+        if (state === 'dead') dead += recordsIn(part);
+        count(groups, webhook, state, part);
+      }
+      left -= rows.length;
+      if (rows.length < limit) break;
+      below = Number(rows.at(-1)?.first_offset);
+      if (left <= 0) isWhole = false;
+      // Each batch takes some look-ups, so other work gets a turn.
+      await nextTurn();
+    }
+  }
+  return { groups: [...groups.values()], dead, isWhole };
 }
 
 /** The part of a batch that is looked at. */
