@@ -8,6 +8,7 @@ import { deliveriesOf, makeEventType, readWebhook, startJourney } from '../suppo
 import { request } from '../support/portal-requests.ts';
 import { repeats } from '../support/repeats.ts';
 import { changeBeside, type ServiceInProcess, startService } from '../support/service.ts';
+import { ACTOR, makeEndpoint, makeEventType as makeType, makeWebhook, openTestServices } from '../support/services.ts';
 import { onPostgres } from '../support/store.ts';
 
 repeats('postgres');
@@ -133,6 +134,66 @@ describe('a webhook of a customer that is inactive', () => {
     await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: true }));
     await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
     assert.deepEqual(await state(), ['stopped', 'stopped_by_administrator']);
+  });
+});
+
+describe('a webhook that starts while its customer is suspended', () => {
+  const open = async (t: TestContext) => {
+    const s = await openTestServices(t);
+    await makeType(s, ORDERS);
+    const { id: customerId } = await s.customers.create({ name: 'Acme' }, ACTOR);
+    const { id: endpointId } = await makeEndpoint(s, { customerId });
+    const { id } = await makeWebhook(s, [ORDERS], { customerId, endpointId });
+    const suspend = () => s.customers.patch(customerId, { active: false }, ACTOR);
+    const stateOf = async (): Promise<unknown[]> => {
+      const { state, stateReason } = (await s.webhooks.get(id)).progress;
+      return [state, stateReason];
+    };
+    return { s, id, customerId, endpointId, suspend, stateOf };
+  };
+  /** Calls `meanwhile` once, after the first read by this function. */
+  const after = <Name extends string, Read extends (...args: never[]) => Promise<unknown>>(
+    part: { [name in Name]: Read },
+    name: Name,
+    meanwhile: () => Promise<unknown>,
+  ): void => {
+    const { [name]: read } = part;
+    let isFirst = true;
+    const reading = async (...args: Parameters<Read>): Promise<unknown> => {
+      const found = await read(...args);
+      if (isFirst) {
+        isFirst = false;
+        await meanwhile();
+      }
+      return found;
+    };
+    Object.assign(part, { [name]: reading });
+  };
+
+  it('stops if it started after the suspension had read the webhooks', async (t) => {
+    const { s, id, suspend, stateOf } = await open(t);
+    after(s.store.webhooks, 'list', () => s.webhooks.start(id, ACTOR));
+    await suspend();
+    assert.deepEqual(await stateOf(), ['stopped', 'customer_inactive']);
+  });
+
+  it('does not start if the suspension came after the start had read the customer', async (t) => {
+    const { s, id, suspend, stateOf } = await open(t);
+    after(s.store.customers, 'get', suspend);
+    await assert.rejects(s.webhooks.start(id, ACTOR), /the customer Acme is suspended/);
+    assert.equal((await stateOf())[0], 'stopped');
+  });
+
+  it('does not start with its endpoint if the suspension came first', async (t) => {
+    const { s, id, endpointId, suspend, stateOf } = await open(t);
+    await s.webhooks.start(id, ACTOR);
+    await s.endpoints.patch(endpointId, { enabled: false }, ACTOR);
+    const { webhookNumber } = (await s.webhooks.get(id)).progress;
+    const sql = `UPDATE webhook_progress SET state = 'stopped', state_reason = 'endpoint_disabled' WHERE webhook_number = @webhookNumber`;
+    await s.database.commit([{ sql, params: { webhookNumber } }]);
+    after(s.store.webhooks, 'stoppedWithEndpoint', suspend);
+    await s.endpoints.patch(endpointId, { enabled: true }, ACTOR);
+    assert.deepEqual(await stateOf(), ['stopped', 'customer_inactive']);
   });
 });
 

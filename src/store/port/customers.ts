@@ -43,7 +43,7 @@ export type CustomerStore = Omit<ResourceStore<Customer>, 'update'> & {
   getByExternalId(externalId: string): Promise<Customer | null>;
   /**
    * Writes the customer, and stops or starts webhooks in the same transaction. If `active` changes, the customer's sessions, portal links,
-   * invitations and tokens end. Throws `StaleWrite` if any of the records has changed.
+   * invitations and tokens end. Throws `StaleWrite` if any of the records has changed, or a webhook of a suspended customer would run.
    */
   update(
     customer: Customer,

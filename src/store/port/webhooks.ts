@@ -71,7 +71,7 @@ export type WebhookStore = {
   remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
   /**
    * Starts or stops a webhook: writes the state and the event about it. Throws `StaleWrite` if the state has changed since it was
-   * read, or the configuration is no longer `unchanged`.
+   * read, the configuration is no longer `unchanged`, or the webhook starts and its customer is suspended.
    */
   setState(change: StateChange, audit: AuditEntry, unchanged?: WebhookConfiguration): Promise<void>;
   /** Stops a webhook because its endpoint is disabled. Also throws `StaleWrite` if the endpoint has been enabled since. */

@@ -25,7 +25,7 @@ import {
   text,
   textOrNull,
 } from './table.ts';
-import { stateStatements, TROUBLED } from './webhooks/webhooks.ts';
+import { noneRuns, stateStatements, TROUBLED } from './webhooks/webhooks.ts';
 
 const PORTAL_LINKS_PURGED_AT_ONCE = 100;
 
@@ -151,6 +151,7 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
         ...updateStatements(customer, before, audit),
         ...endings(customer, before),
         ...(await stateStatements(db, changes)),
+        ...(before.active && !customer.active ? [noneRuns(customer.id)] : []),
         ...given.map((change) => auditStatement(change.audit)),
       ]);
     },

@@ -21,6 +21,7 @@ import {
   numberOrNull,
   oneOf,
   readRow,
+  requireActive,
   sealed,
   sealedAs,
   sealedOrNull,
@@ -113,6 +114,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
       await db.commit([
         ...first,
         ...updateStatements(endpoint, before, audit),
+        ...(starts.length === 0 ? [] : requireActive(endpoint.customerId)),
         ...(webhooks === undefined
           ? []
           : [{ sql: SAME_WEBHOOKS, params: { id: endpoint.id, webhooks }, expectChanges: 1 }]),

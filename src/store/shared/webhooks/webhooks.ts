@@ -32,6 +32,7 @@ import {
   number,
   numberOrNull,
   oneOf,
+  requireActive,
   type Table,
   table,
   text,
@@ -105,6 +106,20 @@ export const PROGRESS: Table<Progress> = table<Progress>('webhook_status', 'webh
   probeAt: numberOrNull,
   deadStreak: number,
 });
+
+/**
+ * Undoes the transaction with `StaleWrite` if a webhook of the customer runs, or would start with its endpoint. It follows the suspension of
+ * the customer: a webhook that started after the caller had read those of the customer must stop too.
+ */
+export function noneRuns(customerId: string): Statement {
+  return { sql: NONE_RUNS, params: { customerId }, expectChanges: 1 };
+}
+
+const NONE_RUNS = `
+  SELECT 1 FROM customer WHERE id = @customerId AND NOT EXISTS (
+    SELECT 1 FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
+    WHERE w.customer_id = @customerId
+      AND (p.state IN ('started', 'running', 'failing') OR (p.state = 'stopped' AND p.state_reason = 'endpoint_disabled')))`;
 
 /** With problems, of `p`: failing, failed, or stopped by something else than people. */
 export const TROUBLED = `(p.state IN ('failing', 'failed') OR (p.state = 'stopped'
@@ -189,11 +204,15 @@ export async function stateStatements(db: Database, changes: readonly StateChang
   return (await judgedChanges(db, changes)).flatMap(judgedStatements);
 }
 
-function judgedStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+function isStart({ progress: { state }, stateBefore }: StateChange): boolean {
+  return state === 'started' && stateBefore !== state;
+}
+
+function judgedStatements(change: StateChange): Statement[] {
+  const { progress, stateBefore, event } = change;
   const { nextOffset, cursorOffset, sentAt, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
-  const { webhookNumber, state, stateAt } = progress;
-  const isStarted = state === 'started' && stateBefore !== state;
+  const { webhookNumber, stateAt } = progress;
   const started = [
     resumeStatement(webhookNumber, stateAt),
     { sql: FORGET_SENT, params: { webhookNumber } },
@@ -201,7 +220,7 @@ function judgedStatements({ progress, stateBefore, event }: StateChange): Statem
   ];
   return [
     { sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 },
-    ...(isStarted ? started : []),
+    ...(isStart(change) ? started : []),
     ...told,
   ];
 }
@@ -245,7 +264,8 @@ export function webhookStore(db: Database): WebhookStore {
     },
     remove: store.remove,
     setState: async (change, audit, configuration) => {
-      const guards = configuration === undefined ? [] : [unchanged('webhook', configuration)];
+      const isActive = configuration !== undefined && isStart(change) ? requireActive(configuration.customerId) : [];
+      const guards = configuration === undefined ? [] : [...isActive, unchanged('webhook', configuration)];
       await db.commit([...guards, ...(await stateStatements(db, [change])), auditStatement(audit)]);
     },
     stopWithEndpoint: async (change, audit, endpointId) => {
