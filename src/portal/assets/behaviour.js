@@ -31,7 +31,10 @@
   // The contents beside a long page mark the part at the top of the window.
   const contents = document.querySelector('.doc-contents');
   if (contents !== null) {
-    const parts = [...contents.querySelectorAll('a')].map((link) => [link, document.getElementById(link.hash.slice(1))]);
+    const parts = [...contents.querySelectorAll('a')].map((link) => [
+      link,
+      document.getElementById(link.hash.slice(1)),
+    ]);
     const markPart = () => {
       const above = parts.filter(([, part]) => part !== null && part.getBoundingClientRect().top < innerHeight / 4);
       const current = (above.at(-1) ?? parts[0])[0];

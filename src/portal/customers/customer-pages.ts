@@ -244,7 +244,9 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
         ],
-        rows: inOrder.map((customer) => customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now)),
+        rows: inOrder.map((customer) =>
+          customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now),
+        ),
         empty: isFiltered
           ? nothingFound(LIST.href, 'customers')
           : emptyState({
@@ -295,9 +297,7 @@ function customerRow(
       }
     `,
     healthCell(doing.day, troubled > 0),
-    pending === 0
-      ? 0
-      : html`<a href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
+    pending === 0 ? 0 : html`<a href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
     activityText(doing, now),
     ...[webhooks, endpoints].map(number),
   ];
