@@ -40,7 +40,7 @@ function visitBar({ customerName }: SignedIn, name: string, csrf: Html): Html {
   `;
 }
 
-/** A session that began with a link ends even while someone works: it says so in time to save what is entered. */
+/** A session that began with a link ends even while it is used. The page says so early enough to save a form. */
 const END_TOLD_MS = 10 * 60_000;
 
 function endBar(session: SignedIn, around: Surroundings): Html | null {
