@@ -147,6 +147,8 @@ describe('the documentation', () => {
     await open('/docs/how-to/publish-events.md');
     await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'The fields' }).click();
     assert.equal(new URL(page.url()).hash, '#the-fields');
+    await page.locator('.doc-contents a[aria-current=location]').getByText('The fields').waitFor();
+    assert.equal(await page.locator('.doc-contents a[aria-current]').count(), 1);
     await page.getByRole('button', { name: 'Copy the code' }).first().click();
     await page.locator('.copy.copied').or(page.locator('body')).first().waitFor();
     await open('/docs/search?q=%3Cscript%3Enothing');

@@ -28,6 +28,25 @@
     setTimeout(() => button.classList.remove('copied'), 1500);
   });
 
+  // The contents beside a long page mark the part at the top of the window.
+  const contents = document.querySelector('.doc-contents');
+  if (contents !== null) {
+    const parts = [...contents.querySelectorAll('a')].map((link) => [
+      link,
+      document.getElementById(link.hash.slice(1)),
+    ]);
+    const markPart = () => {
+      const above = parts.filter(([, part]) => part !== null && part.getBoundingClientRect().top < innerHeight / 4);
+      const current = (above.at(-1) ?? parts[0])[0];
+      for (const [link] of parts) {
+        if (link === current) link.setAttribute('aria-current', 'location');
+        else link.removeAttribute('aria-current');
+      }
+    };
+    document.addEventListener('scroll', markPart, { passive: true });
+    markPart();
+  }
+
   // Times in the user's time zone, which whole instants name. The title has UTC.
   // In a narrow column: the time of today, or the day and the minute.
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });

@@ -10,8 +10,9 @@ import { changesSummary, differences } from '../parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
 import { tabs } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
-import { exactTime } from '../parts/text.ts';
+import { countOf, exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
+import { type Burst, burstSummary, bursts } from './bursts.ts';
 import {
   actionTexts,
   actorName,
@@ -122,7 +123,10 @@ function auditTable(
       { label: 'What happened', kind: 'main' },
       { label: 'Changes', phone: 'plain' },
     ],
-    rows: entries.map((entry) => row(entry, seen, { query, now })),
+    rows: bursts(entries, isFiltered).map((burst) => {
+      const [first, ...others] = burst;
+      return others.length === 0 ? row(first, seen, { query, now }) : burstRow(burst, seen, { query, now });
+    }),
     empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
   });
 }
@@ -157,34 +161,72 @@ function named(changes: Changes, linkOf: Seen['linkOf']): Changes {
   return Object.fromEntries(shown);
 }
 
-function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'query' | 'now'>): Html[] {
-  const { at, actor, action, target } = entry;
-  const { customerId: owner, ...others } = entry.changes;
-  const { linkOf, actorOf, ownerIn, isCustomers } = seen;
+/** The actor, as a link to all entries of it. */
+function actorLink(actor: string, { actorOf }: Seen, query: URLSearchParams): Html {
   const { kind, name } = actorOf(actor);
   const href = withQuery(PATH, query, { actor, cursor: null });
-  const who = html`<a class="audit-who" href="${href}"${attributes({ title: kind })}>${actorName({ kind, name })}</a>`;
-  // Every entry of a customer's log is about its own.
-  const changes = named(isCustomers || owner === undefined ? others : entry.changes, linkOf);
-  const labelOf = fieldLabelsOf(target);
-  // All that `visitText` leaves of a session is its id.
-  const hasWords = Object.keys(changes).some((field) => field !== 'session');
-  const details = html`${differences(changes, labelOf)}<p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>`;
+  return html`<a class="audit-who" href="${href}"${attributes({ title: kind })}>${actorName({ kind, name })}</a>`;
+}
+
+/** The changes of a burst in one row. Each opens. */
+function burstRow(burst: Burst, seen: Seen, { query, now }: Pick<PageCall, 'query' | 'now'>): Html[] {
+  const [{ at, actor, customerId }] = burst;
+  const { linkOf, ownerIn, isCustomers } = seen;
+  const lines = burst.map((entry) => {
+    const what = namedByEntry(entry, linkOf(entry.target));
+    return html`
+      <li>
+        <span class="audit-entry">${entrySentence(entry, { who: html``, what, isCustomers })}</span>
+        ${changesOf(entry, seen)}
+      </li>
+    `;
+  });
+  return [
+    exactTime(at, now),
+    html`
+      <span class="audit-entry">${actorLink(actor, seen, query)} made ${countOf(burst.length, 'change')}</span>
+      ${ownerIn(customerId)}
+    `,
+    html`
+      <details class="audit-changes is-burst">
+        <summary>${burstSummary(burst)}</summary>
+        <ul class="audit-burst">${lines}</ul>
+      </details>
+    `,
+  ];
+}
+
+function row(entry: AuditRecord, seen: Seen, { query, now }: Pick<PageCall, 'query' | 'now'>): Html[] {
+  const { at, actor, target } = entry;
+  const { linkOf, ownerIn, isCustomers } = seen;
+  const who = actorLink(actor, seen, query);
   return [
     exactTime(at, now),
     html`
       <span class="audit-entry">${entrySentence(entry, { who, what: namedByEntry(entry, linkOf(target)), isCustomers })}</span>
       ${target.startsWith('customer:') ? null : ownerIn(entry.customerId)}
     `,
-    html`
-      <details class="audit-changes">
-        <summary>
-          ${visitText(entry) ?? stopText(changes) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
-        </summary>
-        ${details}
-      </details>
-    `,
+    changesOf(entry, seen),
   ];
+}
+
+function changesOf(entry: AuditRecord, { linkOf, isCustomers }: Seen): Html {
+  const { action, target } = entry;
+  const { customerId: owner, ...others } = entry.changes;
+  // Every entry of a customer's log is about its own.
+  const changes = named(isCustomers || owner === undefined ? others : entry.changes, linkOf);
+  const labelOf = fieldLabelsOf(target);
+  // All that `visitText` leaves of a session is its id.
+  const hasWords = Object.keys(changes).some((field) => field !== 'session');
+  return html`
+    <details class="audit-changes">
+      <summary>
+        ${visitText(entry) ?? stopText(changes) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
+      </summary>
+      ${differences(changes, labelOf)}
+      <p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>
+    </details>
+  `;
 }
 
 /** Why the service stopped a webhook, in a sentence. Null for another change. */

@@ -148,6 +148,11 @@ export function entryText({ action, changes }: Told, isCustomers = false): strin
 
 /** The names of kinds in texts, if they are others. */
 const NOUNS: Readonly<Record<string, string>> = { 'event-type': 'event type', product: 'API product' };
+/** The word for a kind of object. */
+export function kindNoun(kind: string): string {
+  return NOUNS[kind] ?? kind;
+}
+
 /** Kinds that a sentence does not name: there is one of them, or the text says it. */
 const UNNAMED: ReadonlySet<string | null> = new Set([null, 'portal', 'backup', 'database', 'master-key']);
 
@@ -162,7 +167,7 @@ export function entrySentence(
   if (isAccountOfApplications(entry)) return html`${who} created ${accountOf(what, isCustomers)}`;
   if (UNNAMED.has(kind) || entry.actor === entry.target || (isCustomers && kind === 'customer'))
     return html`${who} ${done}`;
-  const noun = `the ${NOUNS[kind ?? ''] ?? kind}`;
+  const noun = `the ${kindNoun(kind ?? '')}`;
   const at = done.indexOf(noun);
   const name = resourceLink({ ...what, kind: null });
   if (at >= 0) return html`${who} ${done.slice(0, at + noun.length)} ${name}${done.slice(at + noun.length)}`;

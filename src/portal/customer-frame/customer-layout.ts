@@ -18,9 +18,10 @@ export const customerFrame: FrameOf = (session, around, groups) => {
   const { brand: look, frameAncestors, path, opener, csrf } = around;
   const brand = look ?? NO_THEME;
   const isFramed = frameAncestors.length > 0;
+  const bar = opener === null ? endBar(session, around) : visitBar(session, opener.name, csrf);
   return {
-    className: opener === null ? 'customers' : 'customers visited',
-    bar: opener === null ? null : visitBar(session, opener.name, csrf),
+    className: bar === null ? 'customers' : 'customers has-bar',
+    bar,
     brand: isFramed ? tabsButton(groups, path) : html`${MENU_BUTTON}<a class="brand" href="/">${brandMark(brand)}</a>`,
     link: isFramed ? null : backLink(session, brand),
     navigation: isFramed ? tabNavigation(groups, path) : sideNavigation(groups, path),
@@ -36,6 +37,17 @@ function visitBar({ customerName }: SignedIn, name: string, csrf: Html): Html {
       <p>You are looking at <strong>${customerName}</strong> as ${name}.</p>
       <form method="post" action="/sign-out">${csrf}<button class="visit-leave">${icon('leave')}Leave</button></form>
     </div>
+  `;
+}
+
+/** A session that began with a link ends even while it is used. The page says so early enough to save a form. */
+const END_TOLD_MS = 10 * 60_000;
+
+function endBar(session: SignedIn, around: Surroundings): Html | null {
+  const { userId, expiresAt } = session;
+  if (userId !== null || expiresAt - around.now > END_TOLD_MS) return null;
+  return html`
+    <div class="visit-bar" role="region" aria-label="Your session"><p>${endText(session, around, 'This session ends at')}</p></div>
   `;
 }
 
@@ -60,12 +72,13 @@ function accountOf(session: SignedIn, around: Surroundings): Frame['account'] {
     : { name: displayName ?? userName, detail: `${userName} · ${label} · ${customerName}`, label: 'Your account' };
 }
 
+function sessionEnd(session: SignedIn, around: Surroundings): Html | null {
+  if (around.opener !== null) return null;
+  return html`<span class="account-end">${endText(session, around, 'Open until')}</span>`;
+}
+
 /** With the way to a new link. The page around a frame makes one when it is loaded. */
-function sessionEnd(
-  { expiresAt }: SignedIn,
-  { brand, frameAncestors, opener, cookieOf }: Pick<Surroundings, 'brand' | 'frameAncestors' | 'opener' | 'cookieOf'>,
-): Html | null {
-  if (opener !== null) return null;
+function endText({ expiresAt }: SignedIn, { brand, frameAncestors, cookieOf }: Surroundings, what: string): Html {
   const operator = operatorName(brand ?? NO_THEME);
   const renewal = readRenewal(cookieOf)?.url.href ?? null;
   const again =
@@ -74,7 +87,7 @@ function sessionEnd(
       : renewal === null
         ? html`Then open it again from ${operator}.`
         : html`<a href="${renewal}" rel="noreferrer">Open it again from ${operator}</a>`;
-  return html`<span class="account-end">Open until ${shortTime(expiresAt)}. ${again}</span>`;
+  return html`${what} ${shortTime(expiresAt)}. ${again}`;
 }
 
 const { overview, endpoints, webhooks, eventTypes, keys, deliveries, applications, users, usage, audit } = SHARED_PAGES;

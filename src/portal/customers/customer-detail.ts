@@ -15,7 +15,7 @@ import {
   type ResourceLink,
   readResourceLinks,
 } from '../audit/entries.ts';
-import { deliveryBadge, progressOf } from '../deliveries/delivery-rows.ts';
+import { deliveryBadge, eventCell, progressOf } from '../deliveries/delivery-rows.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -289,7 +289,7 @@ function deliverySection({ now, may }: PageCall, id: string, deliveries: readonl
         { label: 'Published', phone: 'named' },
       ],
       rows: deliveries.map((delivery) => [
-        html`<a href="/deliveries/${delivery.id}">${delivery.eventType}</a>`,
+        eventCell(delivery),
         html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
         html`
           ${deliveryBadge(delivery)}

@@ -13,7 +13,7 @@ import { type FormState, newForm, selectField, textField } from '../parts/fields
 import { confirmPage } from '../parts/form.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, firstStep, listView, nothingFound, readListed, table } from '../parts/list.ts';
+import { emptyState, firstStep, listView, mostUrgentFirst, nothingFound, readListed, table } from '../parts/list.ts';
 import { LOOK_FROM_CUSTOMERS, LOOK_TITLE } from '../parts/look-place.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, dayText } from '../parts/text.ts';
@@ -217,6 +217,11 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
     );
     const ids = items.map(({ id }) => id);
     const [counts, doing] = await Promise.all([store.customers.belongings(ids), readDoing(dependencies, ids)]);
+    const inOrder = mostUrgentFirst(
+      { items, cursor, nextCursor },
+      ({ id, active }) => (!active ? 2 : (doing.get(id)?.health?.troubled ?? 0) > 0 ? 0 : 1),
+      ({ name }) => name,
+    );
     const isFiltered = text !== null || state !== null || cursor !== null;
     const isEmpty = items.length === 0 && !isFiltered;
     const look = linkButton({ href: LOOK_FROM_CUSTOMERS, label: LOOK_TITLE, icon: 'settings' });
@@ -233,13 +238,15 @@ function customerListPage(dependencies: PageDependencies): PageRoute<'operator'>
         columns: [
           { label: 'Name and external id', kind: 'main' },
           { label: 'State', phone: 'state' },
-          { label: 'Succeeded, 24 h', phone: 'plain' },
+          { label: 'Succeeded, 24 h', phone: 'named' },
           { label: 'Pending', kind: 'number', phone: 'named' },
           { label: 'Last activity', phone: 'named' },
           { label: 'Webhooks', kind: 'number', phone: 'named' },
           { label: 'Endpoints', kind: 'number', phone: 'none' },
         ],
-        rows: items.map((customer) => customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now)),
+        rows: inOrder.map((customer) =>
+          customerRow(customer, counts.get(customer.id), doing.get(customer.id), call.now),
+        ),
         empty: isFiltered
           ? nothingFound(LIST.href, 'customers')
           : emptyState({
@@ -290,9 +297,7 @@ function customerRow(
       }
     `,
     healthCell(doing.day, troubled > 0),
-    pending === 0
-      ? 0
-      : html`<a class="plain-link" href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
+    pending === 0 ? 0 : html`<a href="/deliveries?customer=${id}&state=pending">${countText(pending)}</a>`,
     activityText(doing, now),
     ...[webhooks, endpoints].map(number),
   ];

@@ -174,7 +174,7 @@ function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint 
   const known = givenUpFor(stateReason, causes, reader);
   if (known !== null) {
     const credentials = endpoint === null ? null : credentialsLink(known.cause, endpoint);
-    return html`. ${known.why} ${known.advice} ${credentials}`;
+    return html`. ${known.why} ${known.advice}${credentials === null ? null : html` ${credentials}.`}`;
   }
   return html`. ${stateReason === 'too_many_dead' ? NO_DEAD_LEFT : STATE_REASONS[stateReason as StopReason]}`;
 }

@@ -10,10 +10,11 @@ import { encodeEnvelope } from '../../wire/payload.ts';
 import type { PageCall } from '../frame/call.ts';
 import { codePanels, copyable, definitionList, timeline } from '../parts/details.ts';
 import { actionButton, buttonRow, linkButton, pageHeader, section } from '../parts/header.ts';
-import { notice, stateBadge } from '../parts/mark.ts';
+import { notice } from '../parts/mark.ts';
 import { countText, relativeTime, time } from '../parts/text.ts';
 import { curlCommand } from './curl.ts';
 import type { Story } from './delivery-reading.ts';
+import { deliveryBadge } from './delivery-rows.ts';
 import { momentsOf, standing } from './delivery-story.ts';
 import { DELIVERIES_PATH as PATH } from './delivery-tabs.ts';
 import { turnMoments } from './delivery-turn.ts';
@@ -59,11 +60,11 @@ export function storyView(call: PageCall, story: Story, { isBeside }: ViewPlace)
 }
 
 function pageHead(call: PageCall, story: Story): Html {
-  const { eventType, state } = story.delivery;
+  const { delivery } = story;
   return pageHeader({
-    title: eventType,
+    title: delivery.eventType,
     crumbs: [{ href: PATH, label: 'Deliveries' }],
-    badges: [stateBadge(state)],
+    badges: [deliveryBadge(delivery)],
     lead: leadOf(call, story),
     actions: [testLink(call, story), sendButton(call, story)],
   });
@@ -71,11 +72,11 @@ function pageHead(call: PageCall, story: Story): Html {
 
 /** The page around it has a heading of its own. */
 function panelHead(call: PageCall, story: Story): Html {
-  const { eventType, state } = story.delivery;
+  const { delivery } = story;
   return html`
     <header class="page-header">
       <div class="page-header-row">
-        <div class="page-title"><h2>${eventType}</h2>${stateBadge(state)}</div>
+        <div class="page-title"><h2>${delivery.eventType}</h2>${deliveryBadge(delivery)}</div>
         ${buttonRow([testLink(call, story), sendButton(call, story)])}
       </div>
       <div class="lead">${leadOf(call, story)}</div>

@@ -25,6 +25,8 @@ export type Surroundings = {
   readonly theme: Theme;
   readonly path: string;
   readonly url: string;
+  /** When the request came, in milliseconds. */
+  readonly now: number;
 };
 
 /** The whole document, as text. */

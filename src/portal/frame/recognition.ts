@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
-import type { Random } from '../../kernel/ids.ts';
+import type { Clock, Random } from '../../kernel/ids.ts';
 import { originOf } from '../../kernel/origin.ts';
 import type { ReadCookie } from './cookie-values.ts';
 import { type Cookies, readCustomerVisit, readRenewal, VISITOR_COOKIE } from './cookies.ts';
@@ -27,6 +27,7 @@ export type RecognitionParts = {
   readonly customerId: string | null;
   readonly sessionOf: SessionReader;
   readonly random: Random;
+  readonly clock: Clock;
   readonly cookies: Cookies;
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];
@@ -47,6 +48,7 @@ export function createRecognition({
   customerId,
   sessionOf,
   random,
+  clock,
   cookies,
   frameAncestors,
   theme,
@@ -71,6 +73,7 @@ export function createRecognition({
         brand: isCustomers ? await theme() : null,
         opener: current?.opener ?? null,
         cookieOf,
+        now: clock(),
         frameAncestors,
         openings: {
           ancestors: isFramable ? frameAncestors : [],
@@ -91,6 +94,7 @@ export function createRecognition({
       brand: isCustomers ? NO_THEME : null,
       opener: null,
       cookieOf,
+      now: clock(),
       frameAncestors: ancestors,
       openings: { ancestors, formTargets: [] },
     });

@@ -22,7 +22,7 @@ export type PageContext = Surroundings & {
 };
 
 /** The values that the pages around a request decide. */
-export type Circumstances = Pick<PageContext, 'brand' | 'opener' | 'openings' | 'cookieOf'> & {
+export type Circumstances = Pick<PageContext, 'brand' | 'opener' | 'openings' | 'cookieOf' | 'now'> & {
   /** The origins that may show a customer's portal in a frame. */
   readonly frameAncestors: readonly string[];
 };
@@ -35,7 +35,7 @@ export function requestContextOf(
   session: SignedIn | null,
   cookie: string,
   isNew: boolean,
-  { brand, opener, openings, cookieOf, frameAncestors }: Circumstances,
+  { brand, opener, openings, cookieOf, now, frameAncestors }: Circumstances,
 ): PageContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
@@ -44,6 +44,7 @@ export function requestContextOf(
     opener,
     openings,
     cookieOf,
+    now,
     frameAncestors: isInFrame(request, cookieOf) ? frameAncestors : [],
     cookie,
     isNew,

@@ -86,8 +86,6 @@ function ailingTable(
   owners: ProblemOwners,
   { now, startButton }: Pick<Attention, 'now' | 'startButton'>,
 ): Html {
-  // Only a webhook that does not run has a button.
-  const button = ailing.every(({ state }) => isRunnable(state)) ? null : startButton;
   return table({
     caption: 'Webhooks with problems',
     columns: [
@@ -96,7 +94,6 @@ function ailingTable(
       { label: 'Problem', phone: 'plain' },
       { label: 'Since', phone: 'named' },
       { label: 'Pending', kind: 'number', phone: 'named' },
-      ...(button === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -105,12 +102,18 @@ function ailingTable(
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateBadge(webhook.state),
-      problemOf(webhook, owners.customerId, startButton !== null),
+      html`
+        ${problemOf(webhook, owners.customerId, startButton !== null)}
+        ${
+          startButton === null || isRunnable(webhook.state)
+            ? null
+            : html`<div class="problem-action">${startOf(webhook, startButton)}</div>`
+        }
+      `,
       html`${shortTime(webhook.since)} <span class="cell-hint">${lengthTime(webhook.since, now)}</span>`,
       webhook.waiting === 0
         ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
-      ...(button === null ? [] : [isRunnable(webhook.state) ? null : startOf(webhook, button)]),
     ]),
     rowIds: ailing.map(({ id }) => `problem-${id}`),
     live: ['problem', 'problems'],

@@ -2,7 +2,7 @@
 import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import { DEPENDENTS_NAMED } from '../../domain/limits.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import { readText } from '../frame/query.ts';
 import { areasOf } from '../parts/catalogue-areas.ts';
@@ -89,7 +89,7 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
       title: part,
       note: `${countOf(own.length, 'scope')}, ${countOf(rules.length, 'rule')}`,
       isOpen: text !== null || at === 0,
-      content: html`${scopeRows}${rules.length === 0 ? null : ruleTable(rules, `Rules: ${part}`)}`,
+      content: html`${scopeRows}${rules.length === 0 ? null : ruleList(rules, part, text !== null)}`,
     });
   });
   return listView({
@@ -108,6 +108,16 @@ function largeProduct({ query }: PageCall, product: ApiProduct, held: Holders, h
     layout: 'stack',
     results: areas.length === 0 ? nothingFound(path, 'scopes and rules') : html`<div class="folds">${areas}</div>`,
   });
+}
+
+/** The requests of the scopes above, by path. A filter may have found one of them. */
+function ruleList(rules: ApiProduct['rules'], part: string, isOpen: boolean): Html {
+  return html`
+    <details class="rule-list"${attributes({ open: isOpen })}>
+      <summary>${countOf(rules.length, 'rule')} by path</summary>
+      ${ruleTable(rules, `Rules: ${part}`)}
+    </details>
+  `;
 }
 
 /** The scopes and the rules with the text, and the scopes of these rules. */

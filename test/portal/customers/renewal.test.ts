@@ -58,6 +58,24 @@ describe('a session that ended', () => {
     assert.ok(used.text.includes(`href="${RENEW}"`));
   });
 
+  it('is told ten minutes before, with the way to a new one', async (t) => {
+    const { service, link } = await start(t);
+    const { url } = await link({ sessionSeconds: 3600, renewUrl: RENEW });
+    const cookies = cookiesOf(await request(url));
+    const barOf = async () => {
+      const { text } = await request(`${service.url}/webhooks`, sent(cookies));
+      return /<div class="visit-bar"[^>]*><p>(.*?)<\/p>/s.exec(text)?.[1];
+    };
+    assert.equal(await barOf(), undefined);
+    service.advance(49 * 60_000);
+    assert.equal(await barOf(), undefined);
+    service.advance(2 * 60_000);
+    assert.match(
+      (await barOf()) ?? '',
+      /^This session ends at <time .*<\/time>\. <a href="https:\/\/shop\.example\/webhooks\?from=portal"/,
+    );
+  });
+
   it('leads nowhere without a renewUrl, in a frame, after signing out, or by a cookie of someone else', async (t) => {
     const { service, link } = await start(t);
     const statusOf = async (cookies: ReadonlyMap<string, string>, headers = {}) => {

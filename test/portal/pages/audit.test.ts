@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { html } from '../../../src/http/html.ts';
 import { stopText } from '../../../src/portal/audit/audit-pages.ts';
+import { burstSummary, bursts } from '../../../src/portal/audit/bursts.ts';
 import { actionTexts, entrySentence, entryText, type ResourceLink } from '../../../src/portal/audit/entries.ts';
 import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-labels.ts';
 import { visitText } from '../../../src/portal/audit/visits.ts';
@@ -11,6 +12,47 @@ import { changesSummary } from '../../../src/portal/parts/differences.ts';
 import { titlesOf } from '../../../src/portal/record/field-table.ts';
 import { userFields } from '../../../src/portal/users/user-form.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
+import type { AuditRecord } from '../../../src/store/port/audit.ts';
+
+describe('changes of the same second', () => {
+  const entry = (at: number, target: string, more: Partial<AuditRecord> = {}): AuditRecord => ({
+    number: at,
+    id: `${at} ${target}`,
+    at,
+    actor: 'user:1',
+    action: 'webhook.create',
+    target,
+    changes: {},
+    customerId: null,
+    ...more,
+  });
+  const four = ['webhook:1', 'webhook:1', 'event-type:2', 'delivery:3'].map((target, at) => entry(5999 - at, target));
+  const sizes = (entries: readonly AuditRecord[], isFiltered = false) =>
+    bursts(entries, isFiltered).map(({ length }) => length);
+
+  it('are one row from four on, by one actor and for one customer', () => {
+    assert.deepEqual(sizes(four), [4]);
+    assert.deepEqual(sizes([entry(6000, 'webhook:4'), ...four, entry(4999, 'webhook:4')]), [1, 4, 1]);
+    assert.deepEqual(sizes(four.slice(1)), [1, 1, 1]);
+    const others = four.map((one, at) => ({ ...one, customerId: at < 2 ? null : 'acme' }));
+    assert.deepEqual(sizes(others), [1, 1, 1, 1]);
+    assert.deepEqual(sizes(four.map((one, at) => ({ ...one, actor: `user:${at}` }))), [1, 1, 1, 1]);
+    assert.deepEqual(sizes([]), []);
+  });
+
+  it('stay rows of their own in a list with filters', () => {
+    assert.deepEqual(sizes(four, true), [1, 1, 1, 1]);
+  });
+
+  it('are counted by their objects', () => {
+    const [burst] = bursts(four, false);
+    assert.ok(burst);
+    assert.equal(burstSummary(burst), '1 webhook, 1 event type and 1 delivery');
+    const more = bursts([...four, entry(5100, 'delivery:4')], false)[0];
+    assert.ok(more);
+    assert.equal(burstSummary(more), '1 webhook, 1 event type and 2 deliveries');
+  });
+});
 
 it('the audit log tells a verification that failed from one that succeeded', () => {
   const verified = (to: unknown): string =>

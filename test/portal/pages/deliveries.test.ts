@@ -311,7 +311,7 @@ describe('a delivery whose webhook failed before it was tried', () => {
     };
     assert.match(
       told([{ ...CAUSE, cause: '401', dead: 10 }]),
-      /^It waits because its webhook has failed\. Ten .*: 401 Unauthorized\. The .* Credentials of ERP It is sent when Orders is .*\.$/,
+      /^It waits because its webhook has failed\. Ten .*: 401 Unauthorized\. The .* Credentials of ERP\. It is sent when Orders is .*\.$/,
     );
     assert.match(told([]), /used up their attempts\. Fix the receiver, then start the webhook again\. It is sent when/);
     assert.match(
@@ -537,12 +537,12 @@ describe('what needs attention', () => {
     [
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
-      /stopped The endpoint answered 410 Gone.* Start ?$/,
+      /stopped The endpoint answered 410 Gone.* Start .* 1 minute 0 ?$/,
     ],
     [
       'too many dead',
       said([{ state: 'failed', reason: 'too_many_dead', dead: { records: 10, isWhole: true } }]),
-      /send its dead deliveries again\. 10 dead · Failures by cause · Send a test event .* 1 minute 0 Start, and send 10 again ?$/,
+      /send its dead deliveries again\. 10 dead · Failures by cause · Send a test event ?Start, and send 10 again .* 1 minute 0 ?$/,
     ],
     [
       'too many dead with a known cause, and the steps in their order',
@@ -554,7 +554,7 @@ describe('what needs attention', () => {
           causes: [{ ...CAUSE, cause: '401', dead: 10 }],
         },
       ]),
-      /attempts: 401 Unauthorized\. ?The .* Credentials of Dock ?10 dead · .* · Send a test event .* Start, and send 10 again ?$/,
+      /attempts: 401 Unauthorized\. ?The .* Credentials of Dock ?10 dead · .* · Send a test event ?Start, and send 10 again .*$/,
     ],
     [
       'several causes, of which the latest is not the most frequent',
@@ -585,7 +585,7 @@ describe('what needs attention', () => {
       said([{ state: 'failed', reason: 'too_many_dead' }]),
       /used up their attempts\. Fix the receiver, then start the webhook again\. ?Failures/,
     ],
-    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* 1,234 Start ?$/],
+    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* ?Start .* 1,234 ?$/],
     [
       'a key that expires soon and a certificate that has expired',
       said([], [86_400_000 * 3, -5000]),
