@@ -39,20 +39,14 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
         return { version: storyVersion(story, now), content: () => storyView({ ...call, now }, story, place) };
       });
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `${PATH}/{id}/replay`,
-      role: 'operator',
-      respond: async (call) => {
-        const id = pathId(call);
-        const { delivery } = await deliveries.get(id);
-        const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
-        // The list goes on with the delivery beside it.
-        const back = ownPath(call.form.get('back'));
-        const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-        return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
-      },
+    pages.act(`${PATH}/{id}/replay`, 'both', 'operator', async (call) => {
+      const id = pathId(call);
+      const { delivery } = await deliveries.get(id);
+      const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
+      // The list goes on with the delivery beside it.
+      const back = ownPath(call.form.get('back'));
+      const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
+      return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
     }),
   ];
 }

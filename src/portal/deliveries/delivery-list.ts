@@ -76,12 +76,11 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const pace = isOfDead(first) ? { everyMs: FAILURES_EVERY_MS } : {};
       return liveContent(feed, first.one?.id ?? null, call.signal, readLive, pace);
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `${DELIVERIES_PATH}/replay-selected`,
-      role: 'operator',
-      respond: async ({ form, acting }): Promise<PageResult> => {
+    pages.act(
+      `${DELIVERIES_PATH}/replay-selected`,
+      'both',
+      'operator',
+      async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
         const ids = form.getAll('chosen').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
@@ -90,7 +89,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
         if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
         return { redirect: back, flash: await toldSentAgain(store, sent) };
       },
-    }),
+    ),
   ];
 }
 

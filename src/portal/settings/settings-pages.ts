@@ -32,35 +32,29 @@ function downloadPage(
   { pages, store, ids, clock, log }: PageDependencies,
   downloads: Downloads,
 ): PageRoute<'operator'> {
-  return pages.page({
-    for: 'operator',
-    method: 'POST',
-    path: '/settings/backup',
-    role: 'administrator',
-    respond: async ({ acting: { actor }, now, signal }) => {
-      const download = await beginDownload(downloads, now, signal);
-      await store.audit.append({
-        id: ids.uuid(),
-        at: clock(),
-        actor,
-        changes: {},
-        action: 'backup.download',
-        target: `backup:${download.name}`,
-        customerId: null,
-      });
-      log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
-      return {
-        reply: {
-          status: 200,
-          headers: {
-            'Content-Type': 'application/vnd.sqlite3',
-            'Content-Length': String(download.bytes),
-            'Content-Disposition': `attachment; filename="${download.name}"`,
-          },
-          stream: download.content,
+  return pages.act('/settings/backup', 'operator', 'administrator', async ({ acting: { actor }, now, signal }) => {
+    const download = await beginDownload(downloads, now, signal);
+    await store.audit.append({
+      id: ids.uuid(),
+      at: clock(),
+      actor,
+      changes: {},
+      action: 'backup.download',
+      target: `backup:${download.name}`,
+      customerId: null,
+    });
+    log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
+    return {
+      reply: {
+        status: 200,
+        headers: {
+          'Content-Type': 'application/vnd.sqlite3',
+          'Content-Length': String(download.bytes),
+          'Content-Disposition': `attachment; filename="${download.name}"`,
         },
-      };
-    },
+        stream: download.content,
+      },
+    };
   });
 }
 

@@ -25,16 +25,10 @@ export function summaryRegion(sent: URLSearchParams, destination: Destination | 
 }
 
 export function summaryPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: PATH,
-    role: 'administrator',
-    respond: async ({ form }) => {
-      const id = form.get('endpointId') ?? '';
-      const destination = id === '' ? null : await endpoints.get(id).catch(nothingFound);
-      return summaryView(TITLE, webhookSummary(form, destination, form.has('mode')));
-    },
+  return pages.act(PATH, 'both', 'administrator', async ({ form }) => {
+    const id = form.get('endpointId') ?? '';
+    const destination = id === '' ? null : await endpoints.get(id).catch(nothingFound);
+    return summaryView(TITLE, webhookSummary(form, destination, form.has('mode')));
   });
 }
 
