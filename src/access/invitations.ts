@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, auditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { credentialBytes, hashCredential, mintCredential } from '../domain/credential.ts';
 import type { User } from '../domain/user.ts';
@@ -107,15 +107,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     user: User,
     at: number,
     changes: AuditEntry['changes'],
-  ): AuditEntry => ({
-    id: ids.uuid(),
-    at,
-    actor,
-    action,
-    target: `user:${user.id}`,
-    customerId: user.customerId,
-    changes,
-  });
+  ): AuditEntry => auditEntry(ids, actor, action, `user:${user.id}`, { at, customerId: user.customerId, changes });
 
   return {
     find,

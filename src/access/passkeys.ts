@@ -8,7 +8,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import type { Actor, AuditAction, AuditEntry } from '../domain/audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, auditEntry } from '../domain/audit.ts';
 import type { Passkey, User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -73,7 +73,7 @@ export function createPasskeys({ store, clock, ids, random, vault }: Dependencie
   ): Promise<AuditEntry> => {
     const actor: Actor = `user:${userId}`;
     const customerId = (await store.users.get(userId))?.customerId ?? null;
-    return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
+    return auditEntry(ids, actor, action, actor, { at, customerId, changes });
   };
 
   const context = { store, clock, ids, challenges, entry };

@@ -4,7 +4,7 @@
  */
 
 import type { Acting } from '../domain/acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../domain/audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, auditEntry, changesBetween } from '../domain/audit.ts';
 import { offeredScopes } from '../domain/catalogue.ts';
 import { hashCredential } from '../domain/credential.ts';
 import {
@@ -104,7 +104,7 @@ export function createSessions(dependencies: Dependencies): Sessions {
     signOut: async ({ id, userId, customerId }) => {
       const actor: Actor = userId === null ? `portal-link:${id}` : `user:${userId}`;
       const target = userId === null ? `customer:${customerId}` : actor;
-      const audit = { id: ids.uuid(), at: clock(), actor, action: 'user.sign-out', target, customerId } as const;
+      const audit = auditEntry(ids, actor, 'user.sign-out', target, { at: clock(), customerId });
       await store.sessions.end({ id, userId }, { ...audit, changes: ended(id) });
     },
     end: async (userId, sessionId) => {
@@ -143,7 +143,7 @@ function ownChange(
   { at, changes = {} }: { readonly at: number; readonly changes?: AuditEntry['changes'] },
 ): AuditEntry {
   const actor: Actor = `user:${id}`;
-  return { id: ids.uuid(), at, actor, action, target: actor, customerId, changes };
+  return auditEntry(ids, actor, action, actor, { at, customerId, changes });
 }
 
 /** Throws `StaleWrite` if the account changed in the meantime. */

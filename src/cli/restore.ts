@@ -10,7 +10,7 @@ import { checkManifest, type Manifest } from '../data/manifest.ts';
 import { makeMasterKey, readMasterKey } from '../data/master-key.ts';
 import { opensWith, type Restored, restoreDatabase } from '../data/restore.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
-import type { AuditEntry } from '../domain/audit.ts';
+import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
 import { createIds, randomBytes } from '../kernel/ids.ts';
 import { strangerText } from '../kernel/private-file.ts';
@@ -142,15 +142,13 @@ function takeFolder(config: Config): FolderLock {
 
 async function restore(config: Config, from: SqliteDatabase, file: string, takenAt: number | null): Promise<Restored> {
   const now = Date.now();
-  const audit: AuditEntry = {
-    id: createIds(() => now, randomBytes).uuid(),
-    at: now,
-    actor: COMMAND_LINE.actor,
-    action: 'database.restore',
-    target: 'database:1',
-    customerId: null,
-    changes: { backup: { from: null, to: takenAt === null ? null : new Date(takenAt).toISOString() } },
-  };
+  const audit: AuditEntry = auditEntry(
+    createIds(() => now, randomBytes),
+    COMMAND_LINE.actor,
+    'database.restore',
+    'database:1',
+    { at: now, changes: { backup: { from: null, to: takenAt === null ? null : new Date(takenAt).toISOString() } } },
+  );
   try {
     return await restoreDatabase({ from, takenAt, path: databasePath(config), now, audit });
   } catch (cause) {

@@ -1,8 +1,10 @@
 /** `sallyport rotate-master-key`: encrypts every secret with a new master key. No server may run. */
+
 import { dirname } from 'node:path';
 import { type Config, dataPlace } from '../config/config.ts';
 import type { Data } from '../data/data.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
+import { auditEntry } from '../domain/audit.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';
@@ -37,15 +39,10 @@ export const rotateMasterKeyCommands: CommandGroup = [
         const resealed = await rotateMasterKey({
           ...data,
           path: masterKeyPath(config),
-          audit: {
-            id: ids.uuid(),
+          audit: auditEntry(ids, COMMAND_LINE.actor, 'master-key.rotate', 'master-key:1', {
             at: clock(),
-            actor: COMMAND_LINE.actor,
-            action: 'master-key.rotate',
-            target: 'master-key:1',
-            customerId: null,
             changes: { key: { from: '[secret]', to: '[secret]' } },
-          },
+          }),
         });
         const { terminal, json } = invocation;
         const next = config.databaseUrl === null ? OLDER_BACKUPS : OTHER_INSTANCES;

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
+import { auditEntry } from '../domain/audit.ts';
 import type { Customer, CustomerLimits } from '../domain/customer.ts';
 import {
   ENDPOINTS_LIMIT_DEFAULT,
@@ -189,18 +190,14 @@ async function webhookChanges({ store, ids }: Dependencies, { id: customerId, ac
       const { state, stateReason } = webhook.progress;
       changes.push({
         change: stateChange(webhook, progress, ids),
-        audit: {
-          id: ids.uuid(),
+        audit: auditEntry(ids, 'service', action, `webhook:${webhook.id}`, {
           at: now,
-          actor: 'service',
-          action,
-          target: `webhook:${webhook.id}`,
           customerId,
           changes: {
             ...(progress.state !== state && { state: { from: state, to: progress.state } }),
             stateReason: { from: stateReason, to: progress.stateReason },
           },
-        },
+        }),
       });
     }
     const last = page.at(-1);

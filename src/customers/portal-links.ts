@@ -9,7 +9,7 @@ import {
   type Visitor,
 } from '../access/sessions.ts';
 import type { Acting } from '../domain/acting.ts';
-import type { Actor } from '../domain/audit.ts';
+import { type Actor, auditEntry } from '../domain/audit.ts';
 import { hashCredential } from '../domain/credential.ts';
 import type { PortalLink } from '../domain/customer.ts';
 import { URL_MAX_LENGTH } from '../domain/limits.ts';
@@ -127,15 +127,11 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
           expiresAt: now + input.expiresInSeconds * 1000,
         };
         const { id, role, sessionSeconds, returnUrl, renewUrl, expiresAt } = link;
-        const audit = {
-          id: ids.uuid(),
+        const audit = auditEntry(ids, acting.actor, 'customer.create-link', `customer:${customer.id}`, {
           at: now,
-          actor: acting.actor,
-          action: 'customer.create-link' as const,
-          target: `customer:${customer.id}`,
           customerId: customer.id,
           changes: { link: { from: null, to: { id, role, sessionSeconds, returnUrl, renewUrl } } },
-        };
+        });
         const made = { token, expiresAt };
         await store.portalLinks.add(link, audit, beside(made));
         return made;
@@ -160,15 +156,11 @@ export function createPortalLinks({ store, clock, ids, random, customers }: Port
         seenAt: now,
         expiresAt: now + link.sessionSeconds * 1000,
       };
-      const audit = {
-        id: ids.uuid(),
+      const audit = auditEntry(ids, by ?? `portal-link:${id}`, 'customer.open-link', `customer:${customerId}`, {
         at: now,
-        actor: by ?? `portal-link:${id}`,
-        action: 'customer.open-link' as const,
-        target: `customer:${customerId}`,
         customerId,
         changes: { session: { from: null, to: { id, role, address } } },
-      };
+      });
       try {
         await store.portalLinks.use(link, session, audit);
       } catch (error) {

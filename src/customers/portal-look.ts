@@ -1,6 +1,6 @@
 /** The look of the customers' portal: the operator's name, logo and accent colour. */
 import type { Acting } from '../domain/acting.ts';
-import { changesBetween } from '../domain/audit.ts';
+import { auditEntry, changesBetween } from '../domain/audit.ts';
 import { NO_THEME, type PortalTheme } from '../domain/portal-theme.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
@@ -26,8 +26,8 @@ export function createPortalLook({ store: { settings }, ids, clock }: Dependenci
         refuseChanged(ifMatch, before, 'look');
         const changes = changesBetween(audited(before), audited(theme));
         if (Object.keys(changes).length === 0) return;
-        const change = { action: 'portal.update', target: 'portal:customers', customerId: null, changes } as const;
-        await settings.putPortalTheme(theme, stored, { id: ids.uuid(), at: clock(), actor, ...change });
+        const entry = auditEntry(ids, actor, 'portal.update', 'portal:customers', { at: clock(), changes });
+        await settings.putPortalTheme(theme, stored, entry);
       }),
   };
 }

@@ -1,6 +1,8 @@
 /** Portal tokens (contract §8.10): short-lived tokens of a customer, for a host that draws pages of its own. */
+
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
+import { auditEntry } from '../domain/audit.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { Session } from '../domain/user.ts';
 import { instant, isoInstant } from '../kernel/schemas.ts';
@@ -75,15 +77,11 @@ export function createPortalTokens({ store, clock, ids, random, customers }: Por
           expiresAt: now + expiresInSeconds * 1000,
         };
         const { id, expiresAt } = session;
-        const audit = {
-          id: ids.uuid(),
+        const audit = auditEntry(ids, acting.actor, 'customer.create-token', `customer:${customer.id}`, {
           at: now,
-          actor: acting.actor,
-          action: 'customer.create-token' as const,
-          target: `customer:${customer.id}`,
           customerId: customer.id,
           changes: { token: { from: null, to: { id, role, expiresInSeconds } } },
-        };
+        });
         const made = { token, expiresAt };
         await store.portalLinks.addToken(session, audit, beside(made));
         return made;

@@ -10,7 +10,7 @@ import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { SERVICE } from '../domain/acting.ts';
 import { type Application, TOKEN_VALIDITY_DEFAULT_SECONDS } from '../domain/application.ts';
-import { type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
+import { type AuditEntry, type AuditedResource, auditEntry, changesBetween } from '../domain/audit.ts';
 import { hashCredential, mintCredential } from '../domain/credential.ts';
 import type { User } from '../domain/user.ts';
 import type { Ids } from '../kernel/ids.ts';
@@ -132,13 +132,8 @@ function creation(
   ids: Ids,
   at: number,
 ): AuditEntry {
-  return {
-    id: ids.uuid(),
+  return auditEntry(ids, SERVICE.actor, `${resource}.create`, `${resource}:${record.id}`, {
     at,
-    actor: SERVICE.actor,
-    action: `${resource}.create`,
-    target: `${resource}:${record.id}`,
-    customerId: null,
     changes: changesBetween(null, record),
-  };
+  });
 }

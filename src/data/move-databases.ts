@@ -4,7 +4,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, databaseName } from '../config/config.ts';
 import type { Acting } from '../domain/acting.ts';
-import type { AuditEntry } from '../domain/audit.ts';
+import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import { readAsset } from '../kernel/assets.ts';
 import { makePrivateFolder } from '../kernel/folder.ts';
 import { createIds, randomBytes } from '../kernel/ids.ts';
@@ -285,15 +285,13 @@ async function jsonColumns(db: Database): Promise<ReadonlyMap<string, ReadonlySe
 }
 
 function entry(acting: Acting, now: number, to: string): AuditEntry {
-  return {
-    id: createIds(() => now, randomBytes).uuid(),
-    at: now,
-    actor: acting.actor,
-    action: 'database.move',
-    target: 'database:1',
-    customerId: null,
-    changes: { database: { from: to === 'postgres' ? 'sqlite' : 'postgres', to } },
-  };
+  return auditEntry(
+    createIds(() => now, randomBytes),
+    acting.actor,
+    'database.move',
+    'database:1',
+    { at: now, changes: { database: { from: to === 'postgres' ? 'sqlite' : 'postgres', to } } },
+  );
 }
 
 async function asDataErrors<T>(target: string, work: () => Promise<T>): Promise<T> {

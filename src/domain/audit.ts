@@ -1,4 +1,5 @@
 /** Entries of the audit log: who did what to which resource, and the changed fields with secrets masked. */
+import type { Ids } from '../kernel/ids.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Secret } from '../kernel/secret.ts';
 
@@ -60,6 +61,17 @@ export type AuditEntry = {
   readonly customerId: string | null;
   readonly changes: Changes;
 };
+
+/** An entry with a new id. `customerId`: to whom the target belongs, by default the operator. */
+export function auditEntry(
+  ids: Pick<Ids, 'uuid'>,
+  actor: Actor,
+  action: AuditAction,
+  target: string,
+  more: Pick<AuditEntry, 'at'> & Partial<Pick<AuditEntry, 'customerId' | 'changes'>>,
+): AuditEntry {
+  return { id: ids.uuid(), actor, action, target, customerId: null, changes: {}, ...more };
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -10,7 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
-import type { AuditAction, AuditEntry, Changes } from '../domain/audit.ts';
+import { type AuditAction, type AuditEntry, auditEntry, type Changes } from '../domain/audit.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { Refusal } from '../kernel/refusal.ts';
@@ -105,15 +105,7 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     action: AuditAction,
     { subject, actor }: Pick<Erasure, 'subject' | 'actor'>,
     changes: Changes,
-  ): AuditEntry => ({
-    id: ids.uuid(),
-    at: clock(),
-    actor,
-    action,
-    target: `subject:${subject}`,
-    customerId: null,
-    changes,
-  });
+  ): AuditEntry => auditEntry(ids, actor, action, `subject:${subject}`, { at: clock(), changes });
 
   /** Works on one erasure after another. Resolves when this one is finished or the process stops. */
   const follow = ({ id, subject }: Pick<Erasure, 'id' | 'subject'>): Promise<void> => {

@@ -4,7 +4,13 @@
  */
 
 import type { Acting } from '../domain/acting.ts';
-import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from '../domain/audit.ts';
+import {
+  type AuditAction,
+  type AuditEntry,
+  type AuditedResource,
+  auditEntry,
+  changesBetween,
+} from '../domain/audit.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Statement } from '../store/port/database.ts';
@@ -103,22 +109,12 @@ export function administer<
   const { name, store } = resource;
   const title = name.replace('-', ' ');
 
-  const entry = (
-    action: AuditAction,
-    acting: Acting,
-    before: Rec | null,
-    after: Rec | null,
-    at: number,
-  ): AuditEntry => ({
-    id: ids.uuid(),
-    at,
-    actor: acting.actor,
-    action,
-    target: `${name}:${(after ?? before)?.id}`,
-    // A customer itself belongs to the operator, whose notes its `metadata` may hold.
-    customerId: (after ?? before)?.customerId ?? null,
-    changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
-  });
+  const entry = (action: AuditAction, acting: Acting, before: Rec | null, after: Rec | null, at: number): AuditEntry =>
+    auditEntry(ids, acting.actor, action, `${name}:${(after ?? before)?.id}`, {
+      at, // A customer itself belongs to the operator, whose notes its `metadata` may hold.
+      customerId: (after ?? before)?.customerId ?? null,
+      changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
+    });
 
   const get = async (id: string): Promise<Rec> => {
     const record = isUuidV7(id) ? await store.get(id) : null;

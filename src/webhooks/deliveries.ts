@@ -1,7 +1,7 @@
 /** Deliveries as resources (contract §4.2): reading and replaying them. */
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
-import type { AuditEntry } from '../domain/audit.ts';
+import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import type { AttemptRecord } from '../domain/batch.ts';
 import { adviceForOwner, type ErrorClass, RESPONSE_KEPT_BYTES } from '../domain/outcome.ts';
 import type { Delivery, Webhook, WebhookMode } from '../domain/webhook.ts';
@@ -145,15 +145,11 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     const { id, webhookId, webhookNumber, offset, customerId, nextAttemptAt } = delivery;
     const now = clock();
     const { ordered } = (await store.webhooks.get(webhookId)) ?? { ordered: false as const };
-    const entry: AuditEntry = {
-      id: ids.uuid(),
+    const entry: AuditEntry = auditEntry(ids, acting.actor, 'delivery.replay', `delivery:${id}`, {
       at: now,
-      actor: acting.actor,
       customerId,
-      action: 'delivery.replay',
-      target: `delivery:${id}`,
       changes: { nextAttemptAt: { from: isoInstant(nextAttemptAt), to: isoInstant(now) } },
-    };
+    });
     await store.replays.tryNow({ webhookNumber, offset, ordered, now }, entry);
     wake();
   };

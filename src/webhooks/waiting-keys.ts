@@ -1,6 +1,8 @@
 /** With `ordered: "key"` (contract §5.9): the keys whose records wait, and giving up the waiting records of one. */
+
 import { z } from 'zod';
 import type { Acting } from '../domain/acting.ts';
+import { auditEntry } from '../domain/audit.ts';
 import type { Webhook } from '../domain/webhook.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -73,15 +75,11 @@ export function createKeyOrder(
       const now = clock();
       const givenUp = await store.waitingKeys.giveUp(
         { webhookNumber: progress.webhookNumber, key, now },
-        {
-          id: ids.uuid(),
+        auditEntry(ids, actor, 'webhook.give-up', `webhook:${id}`, {
           at: now,
-          actor,
-          action: 'webhook.give-up',
-          target: `webhook:${id}`,
           customerId,
           changes: { orderingKey: { from: key, to: null } },
-        },
+        }),
       );
       wake();
       return { givenUp };

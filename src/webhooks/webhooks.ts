@@ -1,7 +1,7 @@
 /** Webhooks (contract §4.2, §4.12, §5.10): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
-import type { AuditEntry } from '../domain/audit.ts';
+import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import { type Endpoint, isUnverified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
 import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
@@ -122,15 +122,11 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
       if (range === null) return { replayed: 0 };
       const replayed = await store.replays.replay(
         { ...range, now, newId: ids.uuid },
-        {
-          id: ids.uuid(),
+        auditEntry(ids, acting.actor, 'webhook.replay', `webhook:${id}`, {
           at: now,
-          actor: acting.actor,
-          action: 'webhook.replay',
-          target: `webhook:${id}`,
           customerId: webhook.customerId,
           changes: { records: { from: null, to: asked } },
-        },
+        }),
       );
       wake();
       return { replayed };
@@ -150,15 +146,12 @@ async function changeState(
   refuseChanged(acting.ifMatch, viewWebhook(webhook), 'webhook');
   const { id, progress } = webhook;
   const now = clock();
-  const entry = (changes: AuditEntry['changes']): AuditEntry => ({
-    id: ids.uuid(),
-    at: now,
-    actor: acting.actor,
-    action: `webhook.${verb}`,
-    target: `webhook:${id}`,
-    changes,
-    customerId: webhook.customerId,
-  });
+  const entry = (changes: AuditEntry['changes']): AuditEntry =>
+    auditEntry(ids, acting.actor, `webhook.${verb}`, `webhook:${id}`, {
+      at: now,
+      customerId: webhook.customerId,
+      changes,
+    });
   // A person's stop also counts for a webhook that the service would start again automatically.
   if (verb === 'stop' && isStoppedFor(progress, 'endpoint_disabled', 'customer_inactive')) {
     const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };

@@ -138,7 +138,7 @@ export function refusedByTheCompiler(
     // @ts-expect-error a route says whom it serves
     { ...route } satisfies Route,
     // @ts-expect-error a page says whom it serves
-    both.pages.page({ method: 'POST', path: '/page', role: 'viewer', respond }),
+    both.pages.act('/page', 'viewer', respond),
     // @ts-expect-error a stream says whom it serves
     both.pages.stream('/page/live', () => assert.fail()),
     // @ts-expect-error a file with the services of the operator has no page for customers

@@ -46,11 +46,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
 
   return [
     pages.view('/account', 'both', (call) => (call.user.id === null ? Promise.resolve(linkView(call)) : show(call))),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/password',
-      role: 'viewer',
+    pages.act('/account/password', 'both', 'viewer', {
       maxBytes: SIGN_IN_REQUEST_BYTES,
       respond: async (call) => {
         const { session, form } = call;
@@ -62,11 +58,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       },
       invalid: (call, refusal) => show(call, { password: refused(call, refusal) }),
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/passkeys/options',
-      role: 'viewer',
+    pages.act('/account/passkeys/options', 'both', 'viewer', {
       maxBytes: SIGN_IN_REQUEST_BYTES,
       // Everything that can be refused is checked before: a device keeps the passkey that it made, even if it is not added here.
       respond: async (call) => {
@@ -77,11 +69,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/passkeys',
-      role: 'viewer',
+    pages.act('/account/passkeys', 'both', 'viewer', {
       maxBytes: PASSKEY_REQUEST_BYTES,
       respond: async (call) => {
         const { form } = call;
@@ -107,15 +95,9 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
         cancel: '/account',
       });
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/passkeys/{id}/remove',
-      role: 'viewer',
-      respond: async (call) => {
-        await passkeys.remove(accountOf(call).id, call.params.id ?? '');
-        return redirectTo('/account', 'The passkey is removed. Delete it on your device too.');
-      },
+    pages.act('/account/passkeys/{id}/remove', 'both', 'viewer', async (call) => {
+      await passkeys.remove(accountOf(call).id, call.params.id ?? '');
+      return redirectTo('/account', 'The passkey is removed. Delete it on your device too.');
     }),
   ];
 }
@@ -185,27 +167,15 @@ function throttledConfirm({ throttle, clock, services: { sessions } }: SharedPag
 
 export function sessionPages({ pages, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/sessions/{id}/end',
-      role: 'viewer',
-      respond: async (call) => {
-        await sessions.end(accountOf(call).id, call.params.id ?? '');
-        return redirectTo('/account', 'That session has ended.');
-      },
+    pages.act('/account/sessions/{id}/end', 'both', 'viewer', async (call) => {
+      await sessions.end(accountOf(call).id, call.params.id ?? '');
+      return redirectTo('/account', 'That session has ended.');
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/account/sign-out-everywhere',
-      role: 'viewer',
-      respond: async (call) => {
-        await sessions.endAll(accountOf(call).id, call.acting);
-        const { customerId } = call.session;
-        const form = customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
-        return { ...redirectTo(form), cookies: [clearCookie(SESSION_COOKIE)] };
-      },
+    pages.act('/account/sign-out-everywhere', 'both', 'viewer', async (call) => {
+      await sessions.endAll(accountOf(call).id, call.acting);
+      const { customerId } = call.session;
+      const form = customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
+      return { ...redirectTo(form), cookies: [clearCookie(SESSION_COOKIE)] };
     }),
   ];
 }

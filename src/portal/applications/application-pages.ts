@@ -164,16 +164,10 @@ function applicationPage({ pages, services, store, publicUrl }: SharedPageDepend
 function applicationActions({ pages, services, store }: SharedPageDependencies): PageRoute<'both'>[] {
   const { applications } = services;
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/applications/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const { id } = await applications.get(pathId(call));
-        const active = verb === 'activate';
-        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, call.acting));
-      },
+    pages.act(`/applications/{id}/${verb}`, 'both', 'administrator', async (call) => {
+      const { id } = await applications.get(pathId(call));
+      const active = verb === 'activate';
+      return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, call.acting));
     });
   return [
     switching('activate', 'The application is active and can request tokens. Earlier tokens stay revoked.'),

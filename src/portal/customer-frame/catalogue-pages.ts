@@ -12,7 +12,7 @@ import { eventTypeSections } from '../event-types/type-sections.ts';
 import { addressFor } from '../frame/browser.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { readText } from '../frame/query.ts';
+import { fits, readText } from '../frame/query.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView, nothingFound, table, withQuery } from '../parts/list.ts';
@@ -71,10 +71,6 @@ const NOTHING_YET = emptyState({
   title: 'Nothing is published yet',
   text: 'The types of events will be listed here.',
 });
-
-function fits(text: string | null, ...fields: readonly string[]): boolean {
-  return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
-}
 
 function groupTable(caption: string, types: readonly EventType[], uses: ReadonlyMap<string, Uses>): Html {
   return table({

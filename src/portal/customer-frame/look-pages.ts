@@ -44,19 +44,13 @@ export function lookPages(dependencies: PageDependencies): PageRoute<'operator'>
   const { show, ...sent } = look;
   return [
     pages.view(PATH, 'operator', show),
-    pages.page({
-      for: 'operator',
-      method: 'POST',
-      path: `${PATH}/preview`,
-      role: 'administrator',
-      // What is typed changes nothing, and what cannot be a look is said beside its field when it is sent.
-      respond: async ({ form }) => {
-        const partial = previewOf(typedTheme(form));
-        const title = 'Preview of the look';
-        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
-      },
+    // What is typed changes nothing, and what cannot be a look is said beside its field when it is sent.
+    pages.act(`${PATH}/preview`, 'operator', 'administrator', async ({ form }) => {
+      const partial = previewOf(typedTheme(form));
+      const title = 'Preview of the look';
+      return { title, content: html`${pageHeader({ title })}${partial}`, partial };
     }),
-    pages.page({ for: 'operator', ...sent, method: 'POST', path: PATH, role: 'administrator' }),
+    pages.act(PATH, 'operator', 'administrator', sent),
   ];
 }
 

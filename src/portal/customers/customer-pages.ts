@@ -73,16 +73,10 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
     ...customerPages(dependencies),
     ...customerLinkPages(dependencies),
     ...suspendPages(dependencies),
-    pages.page({
-      for: 'operator',
-      method: 'POST',
-      path: '/customers/{id}/activate',
-      role: 'administrator',
-      respond: async (call) => {
-        const { id, name } = await customers.get(pathId(call));
-        const done = `${name} is active. Its webhooks that were stopped by the suspension run again.`;
-        return attempted(`/customers/${id}`, done, () => customers.patch(id, { active: true }, call.acting));
-      },
+    pages.act('/customers/{id}/activate', 'operator', 'administrator', async (call) => {
+      const { id, name } = await customers.get(pathId(call));
+      const done = `${name} is active. Its webhooks that were stopped by the suspension run again.`;
+      return attempted(`/customers/${id}`, done, () => customers.patch(id, { active: true }, call.acting));
     }),
     ...removalPages(pages, entity, {
       text: () => 'Its portal links and sessions are deleted. This cannot be undone. The audit log keeps its entries.',

@@ -184,11 +184,7 @@ const OPENED_SECONDS = PORTAL_LINK_MIN_SECONDS;
 /** Opens the portal of a customer in a session of its own, beside that of the administrator. */
 function openPage({ pages, services }: PageDependencies): PageRoute<'operator'> {
   const { customers, portalLinks } = services;
-  return pages.page({
-    for: 'operator',
-    method: 'POST',
-    path: '/customers/{id}/open',
-    role: 'administrator',
+  return pages.act('/customers/{id}/open', 'operator', 'administrator', {
     respond: async (call) => {
       const { id } = await customers.get(pathId(call));
       const input = {

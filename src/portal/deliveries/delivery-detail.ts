@@ -3,8 +3,7 @@
  * for it to show it beside the list.
  */
 import { html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
-import { attempted, ownPath, pathId, type View } from '../frame/call.ts';
+import { attempted, ifFound, ownPath, pathId, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { linkButton } from '../parts/header.ts';
@@ -19,10 +18,7 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
   const { deliveries } = services;
   return [
     pages.view(`${PATH}/{id}`, 'both', async (call) => {
-      const story = await readStory(dependencies, call, pathId(call)).catch((error: unknown) => {
-        if (error instanceof Refusal && error.code === 'not_found') return null;
-        throw error;
-      });
+      const story = await ifFound(readStory(dependencies, call, pathId(call)));
       if (story === null) return goneView(dependencies.kept);
       const { eventType, offset } = story.delivery;
       // The script of the list asks for the part beside it.
@@ -39,20 +35,14 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
         return { version: storyVersion(story, now), content: () => storyView({ ...call, now }, story, place) };
       });
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `${PATH}/{id}/replay`,
-      role: 'operator',
-      respond: async (call) => {
-        const id = pathId(call);
-        const { delivery } = await deliveries.get(id);
-        const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
-        // The list goes on with the delivery beside it.
-        const back = ownPath(call.form.get('back'));
-        const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-        return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
-      },
+    pages.act(`${PATH}/{id}/replay`, 'both', 'operator', async (call) => {
+      const id = pathId(call);
+      const { delivery } = await deliveries.get(id);
+      const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
+      // The list goes on with the delivery beside it.
+      const back = ownPath(call.form.get('back'));
+      const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
+      return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
     }),
   ];
 }

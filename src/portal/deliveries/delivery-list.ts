@@ -3,11 +3,10 @@
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
-import { Refusal } from '../../kernel/refusal.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import { EVENTS_PATH } from '../event-types/published-event-page.ts';
-import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
+import { ifFound, ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -76,12 +75,11 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
       const pace = isOfDead(first) ? { everyMs: FAILURES_EVERY_MS } : {};
       return liveContent(feed, first.one?.id ?? null, call.signal, readLive, pace);
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `${DELIVERIES_PATH}/replay-selected`,
-      role: 'operator',
-      respond: async ({ form, acting }): Promise<PageResult> => {
+    pages.act(
+      `${DELIVERIES_PATH}/replay-selected`,
+      'both',
+      'operator',
+      async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
         const ids = form.getAll('chosen').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Select at least one delivery.');
@@ -90,7 +88,7 @@ export function deliveryListPages(dependencies: SharedPageDependencies): PageRou
         if (replayed === 0) return refusedTo(back, 'None of the selected deliveries can be sent again.');
         return { redirect: back, flash: await toldSentAgain(store, sent) };
       },
-    }),
+    ),
   ];
 }
 
@@ -170,10 +168,7 @@ async function placeOf({ store }: SharedPageDependencies, id: string): Promise<s
 async function openStory(dependencies: SharedPageDependencies, call: PageCall): Promise<Story | null> {
   const id = call.query.get('open');
   if (id === null) return null;
-  return readStory(dependencies, call, id).catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'not_found') return null;
-    throw error;
-  });
+  return ifFound(readStory(dependencies, call, id));
 }
 
 function listPage(call: PageCall, rows: DeliveryRows, story: Story | null, suggestions: SearchSuggestions): View {

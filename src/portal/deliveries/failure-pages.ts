@@ -56,23 +56,17 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       };
       return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: TRY,
-      role: 'operator',
-      respond: async ({ form, acting }) => {
-        const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
-        const offset = Number(form.get('offset'));
-        const delivery = Number.isSafeInteger(offset)
-          ? await store.deliveries.at(webhook.progress.webhookNumber, offset)
-          : null;
-        if (delivery === null) throw new Refusal('not_found', 'there is no such delivery');
-        const done = resendText(delivery, webhook.progress.state, webhook.ordered);
-        return attempted(`${DELIVERIES_PATH}/${delivery.id}`, done, () =>
-          services.deliveries.replay(delivery.id, acting),
-        );
-      },
+    pages.act(TRY, 'both', 'operator', async ({ form, acting }) => {
+      const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
+      const offset = Number(form.get('offset'));
+      const delivery = Number.isSafeInteger(offset)
+        ? await store.deliveries.at(webhook.progress.webhookNumber, offset)
+        : null;
+      if (delivery === null) throw new Refusal('not_found', 'there is no such delivery');
+      const done = resendText(delivery, webhook.progress.state, webhook.ordered);
+      return attempted(`${DELIVERIES_PATH}/${delivery.id}`, done, () =>
+        services.deliveries.replay(delivery.id, acting),
+      );
     }),
   ];
 }

@@ -58,17 +58,11 @@ export function causeSuggestions({ causes, isWhole }: Causes, sent: URLSearchPar
 
 /** The script asks for them whenever the form changes. */
 export function replayCausePage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'GET',
-    path: CAUSES_PATH,
-    role: 'operator',
-    respond: async ({ query }) => {
-      const suggestions = causeSuggestions(await readCauses(store, query), query);
-      const title = 'Causes of dead deliveries';
-      const partial = suggestionOptions(suggestions);
-      return { title, content: html`${pageHeader({ title })}<datalist>${partial}</datalist>`, partial };
-    },
+  return pages.page(CAUSES_PATH, 'both', 'operator', async ({ query }) => {
+    const suggestions = causeSuggestions(await readCauses(store, query), query);
+    const title = 'Causes of dead deliveries';
+    const partial = suggestionOptions(suggestions);
+    return { title, content: html`${pageHeader({ title })}<datalist>${partial}</datalist>`, partial };
   });
 }
 

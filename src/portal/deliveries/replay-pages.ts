@@ -119,19 +119,11 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
   };
   return [
     replayCausePage(dependencies),
-    pages.page({
-      for: 'both',
-      method: 'GET',
-      path: PATH,
-      role: 'operator',
+    pages.page(PATH, 'both', 'operator', {
       respond: (call) => view(call, call.query, null),
       invalid: (call, refusal) => view(call, call.query, refusal),
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: PATH,
-      role: 'operator',
+    pages.act(PATH, 'both', 'operator', {
       respond: async ({ form, acting }): Promise<PageResult> => {
         const replay = readReplay(form);
         if (replay === null) throw refuseField('webhook', 'is required');

@@ -53,44 +53,26 @@ export function endpointActions(dependencies: SharedPageDependencies): PageRoute
   const { pages, services, testOauth } = dependencies;
   const { endpoints } = services;
   const enabling = (verb: 'enable' | 'disable'): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/endpoints/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const path = `/endpoints/${pathId(call)}`;
-        const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
-        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
-      },
+    pages.act(`/endpoints/{id}/${verb}`, 'both', 'administrator', async (call) => {
+      const path = `/endpoints/${pathId(call)}`;
+      const done = verb === 'enable' ? 'The endpoint is enabled.' : 'The endpoint is disabled: nothing is sent here.';
+      return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
     });
   return [
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/endpoints/{id}/verify',
-      role: 'operator',
-      respond: async (call) => {
-        const endpoint = await endpoints.verify(pathId(call), call.acting);
-        const uses = await usesOf(dependencies, endpoint.id);
-        const waits = endpoint.enabled && (uses ?? NO_USES).first.some(({ state }) => !isRunnable(state));
-        // A success is told on the page, and the section with the challenge moves to the settings.
-        const isAhead = endpoint.verified && mustBeVerified(endpoint);
-        const place = isAhead ? '' : `${isUnverified(endpoint) ? '' : '/settings'}#challenge`;
-        return { ...redirectTo(`${PATH}/${endpoint.id}${place}`), flash: verdictOf(endpoint, waits) };
-      },
+    pages.act('/endpoints/{id}/verify', 'both', 'operator', async (call) => {
+      const endpoint = await endpoints.verify(pathId(call), call.acting);
+      const uses = await usesOf(dependencies, endpoint.id);
+      const waits = endpoint.enabled && (uses ?? NO_USES).first.some(({ state }) => !isRunnable(state));
+      // A success is told on the page, and the section with the challenge moves to the settings.
+      const isAhead = endpoint.verified && mustBeVerified(endpoint);
+      const place = isAhead ? '' : `${isUnverified(endpoint) ? '' : '/settings'}#challenge`;
+      return { ...redirectTo(`${PATH}/${endpoint.id}${place}`), flash: verdictOf(endpoint, waits) };
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/endpoints/{id}/test-oauth',
-      role: 'operator',
-      respond: async (call) => {
-        const result = await testOauth(pathId(call));
-        const endpoint = await endpoints.get(pathId(call));
-        const { view } = await readPage(dependencies, call, endpoint, 'settings', result);
-        return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
-      },
+    pages.act('/endpoints/{id}/test-oauth', 'both', 'operator', async (call) => {
+      const result = await testOauth(pathId(call));
+      const endpoint = await endpoints.get(pathId(call));
+      const { view } = await readPage(dependencies, call, endpoint, 'settings', result);
+      return { ...view, partial: oauthSection(call, endpoint, result) ?? html`` };
     }),
     enabling('enable'),
     enabling('disable'),

@@ -13,13 +13,7 @@ export function endpointSummaryRegion(sent: URLSearchParams) {
 }
 
 export function endpointSummaryPage({ pages }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: PATH,
-    role: 'administrator',
-    respond: async ({ form }) => summaryView(TITLE, endpointSummary(form)),
-  });
+  return pages.act(PATH, 'both', 'administrator', async ({ form }) => summaryView(TITLE, endpointSummary(form)));
 }
 
 export function endpointSummary(sent: URLSearchParams): string {

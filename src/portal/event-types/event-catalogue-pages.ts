@@ -12,7 +12,7 @@ import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts'
 import { addressFor } from '../frame/browser.ts';
 import { type OpenCall, redirectTo } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { readText } from '../frame/query.ts';
+import { fits, readText } from '../frame/query.ts';
 import { SESSION_ENDED_PATH } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
 import { codePanels, copyable } from '../parts/details.ts';
@@ -109,10 +109,6 @@ function catalogueView(all: readonly EventType[], query: URLSearchParams, addres
     filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
     results: results.length === 0 ? none : html`${results}`,
   });
-}
-
-function fits(text: string | null, ...fields: readonly string[]): boolean {
-  return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
 }
 
 function line(eventType: EventType): Html {

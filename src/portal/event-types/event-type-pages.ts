@@ -11,7 +11,7 @@ import type { EventSample } from '../../store/port/events.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
-import { readText } from '../frame/query.ts';
+import { fits, readText } from '../frame/query.ts';
 import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -284,10 +284,6 @@ function eventTypeListPage({ pages, store }: PageDependencies): PageRoute<'opera
       results,
     });
   });
-}
-
-function fits(text: string | null, ...fields: readonly string[]): boolean {
-  return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
 }
 
 /** The company's own types first. */

@@ -44,29 +44,18 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
     return publishView(call, { all: publishable, chosen, hasCustomers, foreseen }, state);
   };
   return [
-    pages.page({
-      for: 'operator',
-      method: 'GET',
-      path: PUBLISH_PATH,
-      role: 'operator',
-      respond: async (call) => {
-        // The form is shown without a choice first, with a type of the operator.
-        const type =
-          call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
-        const eventType = type === '' ? null : await store.eventTypes.getByName(type);
-        const data = eventType === null ? '{}' : await exampleOf(eventType);
-        const customer = await customerIn(store, readText(call.query, 'customer'));
-        const audience = customer === null ? 'own' : 'customer';
-        // Sent twice, the form publishes once.
-        const idempotencyKey = `portal-${ids.uuid()}`;
-        return view(call, type, newForm({ data, idempotencyKey, for: audience, customer: customer?.name }));
-      },
+    pages.page(PUBLISH_PATH, 'operator', 'operator', async (call) => {
+      // The form is shown without a choice first, with a type of the operator.
+      const type = call.query.get('type') ?? (await store.eventTypes.all()).find(({ builtIn }) => !builtIn)?.name ?? '';
+      const eventType = type === '' ? null : await store.eventTypes.getByName(type);
+      const data = eventType === null ? '{}' : await exampleOf(eventType);
+      const customer = await customerIn(store, readText(call.query, 'customer'));
+      const audience = customer === null ? 'own' : 'customer';
+      // Sent twice, the form publishes once.
+      const idempotencyKey = `portal-${ids.uuid()}`;
+      return view(call, type, newForm({ data, idempotencyKey, for: audience, customer: customer?.name }));
     }),
-    pages.page({
-      for: 'operator',
-      method: 'POST',
-      path: PUBLISH_PATH,
-      role: 'operator',
+    pages.act(PUBLISH_PATH, 'operator', 'operator', {
       respond: async (call) => {
         const { form: sent, acting, user } = call;
         const type = sent.get('type') ?? '';

@@ -23,13 +23,9 @@ export function previewRegion(text: Html): Html {
 }
 
 export function previewPage({ pages, store }: PageDependencies): PageRoute<'operator'> {
-  return pages.page({
-    for: 'operator',
-    method: 'POST',
-    path: PREVIEW_PATH,
-    role: 'operator',
-    respond: async ({ form }) => summaryView(TITLE, await preview(store, form)),
-  });
+  return pages.act(PREVIEW_PATH, 'operator', 'operator', async ({ form }) =>
+    summaryView(TITLE, await preview(store, form)),
+  );
 }
 
 /** For the values in the form of *Publish an event*. Changes nothing. */

@@ -9,17 +9,11 @@ import { CATALOGUE_PATH } from './event-catalogue-pages.ts';
 
 export function visibilityPages({ pages, services: { eventTypes } }: PageDependencies): PageRoute<'operator'>[] {
   const setting = (verb: 'show' | 'hide') =>
-    pages.page({
-      for: 'operator',
-      method: 'POST',
-      path: `/event-types/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const id = pathId(call);
-        const done = verb === 'show' ? 'Customers get it now.' : 'Customers do not get it any more.';
-        const patch = eventTypeReader.patch({ public: verb === 'show' });
-        return attempted(`/event-types/${id}`, done, () => eventTypes.patch(id, patch, call.acting));
-      },
+    pages.act(`/event-types/{id}/${verb}`, 'operator', 'administrator', async (call) => {
+      const id = pathId(call);
+      const done = verb === 'show' ? 'Customers get it now.' : 'Customers do not get it any more.';
+      const patch = eventTypeReader.patch({ public: verb === 'show' });
+      return attempted(`/event-types/${id}`, done, () => eventTypes.patch(id, patch, call.acting));
     });
   return [setting('show'), setting('hide')];
 }

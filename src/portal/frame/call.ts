@@ -141,6 +141,16 @@ export function refusedBack(path: string, refusal: Refusal): Redirect | null {
   return OWN_PAGES.has(refusal.code) ? null : refusedTo(path, reasonOf(refusal));
 }
 
+/** What was found, or null for 404. */
+export async function ifFound<Found>(found: Promise<Found>): Promise<Found | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
 /** The refusal that was caught. Throws any other error, and 503, which is a page of its own. */
 export function caught(error: unknown): Refusal {
   if (error instanceof Refusal && error.code !== 'unavailable') return error;

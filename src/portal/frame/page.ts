@@ -53,21 +53,26 @@ export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid
   show(call: PageCall): Promise<PageResult>;
 };
 
+type Respond = PageDefinition<PageCall>['respond'];
+
+type PageFor<Whom extends ServedTo> = <For extends Whom>(
+  path: string,
+  whom: For,
+  role: PortalRole,
+  respond: Respond | Omit<PageDefinition<PageCall>, 'method' | 'path'>,
+) => PageRoute<For>;
+
 /**
  * Makes pages. Each page says whom it serves. `Whom` is what a file may choose from: a file with the operator's services makes no page
  * that customers have too.
  */
 export type Pages<Whom extends ServedTo = ServedTo> = {
   /** A page for signed-in users with at least this role. */
-  readonly page: <For extends Whom>(
-    definition: PageDefinition<PageCall> & { readonly for: For; readonly role: PortalRole },
-  ) => PageRoute<For>;
+  readonly page: PageFor<Whom>;
+  /** The target of a form or a button, for signed-in users with at least this role. */
+  readonly act: PageFor<Whom>;
   /** A page for every signed-in user. */
-  readonly view: <For extends Whom>(
-    path: string,
-    whom: For,
-    respond: (call: PageCall) => Promise<PageResult>,
-  ) => PageRoute<For>;
+  readonly view: <For extends Whom>(path: string, whom: For, respond: Respond) => PageRoute<For>;
   /**
    * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects automatically and would
    * take any other reply for a stream that just ended.
@@ -218,22 +223,25 @@ export function createPages(dependencies: Dependencies): Pages {
   const { customerId, offered, sessionWatch } = dependencies;
   const { route, elsewhere } = createRoutes(dependencies);
 
-  const page: Pages['page'] = ({ role, ...definition }) =>
-    route(definition, role, (session) => {
-      if (session === null) return null;
-      if (!mayAct(session.role, role)) throw roleRefusal(role, session);
-      return (call) => pageCallOf(call, session, offered());
-    });
+  const pageFor = (method: 'GET' | 'POST'): Pages['page'] => {
+    return (path, whom, role, respond) => {
+      const definition = typeof respond === 'function' ? { respond } : respond;
+      return route({ ...definition, for: whom, method, path }, role, (session) => {
+        if (session === null) return null;
+        if (!mayAct(session.role, role)) throw roleRefusal(role, session);
+        return (call) => pageCallOf(call, session, offered());
+      });
+    };
+  };
+  const page = pageFor('GET');
+  const act = pageFor('POST');
 
   return {
     page,
-    view: (path, whom, respond) => page({ for: whom, method: 'GET', path, role: 'viewer', respond }),
+    act,
+    view: (path, whom, respond) => page(path, whom, 'viewer', respond),
     stream: (path, whom, source) =>
-      page({
-        for: whom,
-        method: 'GET',
-        path,
-        role: 'viewer',
+      page(path, whom, 'viewer', {
         isBackground: true,
         isStream: true,
         signedOut: signedOutStream,
@@ -245,8 +253,8 @@ export function createPages(dependencies: Dependencies): Pages {
         },
       }),
     form: (path, whom, { show, ...sent }) => [
-      page({ for: whom, method: 'GET', path, role: 'administrator', respond: show }),
-      page({ for: whom, method: 'POST', path, role: 'administrator', ...sent }),
+      page(path, whom, 'administrator', show),
+      act(path, whom, 'administrator', sent),
     ],
     openPage: (definition) => route({ for: 'anyone', ...definition }, null, () => (call) => call),
     elsewhere,

@@ -7,13 +7,7 @@ import { RESULTS_PATH } from './results.ts';
 
 export function resultPages({ pages, results }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.page({
-      for: 'both',
-      method: 'GET',
-      path: `${RESULTS_PATH}/{id}`,
-      role: 'administrator',
-      respond: async (call) => (await results.find(call)) ?? GONE,
-    }),
+    pages.page(`${RESULTS_PATH}/{id}`, 'both', 'administrator', async (call) => (await results.find(call)) ?? GONE),
   ];
 }
 

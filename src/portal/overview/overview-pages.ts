@@ -73,20 +73,14 @@ export function overviewPages(dependencies: SharedPageDependencies): PageRoute<'
         checkMs: OVERVIEW_EVERY_MS[period],
       });
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: START,
-      role: 'operator',
-      respond: async ({ form, acting }) => {
-        const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
-        const { named } = await readOwners(store, 'webhook', [webhook.id]);
-        const back = `${PATH}?${new URLSearchParams({ period: readPeriod(form) })}`;
-        return attempted(back, `${named(webhook)} is started.`, async () => {
-          await services.webhooks.start(webhook.id, acting);
-          forget();
-        });
-      },
+    pages.act(START, 'both', 'operator', async ({ form, acting }) => {
+      const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
+      const { named } = await readOwners(store, 'webhook', [webhook.id]);
+      const back = `${PATH}?${new URLSearchParams({ period: readPeriod(form) })}`;
+      return attempted(back, `${named(webhook)} is started.`, async () => {
+        await services.webhooks.start(webhook.id, acting);
+        forget();
+      });
     }),
   ];
 }

@@ -1,8 +1,10 @@
 /** `/settings`: the customers' portal, the configuration with the source of each setting, a backup to download, and the versions. */
+
 import { type Config, databaseName, settingsGiven } from '../../config/config.ts';
 import { OUTBOUND_NAMES, SETTING_NAMES, SETTINGS, type SettingName } from '../../config/names.ts';
 import type { StorageFacts } from '../../data/data.ts';
 import type { Download, Downloads } from '../../data/download.ts';
+import { auditEntry } from '../../domain/audit.ts';
 import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
@@ -32,35 +34,21 @@ function downloadPage(
   { pages, store, ids, clock, log }: PageDependencies,
   downloads: Downloads,
 ): PageRoute<'operator'> {
-  return pages.page({
-    for: 'operator',
-    method: 'POST',
-    path: '/settings/backup',
-    role: 'administrator',
-    respond: async ({ acting: { actor }, now, signal }) => {
-      const download = await beginDownload(downloads, now, signal);
-      await store.audit.append({
-        id: ids.uuid(),
-        at: clock(),
-        actor,
-        changes: {},
-        action: 'backup.download',
-        target: `backup:${download.name}`,
-        customerId: null,
-      });
-      log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
-      return {
-        reply: {
-          status: 200,
-          headers: {
-            'Content-Type': 'application/vnd.sqlite3',
-            'Content-Length': String(download.bytes),
-            'Content-Disposition': `attachment; filename="${download.name}"`,
-          },
-          stream: download.content,
+  return pages.act('/settings/backup', 'operator', 'administrator', async ({ acting: { actor }, now, signal }) => {
+    const download = await beginDownload(downloads, now, signal);
+    await store.audit.append(auditEntry(ids, actor, 'backup.download', `backup:${download.name}`, { at: clock() }));
+    log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
+    return {
+      reply: {
+        status: 200,
+        headers: {
+          'Content-Type': 'application/vnd.sqlite3',
+          'Content-Length': String(download.bytes),
+          'Content-Disposition': `attachment; filename="${download.name}"`,
         },
-      };
-    },
+        stream: download.content,
+      },
+    };
   });
 }
 

@@ -125,11 +125,7 @@ export function signInForms(
 
 export function signOutPages({ pages, cookies, services: { sessions } }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/sign-out',
-      role: 'viewer',
+    pages.act('/sign-out', 'both', 'viewer', {
       maxBytes: SMALL_FORM_BYTES,
       respond: async ({ request, session, opener, isFramed }) => {
         await sessions.signOut(session);

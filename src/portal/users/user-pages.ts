@@ -133,16 +133,10 @@ function userActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
   const { pages, services } = dependencies;
   const { users, sessions } = services;
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/users/{id}/${verb}`,
-      role: 'administrator',
-      respond: async (call) => {
-        const { id } = await users.get(pathId(call));
-        if (id === call.user.id) return refused(id, 'Nobody can deactivate their own account.');
-        return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.acting));
-      },
+    pages.act(`/users/{id}/${verb}`, 'both', 'administrator', async (call) => {
+      const { id } = await users.get(pathId(call));
+      if (id === call.user.id) return refused(id, 'Nobody can deactivate their own account.');
+      return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.acting));
     });
   return [
     switching(
@@ -151,16 +145,10 @@ function userActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] 
     ),
     switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
     invitationPage(dependencies),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/users/{id}/sign-out',
-      role: 'administrator',
-      respond: async ({ params, acting }) => {
-        const { id, userName } = await users.get(params.id ?? '');
-        const done = `${userName} is signed out everywhere.`;
-        return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
-      },
+    pages.act('/users/{id}/sign-out', 'both', 'administrator', async ({ params, acting }) => {
+      const { id, userName } = await users.get(params.id ?? '');
+      const done = `${userName} is signed out everywhere.`;
+      return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
     }),
   ];
 }
@@ -192,23 +180,17 @@ async function createdAndInvited(
 function invitationPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, results, services, publicUrl } = dependencies;
   const { users, invitations } = services;
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: '/users/{id}/invite',
-    role: 'administrator',
-    respond: async (call) => {
-      const user = await users.get(pathId(call));
-      const { id } = user;
-      const url = addressFor(call.request, publicUrl());
-      if (url === null) return refused(id, sentence(unknownAddress(call.session.customerId).message));
-      return orBack(`/users/${id}`, async () => {
-        if (id !== call.user.id) return results.once(call, () => invite(dependencies, call, user, url));
-        // Nobody sends a link to themselves.
-        const { token } = await invitations.invite(id, call.acting);
-        return redirectTo(`${INVITATIONS_PATH}/${token}`);
-      });
-    },
+  return pages.act('/users/{id}/invite', 'both', 'administrator', async (call) => {
+    const user = await users.get(pathId(call));
+    const { id } = user;
+    const url = addressFor(call.request, publicUrl());
+    if (url === null) return refused(id, sentence(unknownAddress(call.session.customerId).message));
+    return orBack(`/users/${id}`, async () => {
+      if (id !== call.user.id) return results.once(call, () => invite(dependencies, call, user, url));
+      // Nobody sends a link to themselves.
+      const { token } = await invitations.invite(id, call.acting);
+      return redirectTo(`${INVITATIONS_PATH}/${token}`);
+    });
   });
 }
 

@@ -24,21 +24,15 @@ export function userSuggestions(users: readonly User[]): Suggestion[] {
 }
 
 export function userSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'GET',
-    path: '/users/suggestions',
-    role: 'administrator',
-    respond: async ({ query }) => {
-      const owner = store.customerId ?? readText(query, 'customer') ?? OPERATOR;
-      const users = await suggestedUsers(store, readText(query, 'userId'), owner);
-      const title = 'Users found';
-      const names = users.map(({ id, userName }) => html`<li><a href="/users/${id}">${userName}</a></li>`);
-      return {
-        title,
-        content: html`${pageHeader({ title })}<ul>${names}</ul>`,
-        partial: suggestionOptions(userSuggestions(users)),
-      };
-    },
+  return pages.page('/users/suggestions', 'both', 'administrator', async ({ query }) => {
+    const owner = store.customerId ?? readText(query, 'customer') ?? OPERATOR;
+    const users = await suggestedUsers(store, readText(query, 'userId'), owner);
+    const title = 'Users found';
+    const names = users.map(({ id, userName }) => html`<li><a href="/users/${id}">${userName}</a></li>`);
+    return {
+      title,
+      content: html`${pageHeader({ title })}<ul>${names}</ul>`,
+      partial: suggestionOptions(userSuggestions(users)),
+    };
   });
 }

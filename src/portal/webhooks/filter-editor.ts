@@ -179,29 +179,17 @@ export function filterPages(
   patternsOf: (sent: URLSearchParams) => string[],
 ): PageRoute<'both'>[] {
   return [
-    pages.page({
-      for: 'both',
-      method: 'GET',
-      path: PATHS,
-      role: 'administrator',
-      respond: async ({ query }) => {
-        const types = subscribed(patternsOf(query), await shownTypes(store));
-        const partial = pathsTable(filterPaths(types, await latestData(store, types)));
-        const title = 'What a filter can look at';
-        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
-      },
+    pages.page(PATHS, 'both', 'administrator', async ({ query }) => {
+      const types = subscribed(patternsOf(query), await shownTypes(store));
+      const partial = pathsTable(filterPaths(types, await latestData(store, types)));
+      const title = 'What a filter can look at';
+      return { title, content: html`${pageHeader({ title })}${partial}`, partial };
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: PREVIEW,
-      role: 'administrator',
-      respond: async ({ form, now }) => {
-        const partial = await previewOf(store, patternsOf(form), form, now);
-        const title = 'Preview of the filter';
-        const lead = 'Go back in your browser to the form: it has everything that you entered.';
-        return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
-      },
+    pages.act(PREVIEW, 'both', 'administrator', async ({ form, now }) => {
+      const partial = await previewOf(store, patternsOf(form), form, now);
+      const title = 'Preview of the filter';
+      const lead = 'Go back in your browser to the form: it has everything that you entered.';
+      return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
     }),
   ];
 }

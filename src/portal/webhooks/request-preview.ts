@@ -41,17 +41,11 @@ export function requestPreviewPage(
   dependencies: SharedPageDependencies,
   { bodyOf, titles }: FormOfWebhook,
 ): PageRoute<'both'> {
-  return dependencies.pages.page({
-    for: 'both',
-    method: 'POST',
-    path: PREVIEW,
-    role: 'administrator',
-    respond: async ({ form }) => {
-      const partial = await previewOf(dependencies, bodyOf(form), titles);
-      const title = 'The request that the receiver gets';
-      const lead = 'Go back in your browser to the form: it has everything that you entered.';
-      return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
-    },
+  return dependencies.pages.act(PREVIEW, 'both', 'administrator', async ({ form }) => {
+    const partial = await previewOf(dependencies, bodyOf(form), titles);
+    const title = 'The request that the receiver gets';
+    const lead = 'Go back in your browser to the form: it has everything that you entered.';
+    return { title, content: html`${pageHeader({ title, lead })}${partial}`, partial };
   });
 }
 

@@ -105,11 +105,7 @@ export function sendSampleSection(
 /** Sends the sample through a webhook: the store finds only webhooks of the owner that the portal serves. */
 export function sendSamplePage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, services, store, testDelivery } = dependencies;
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: '/event-types/{id}/send-sample',
-    role: 'operator',
+  return pages.act('/event-types/{id}/send-sample', 'both', 'operator', {
     respond: async (call) => {
       const { name } = await services.eventTypes.get(pathId(call));
       const webhook = await webhookNamed(store, call.form.get('webhook') ?? '');

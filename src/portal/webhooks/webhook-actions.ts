@@ -11,41 +11,25 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
   const { pages, services, testDelivery } = dependencies;
   const { webhooks } = services;
   const switching = (verb: 'start' | 'stop'): PageRoute<'both'> =>
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: `/webhooks/{id}/${verb}`,
-      role: 'operator',
-      respond: async (call) => {
-        const done =
-          verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries stay pending.';
-        // A delivery that waits for its webhook and the problems of a customer have the button, too.
-        const back = call.form.get('back');
-        const next = back === null ? `/webhooks/${pathId(call)}` : ownPath(back);
-        return attempted(next, done, () => webhooks[verb](pathId(call), call.acting));
-      },
+    pages.act(`/webhooks/{id}/${verb}`, 'both', 'operator', async (call) => {
+      const done =
+        verb === 'start' ? 'The webhook is started.' : 'The webhook is stopped. New deliveries stay pending.';
+      // A delivery that waits for its webhook and the problems of a customer have the button, too.
+      const back = call.form.get('back');
+      const next = back === null ? `/webhooks/${pathId(call)}` : ownPath(back);
+      return attempted(next, done, () => webhooks[verb](pathId(call), call.acting));
     });
   return [
     switching('start'),
     switching('stop'),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/webhooks/{id}/give-up',
-      role: 'operator',
-      respond: async (call) => {
-        const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
-        const done = `The pending deliveries of the key ${input.orderingKey} are given up.`;
-        return attempted(`/webhooks/${pathId(call)}`, done, () =>
-          webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
-        );
-      },
+    pages.act('/webhooks/{id}/give-up', 'both', 'operator', async (call) => {
+      const input = validate(giveUpInput, { orderingKey: call.form.get('orderingKey') ?? '' });
+      const done = `The pending deliveries of the key ${input.orderingKey} are given up.`;
+      return attempted(`/webhooks/${pathId(call)}`, done, () =>
+        webhooks.keyOrder.giveUp(pathId(call), input, call.acting),
+      );
     }),
-    pages.page({
-      for: 'both',
-      method: 'POST',
-      path: '/webhooks/{id}/test',
-      role: 'operator',
+    pages.act('/webhooks/{id}/test', 'both', 'operator', {
       respond: async (call) => {
         const path = `/webhooks/${pathId(call)}`;
         const attempt = await testDelivery(pathId(call), call.user.id, sampleAsked(call.form));

@@ -81,17 +81,11 @@ function withSignature(body: Body): Body {
 
 /** Answers whether the chosen events require encryption. The script asks while people choose. */
 function encryptionRulePage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'GET',
-    path: '/webhooks/new/rule',
-    role: 'administrator',
-    respond: async ({ query }) => {
-      const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
-      const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all(), await shownTypes(store));
-      const title = 'What must be encrypted';
-      return { title, content: html`${pageHeader({ title })}${partial}`, partial };
-    },
+  return pages.page('/webhooks/new/rule', 'both', 'administrator', async ({ query }) => {
+    const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
+    const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all(), await shownTypes(store));
+    const title = 'What must be encrypted';
+    return { title, content: html`${pageHeader({ title })}${partial}`, partial };
   });
 }
 

@@ -6,6 +6,7 @@ import { carriesSeveral, WEBHOOK_FORMATS } from '../../domain/webhook-format.ts'
 import type { Html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { isObject } from '../../kernel/validation.ts';
+import { ifFound } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
 import { countOf, listText } from '../parts/text.ts';
@@ -25,22 +26,11 @@ export function summaryRegion(sent: URLSearchParams, destination: Destination | 
 }
 
 export function summaryPage({ pages, services: { endpoints } }: SharedPageDependencies): PageRoute<'both'> {
-  return pages.page({
-    for: 'both',
-    method: 'POST',
-    path: PATH,
-    role: 'administrator',
-    respond: async ({ form }) => {
-      const id = form.get('endpointId') ?? '';
-      const destination = id === '' ? null : await endpoints.get(id).catch(nothingFound);
-      return summaryView(TITLE, webhookSummary(form, destination, form.has('mode')));
-    },
+  return pages.act(PATH, 'both', 'administrator', async ({ form }) => {
+    const id = form.get('endpointId') ?? '';
+    const destination = id === '' ? null : await ifFound(endpoints.get(id));
+    return summaryView(TITLE, webhookSummary(form, destination, form.has('mode')));
   });
-}
-
-function nothingFound(error: unknown): null {
-  if (error instanceof Refusal && error.code === 'not_found') return null;
-  throw error;
 }
 
 /** `isNew`: the webhook does not exist yet. Without `endpointId` in the form it is in mode `pull`. */
