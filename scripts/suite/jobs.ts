@@ -6,9 +6,12 @@ import { importedBy } from '../../test/support/programs.ts';
 
 const tests = join(import.meta.dirname, '..', '..', 'test');
 
-/** Enough files to spread the cost of loading the modules over, and few enough to keep all processors busy to the end. */
-const SECONDS_PER_PROCESS = 45;
-const FILES_PER_PROCESS = 60;
+/**
+ * Enough files to spread the cost of loading and warming the modules over, 5 s of processor time, and few enough to keep all processors
+ * busy to the end. Slow files wait for most of their time.
+ */
+const SECONDS_PER_PROCESS = { fast: 55, slow: 45 };
+const FILES_PER_PROCESS = 90;
 /** Folders that take less than this share processes with others, because loading the modules takes as long. */
 const SMALL_SECONDS = 16;
 
@@ -110,10 +113,8 @@ export function grouped(files: readonly string[]): string[][] {
 function divided(parts: readonly (readonly string[])[]): string[][] {
   const files = parts.flat();
   if (files.length === 0) return [];
-  const count = Math.max(
-    Math.ceil(secondsOf(files) / SECONDS_PER_PROCESS),
-    Math.ceil(files.length / FILES_PER_PROCESS),
-  );
+  const limit = files.some(isSlowFile) ? SECONDS_PER_PROCESS.slow : SECONDS_PER_PROCESS.fast;
+  const count = Math.max(Math.ceil(secondsOf(files) / limit), Math.ceil(files.length / FILES_PER_PROCESS));
   const groups = Array.from({ length: count }, () => ({ files: [] as string[], seconds: 0 }));
   const longestFirst = parts.map((part) => ({ part, seconds: secondsOf(part) }));
   longestFirst.sort((one, other) => other.seconds - one.seconds);

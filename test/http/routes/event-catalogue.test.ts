@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Parser } from '@asyncapi/parser';
+import { asyncApiParser } from '../../support/asyncapi-parser.ts';
 import { type ApiClient, refusalOf, succeeded } from '../../support/client.ts';
 import { registerApplication } from '../../support/journey.ts';
 import { startService } from '../../support/service.ts';
@@ -95,7 +95,7 @@ it('the AsyncAPI document satisfies the official parser, and has every sample an
   const { admin } = await startService(t);
   await withOrders(admin);
   const text = JSON.stringify(await succeeded(admin.as(null).get(ASYNC_API)));
-  const { document, diagnostics } = await new Parser().parse(text);
+  const { document, diagnostics } = await asyncApiParser.parse(text);
   const errors = diagnostics.filter(({ severity }) => severity === 0);
   assert.deepEqual(errors, []);
   assert.equal(document?.version(), '3.0.0');
@@ -120,11 +120,10 @@ it('the AsyncAPI document satisfies the official parser, and has every sample an
 it('the AsyncAPI document shows the bodies of a format, whose examples satisfy their schemas', async (t) => {
   const { admin } = await startService(t);
   await withOrders(admin);
-  const parser = new Parser();
   const contentTypes: Record<string, string> = {};
   for (const format of ['standard', 'cloudevents', 'cloudevents-binary']) {
     const text = JSON.stringify(await succeeded(admin.as(null).get(`${ASYNC_API}?format=${format}`)));
-    const { document, diagnostics } = await parser.parse(text);
+    const { document, diagnostics } = await asyncApiParser.parse(text);
     // The parser also reports examples that their schemas refuse.
     assert.deepEqual(
       diagnostics.filter(({ severity }) => severity === 0),
@@ -139,7 +138,7 @@ it('the AsyncAPI document shows the bodies of a format, whose examples satisfy t
     if (format === 'cloudevents-binary') assert.equal(example?.headers()?.['ce-type'], 'order.placed');
   }
   const shaped = async (query: string) => {
-    const { document, diagnostics } = await parser.parse(
+    const { document, diagnostics } = await asyncApiParser.parse(
       JSON.stringify(await succeeded(admin.as(null).get(`${ASYNC_API}?${query}`))),
     );
     assert.deepEqual(
