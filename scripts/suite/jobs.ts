@@ -7,8 +7,8 @@ import { importedBy } from '../../test/support/programs.ts';
 const tests = join(import.meta.dirname, '..', '..', 'test');
 
 /**
- * Enough files to spread the cost of loading and warming the modules over, 5 s of processor time, and few enough to keep all processors
- * busy to the end. Slow files wait for most of their time.
+ * Enough files to spread the cost of loading and warming the modules over, and few enough to keep all processors busy to the end. Slow
+ * files wait for most of their time.
  */
 const SECONDS_PER_PROCESS = { fast: 55, slow: 45 };
 const FILES_PER_PROCESS = 90;

@@ -141,7 +141,7 @@ export function refusedBack(path: string, refusal: Refusal): Redirect | null {
   return OWN_PAGES.has(refusal.code) ? null : refusedTo(path, reasonOf(refusal));
 }
 
-/** What was found, or null for 404. */
+/** Returns the record, or null for a refusal with 404. */
 export async function ifFound<Found>(found: Promise<Found>): Promise<Found | null> {
   try {
     return await found;

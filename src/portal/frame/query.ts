@@ -10,7 +10,7 @@ export function readText(query: URLSearchParams, name: string): string | null {
   return text === '' ? null : text;
 }
 
-/** Whether one of the fields contains the text, in any case. Null fits all. */
+/** Whether one of the fields contains the text, in upper or lower case. Null fits all. */
 export function fits(text: string | null, ...fields: readonly string[]): boolean {
   return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
 }

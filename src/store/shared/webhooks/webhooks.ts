@@ -108,8 +108,8 @@ export const PROGRESS: Table<Progress> = table<Progress>('webhook_status', 'webh
 });
 
 /**
- * Undoes the transaction with `StaleWrite` if a webhook of the customer runs, or would start with its endpoint. It follows the suspension of
- * the customer: a webhook that started after the caller had read those of the customer must stop too.
+ * Undoes the transaction with `StaleWrite` if a webhook of the customer runs, or would start with its endpoint. It ends a suspension: a
+ * webhook that started after the caller had read the customer's webhooks must stop too.
  */
 export function noneRuns(customerId: string): Statement {
   return { sql: NONE_RUNS, params: { customerId }, expectChanges: 1 };
