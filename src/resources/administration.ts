@@ -111,7 +111,8 @@ export function administer<
 
   const entry = (action: AuditAction, acting: Acting, before: Rec | null, after: Rec | null, at: number): AuditEntry =>
     auditEntry(ids, acting.actor, action, `${name}:${(after ?? before)?.id}`, {
-      at, // A customer itself belongs to the operator, whose notes its `metadata` may hold.
+      at,
+      // A customer itself belongs to the operator, whose notes its `metadata` may hold.
       customerId: (after ?? before)?.customerId ?? null,
       changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
     });

@@ -331,7 +331,10 @@ function openThread(
   };
 }
 
-/** Sends statements by number: their texts are long, and the same few come again and again. */
+/**
+ * Sends statements by number: their texts are long, and the same few come again and again. `number` is not the first property of its
+ * objects, since other objects begin with a `number` of another type (see `Position` in domain/path.ts).
+ */
 function createNumbering(): { sent(statement: Statement): SentStatement; newTexts(): string[] } {
   const known = new Map<string, { readonly number: number; readonly names: readonly string[] }>();
   let unsent: string[] = [];
@@ -339,11 +342,11 @@ function createNumbering(): { sent(statement: Statement): SentStatement; newText
     sent: ({ sql, params, expectChanges }) => {
       let entry = known.get(sql);
       if (entry === undefined) {
-        entry = { number: known.size, names: parameterNames(sql) };
+        entry = { names: parameterNames(sql), number: known.size };
         known.set(sql, entry);
         unsent.push(sql);
       }
-      return { number: entry.number, expectChanges, values: valuesOf(entry.names, params) };
+      return { values: valuesOf(entry.names, params), number: entry.number, expectChanges };
     },
     newTexts: () => {
       const texts = unsent;
