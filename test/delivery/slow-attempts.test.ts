@@ -182,11 +182,31 @@ describe('an outcome whose commit was not answered', () => {
 
 // On PostgreSQL another instance waits until the lease of this one ends (test/chaos).
 describe('a process that dies', () => {
-  /** Nothing of this process comes through any more once `dies` is called, and it finds nothing. */
+  /** Once `dies` is called, nothing of this process comes through, and it takes nothing from the database, although a test may wake it. */
   async function mortal(d: Dispatching): Promise<{ dies(): void; buried(): void }> {
     const buried = deferred();
     let isDead = false;
-    const store = withSettle(d, (settlement) => (isDead ? buried.promise : d.store.settlements.settle(settlement)));
+    const { dispatch } = d.store;
+    const whileAlive =
+      <Asked extends unknown[], Answer>(verb: (...asked: Asked) => Promise<Answer>) =>
+      async (...asked: Asked): Promise<Answer> => {
+        if (isDead) await buried.promise;
+        return verb(...asked);
+      };
+    const store: Store = {
+      ...withSettle(d, (settlement) => (isDead ? buried.promise : d.store.settlements.settle(settlement))),
+      dispatch: {
+        ...dispatch,
+        appended: () => (isDead ? [] : dispatch.appended()),
+        changed: whileAlive(dispatch.changed),
+        positions: whileAlive(dispatch.positions),
+        ends: whileAlive(dispatch.ends),
+        dueBatches: whileAlive(dispatch.dueBatches),
+        firstPending: whileAlive(dispatch.firstPending),
+        waiting: whileAlive(dispatch.waiting),
+        records: whileAlive(dispatch.records),
+      },
+    };
     await d.start({ store, pollMs: 60_000 });
     return {
       dies: () => {
