@@ -48,6 +48,7 @@ const MEASURED: Readonly<Record<string, number>> = {
   'events/erase.slow.test.ts': 16,
   'http/keep-alive.slow.test.ts': 132,
   'http/openapi-clients.slow.test.ts': 26,
+  'http/recompiled.slow.test.ts': 12,
   'http/schemathesis.slow.test.ts': 41,
   'kernel/sallyport-lifetime.test.ts': 6,
   'package/check.slow.test.ts': 38,
