@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { mortalStore } from '../support/mortal-store.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
@@ -85,19 +86,21 @@ describe('an ordered webhook', () => {
     const ids = await d.publishMany(6);
     // The first process sends offset 2 and dies before it has written it: nothing of it comes through any more.
     const died = deferred();
-    const ended = deferred();
-    const { settlements } = d.store;
-    const settle: typeof settlements.settle = async (settlement) => {
-      if (settlement.batches[0]?.batch?.firstOffset !== 2) return settlements.settle(settlement);
-      died.resolve();
-      return ended.promise;
+    const { store, dies, buried } = mortalStore(d.store);
+    const { settlements } = store;
+    const settle: typeof settlements.settle = (settlement) => {
+      if (settlement.batches[0]?.batch?.firstOffset === 2) {
+        dies();
+        died.resolve();
+      }
+      return settlements.settle(settlement);
     };
-    await d.start({ store: { ...d.store, settlements: { ...settlements, settle } }, pollMs: 60_000 });
+    await d.start({ store: { ...store, settlements: { ...settlements, settle } }, pollMs: 60_000 });
     await died.promise;
     await d.start();
     await takeRecords(at, 4);
     await until('the end', () => isDrained(d));
-    ended.resolve();
+    buried();
     assert.deepEqual(offsets(at), [0, 1, 2, 2, 3, 4, 5]);
     assert.deepEqual([...new Set(messageIds(at))], ids);
     // Nothing says that the first process sent it.

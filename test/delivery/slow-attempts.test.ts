@@ -16,6 +16,7 @@ import {
   takeRecords,
   until,
 } from '../support/dispatching.ts';
+import { mortalStore } from '../support/mortal-store.ts';
 import { repeats } from '../support/repeats.ts';
 import { ACTOR } from '../support/services.ts';
 import { execute, onSqlite } from '../support/store.ts';
@@ -182,40 +183,6 @@ describe('an outcome whose commit was not answered', () => {
 
 // On PostgreSQL another instance waits until the lease of this one ends (test/chaos).
 describe('a process that dies', () => {
-  /** Once `dies` is called, nothing of this process comes through, and it takes nothing from the database, although a test may wake it. */
-  async function mortal(d: Dispatching): Promise<{ dies(): void; buried(): void }> {
-    const buried = deferred();
-    let isDead = false;
-    const { dispatch } = d.store;
-    const whileAlive =
-      <Asked extends unknown[], Answer>(verb: (...asked: Asked) => Promise<Answer>) =>
-      async (...asked: Asked): Promise<Answer> => {
-        if (isDead) await buried.promise;
-        return verb(...asked);
-      };
-    const store: Store = {
-      ...withSettle(d, (settlement) => (isDead ? buried.promise : d.store.settlements.settle(settlement))),
-      dispatch: {
-        ...dispatch,
-        appended: () => (isDead ? [] : dispatch.appended()),
-        changed: whileAlive(dispatch.changed),
-        positions: whileAlive(dispatch.positions),
-        ends: whileAlive(dispatch.ends),
-        dueBatches: whileAlive(dispatch.dueBatches),
-        firstPending: whileAlive(dispatch.firstPending),
-        waiting: whileAlive(dispatch.waiting),
-        records: whileAlive(dispatch.records),
-      },
-    };
-    await d.start({ store, pollMs: 60_000 });
-    return {
-      dies: () => {
-        isDead = true;
-      },
-      buried: () => buried.resolve(),
-    };
-  }
-
   for (const maxBatchRecords of [1, 3])
     onSqlite(
       `leaves gaps, which the next one sends, and nothing else again: ${maxBatchRecords} at a time`,
@@ -231,7 +198,8 @@ describe('a process that dies', () => {
           return { status: 200 };
         });
         const ids = await d.publishMany(8 * maxBatchRecords);
-        const process = await mortal(d);
+        const process = mortalStore(d.store);
+        await d.start({ store: process.store, pollMs: 60_000 });
         await takeRecords(at, ids.length);
         await until('four outcomes', async () => (await d.rows('SELECT 1 FROM batch')).length === 4);
         process.dies();
@@ -266,7 +234,8 @@ describe('a process that dies', () => {
       return { status: hangs && offset === 2 ? 500 : 200 };
     });
     await d.publishMany(5);
-    const process = await mortal(d);
+    const process = mortalStore(d.store);
+    await d.start({ store: process.store, pollMs: 60_000 });
     await takeRecords(at, 5);
     await until('two outcomes', async () => (await d.rows('SELECT 1 FROM batch')).length === 2);
     process.dies();
@@ -291,7 +260,8 @@ describe('a process that dies', () => {
       return { status: 200 };
     });
     await d.publishMany(2);
-    const process = await mortal(d);
+    const process = mortalStore(d.store);
+    await d.start({ store: process.store, pollMs: 60_000 });
     await takeRecords(at, 2);
     d.advance(SLOW_ATTEMPT_MS);
     await until('the rows', async () => {
