@@ -1,4 +1,5 @@
 /** Conditional requests (RFC 9110 §13, contract §4.3): `If-Match` before a change, `If-None-Match` before a read. */
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting, IfMatch } from '../domain/acting.ts';
@@ -51,12 +52,22 @@ export function requireMatch(call: Call, representation: unknown, title: string)
 
 /** The resource, or 304 if the caller has the current version. */
 export function read(call: Call, body: unknown, ETag: string = entityTag(body)): Reply {
-  const tags = readTags(call, 'If-None-Match');
-  // RFC 9110 §13.1.2: weak comparison.
-  if (tags !== '*' && tags?.some((tag) => tag.replace(/^W\//, '') === ETag) !== true)
-    return { status: 200, headers: { ETag }, body };
+  if (!hasCurrent(call, ETag)) return { status: 200, headers: { ETag }, body };
   // RFC 9110 §8.6: the Content-Length of a 304 is that of the 200.
   return { status: 304, headers: { ETag, 'Content-Length': String(Buffer.byteLength(JSON.stringify(body))) } };
+}
+
+/** The same for a resource that is ready as bytes. Its tag is the hash of the bytes, so a body that is encrypted again has another tag. */
+export function readBytes(call: Call, bytes: Uint8Array, headers: Readonly<Record<string, string>>): Reply {
+  const ETag = `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
+  if (!hasCurrent(call, ETag)) return { status: 200, headers: { ...headers, ETag }, body: bytes };
+  return { status: 304, headers: { ...headers, ETag, 'Content-Length': String(bytes.byteLength) } };
+}
+
+/** RFC 9110 §13.1.2: weak comparison. */
+function hasCurrent(call: Call, ETag: string): boolean {
+  const tags = readTags(call, 'If-None-Match');
+  return tags === '*' || tags?.some((tag) => tag.replace(/^W\//, '') === ETag) === true;
 }
 
 /** A new or changed resource as a read returns it, and secrets that are shown only once. */

@@ -9,6 +9,7 @@ import { pgpVector } from '../support/vectors.ts';
 
 repeatsInSlowTier('postgres');
 
+type Paths = Record<string, { get?: { responses: Record<string, { headers?: Record<string, unknown> }> } }>;
 type Made = { readonly id?: string; readonly userId?: string };
 type Kind = {
   readonly collection: string;
@@ -209,6 +210,18 @@ describe('conditional requests', () => {
     const { items } = await succeeded<Page<{ id: string }>>(admin.get('audit?limit=1'));
     const entry = await admin.get(`audit/${items[0]?.id}`);
     assert.equal((await admin.get(`audit/${items[0]?.id}`, { 'if-none-match': tagOf(entry) })).status, 304);
+  });
+
+  it('come with every single resource that the API document has', async (t) => {
+    const { url } = await startService(t);
+    const { paths } = (await (await fetch(`${url}/services/api/openapi.json`)).json()) as { paths: Paths };
+    const single = Object.entries(paths).filter(([path, { get }]) => get !== undefined && path.endsWith('}'));
+    assert.ok(single.length > 10);
+    const untagged = single.filter(([, { get }]) => get?.responses['200']?.headers?.ETag === undefined);
+    assert.deepEqual(
+      untagged.map(([path]) => path),
+      [],
+    );
   });
 });
 

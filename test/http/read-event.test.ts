@@ -41,6 +41,11 @@ describe('an event', () => {
     const text = await read.text();
     assert.ok(text.endsWith(`,"data":${data}}`), text);
     assert.equal(read.headers.get('cache-control'), 'no-store');
+    const tag = read.headers.get('etag') ?? '';
+    assert.match(tag, /^"[\w-]{22}"$/);
+    const again = await own.api.get(`events/${id}`, { 'if-none-match': tag });
+    assert.equal(again.status, 304);
+    assert.equal(again.headers.get('etag'), tag);
     const { timestamp, data: _, ...told } = JSON.parse(text);
     assert.deepEqual(told, { id, type: TYPE, subject: 's', correlationId: 'c', actorId: null });
     assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 600_000);

@@ -16,9 +16,9 @@ import { validate } from '../../kernel/validation.ts';
 import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
-import { requireMatch } from '../conditional.ts';
+import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, readBytes, requireMatch } from '../conditional.ts';
 import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
-import { jsonBody, type Reply, type Route } from '../route.ts';
+import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
   readonly readRecords: ReadRecordsOf;
@@ -115,7 +115,7 @@ function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'bot
         gate.authorize(caller, method, `${EDGE}/webhooks/${idInPath(call)}/records`.slice(1).split('/'));
       };
       const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
-      return recordsReply({ bytes, headers });
+      return { status: 200, headers: headersOf(headers), body: bytes };
     },
   };
 }
@@ -128,6 +128,7 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
     access: 'guarded',
     tag: 'events',
     operationId: 'readEvent',
+    headers: IF_NONE_MATCH,
     summary: 'Read an event that one of your webhooks gets',
     description:
       'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
@@ -136,13 +137,17 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
       webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
     },
     replies: {
-      200: { description: 'The event', schema: eventView, mayBeEncrypted: true },
+      200: { description: 'The event', schema: eventView, mayBeEncrypted: true, headers: ETAG },
+      ...NOT_MODIFIED,
       404: { description: 'No webhook of yours gets such an event, or its data was erased' },
       409: { description: 'It must be encrypted, and there is no key or it has expired' },
       429: { description: 'Too many of your reads are in progress or wait; see `Retry-After`' },
       503: { description: 'Too many reads wait; see `Retry-After`' },
     },
-    respond: async (call) => recordsReply(await readEvent(idInPath(call), call.query.get('webhookId'))),
+    respond: async (call) => {
+      const { bytes, headers } = await readEvent(idInPath(call), call.query.get('webhookId'));
+      return readBytes(call, bytes, headersOf(headers));
+    },
   };
 }
 
@@ -164,9 +169,8 @@ function acknowledgeRoute({ webhooks }: Dependencies): Route<'both'> {
   });
 }
 
-function recordsReply({ bytes, headers }: RecordsBody): Reply {
-  const { 'content-type': type = '', ...others } = headers;
-  return { status: 200, headers: { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' }, body: bytes };
+function headersOf({ 'content-type': type = '', ...others }: RecordsBody['headers']): Readonly<Record<string, string>> {
+  return { ...others, 'Content-Type': type, 'Cache-Control': 'no-store' };
 }
 
 function readInteger<Otherwise extends number | null>(
