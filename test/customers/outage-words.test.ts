@@ -84,14 +84,19 @@ test('pages and answers say nothing of the database while it fails', async (t) =
   });
 
   await t.test('a browser in a frame reads it in the frame, and one of the operator reads the remedy', async () => {
-    const asked = (headers: Readonly<Record<string, string>>) =>
-      database.during({ at: 0, error: () => unavailableFile('damaged') }, () =>
-        request(`${url}/webhooks`, { headers }),
-      );
-    const framed = (await asked({ cookie, 'sec-fetch-dest': 'iframe' })).result;
+    /** Asks again if a read of the service's own work came first and failed. */
+    const asked = async (headers: Readonly<Record<string, string>>): Promise<PortalReply> => {
+      for (;;) {
+        const { result } = await database.during({ at: 0, error: () => unavailableFile('damaged') }, () =>
+          request(`${url}/webhooks`, { headers }),
+        );
+        if (result.status !== 200) return result;
+      }
+    };
+    const framed = await asked({ cookie, 'sec-fetch-dest': 'iframe' });
     assert.equal(framed.status, 503);
     assert.match(framed.headers.get('content-security-policy') ?? '', /frame-ancestors https:\/\/shop\.example/);
-    const operators = (await asked({ cookie: `${SESSION_COOKIE}=${token}` })).result;
+    const operators = await asked({ cookie: `${SESSION_COOKIE}=${token}` });
     assert.match(operators.text, /sallyport restore/);
   });
 

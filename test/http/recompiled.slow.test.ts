@@ -14,7 +14,7 @@ const TYPE = 'order.placed';
 const CALLS = 12_000;
 const EVENTS = 3000;
 const AT_ONCE = 16;
-/** A function of the hot paths is dropped up to five times while its types become known. In a loop it was dropped once in a hundred calls. */
+/** While its types become known, a function is dropped up to five times. With the fault it was dropped once in a hundred calls. */
 const DROPS_MAX = 15;
 
 /** A shell that adds an option of V8, which `NODE_OPTIONS` does not accept, and keeps what V8 prints from the service's own line. */
