@@ -14,6 +14,7 @@ import {
   guideText,
   LEFT_OUT,
   REWORDED,
+  SPLIT,
 } from '../../src/portal/endpoints/guide-text.ts';
 import { receiverCode } from '../../src/portal/endpoints/receiver-code.ts';
 import { succeeded } from '../support/client.ts';
@@ -29,7 +30,7 @@ const VALUES = { address: 'https://edge.example', hasSources: false, verificatio
 describe('the guide', () => {
   it('leaves out and rewords parts that the hand-out has, and has the address of the API', () => {
     for (const [from, to] of LEFT_OUT) assert.ok(HAND_OUT.indexOf(from) < HAND_OUT.indexOf(to), from);
-    for (const [said] of [...REWORDED, [ADDRESS_ASKED], [CHALLENGE_FIRST], [CHALLENGE_SECTION]])
+    for (const [said] of [...REWORDED, [ADDRESS_ASKED], [SPLIT], [CHALLENGE_FIRST], [CHALLENGE_SECTION]])
       assert.match(HAND_OUT, said);
     assert.ok(HAND_OUT.includes(EXAMPLE_ADDRESS));
     const text = guideText(HAND_OUT, VALUES);
@@ -45,7 +46,7 @@ describe('the guide', () => {
   it('says how the endpoint is verified', () => {
     const cases = [
       ['required', 'Before the first delivery we send a challenge'],
-      ['optional', 'If you press *Verify now* on the page of your endpoint, we send a challenge'],
+      ['optional', 'If you press [Verify now](verify), we send a challenge'],
       ['handshake', 'Before the first delivery we send an `OPTIONS` request'],
     ] as const;
     for (const [verification, said] of cases) {
@@ -56,7 +57,8 @@ describe('the guide', () => {
   });
 
   it('says what happens after another answer as the webhooks of the endpoint do it', () => {
-    const often = { retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null } as const;
+    const many = { format: 'records', batch: false, maxBatchRecords: 30 } as const;
+    const often = { ...many, retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null } as const;
     const once = { ...often, maxAttempts: 1 };
     const cases = [
       [[], 'we send the request again, until the retries of the webhook are used up.'],
@@ -71,6 +73,12 @@ describe('the guide', () => {
         ),
         said,
       );
+    const split = (webhooks: readonly (typeof often | (typeof often & { maxBatchRecords: number }))[]) =>
+      guideText(HAND_OUT, { ...VALUES, webhooks }).includes('413');
+    assert.deepEqual(
+      [split([]), split([often]), split([{ ...often, maxBatchRecords: 1 } as never])],
+      [true, true, false],
+    );
     assert.match(guideText(HAND_OUT, VALUES), /24 hours, or ten requests in a row use up their attempts, we stop/);
   });
 
@@ -170,7 +178,7 @@ describe('the guide', () => {
     const pulled = { customerId: customer.id, name: 'Pulled', mode: 'pull', eventTypes: ['webhook.test'] };
     await succeeded(service.admin.post('webhooks', pulled));
     assert.match(await shown(), /is no delivery: its result is shown there and in <a href="\/deliveries\/watch">Live/);
-    assert.match(guideText(HAND_OUT, VALUES), /\*Live\* shows it, too\. It is no delivery/);
+    assert.match(guideText(HAND_OUT, VALUES), /\[Live\]\(live\) shows it, too\. It is no delivery/);
   });
 
   it('offers complete programs as downloads, and no other file', async (t) => {
