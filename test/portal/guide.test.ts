@@ -167,6 +167,28 @@ describe('the guide', () => {
     assert.ok(ofOperator.text.includes(apiKey.reveal()));
   });
 
+  it('links to the pages that it names: those of the endpoint and its webhook', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const { endpoints = '' } = ids.customer;
+    const open = async (path: string, token: string) => (await request(`${service.url}${path}`, { token })).text;
+    const text = await open(`/guide?endpoint=${endpoints}`, sessions.customer);
+    const { verified, tokenChallenge } = await service.services.endpoints.get(endpoints);
+    const settings = tokenChallenge && !verified ? '' : '/settings';
+    const pages = [
+      [`/endpoints/${endpoints}${settings}#challenge`, 'Verify now'],
+      [`/endpoints/${endpoints}/settings#credentials`, 'New secret'],
+      ['/deliveries/watch', 'Live'],
+      ['/deliveries', 'Deliveries'],
+      ['/applications/new', 'Register an application'],
+    ];
+    for (const [href, label] of pages) assert.ok(text.includes(`<a href="${href}">${label}</a>`), label);
+    assert.match(text, /<a href="\/webhooks\/[\w-]+#samples">Send a test event<\/a>/);
+    assert.match(text, /<h2>From zero to the first event<\/h2>[\s\S]*?<div class="prose">\s*<ol>/, 'with numbers');
+    assert.ok(text.indexOf('id="test-it"') < text.indexOf('id="get-and-use-an-access-token"'), 'OAuth is last');
+    const ofOperator = await open('/guide', sessions.operator);
+    assert.match(ofOperator, new RegExp(`<option value="${endpoints}"[^>]*>[^<]+ · `), 'with the name of the customer');
+  });
+
   it('agrees with the empty list of deliveries that a test event is no delivery', async (t) => {
     const service = await startService(t);
     const customer = await makeCustomer(service);
@@ -192,6 +214,9 @@ describe('the guide', () => {
       assert.equal(status, 200, file);
       assert.match(headers.get('content-disposition') ?? '', /^attachment; filename="/);
     }
+    const catalogue = await request(`${service.url}/event-catalogue`);
+    assert.match(catalogue.text, /href="\/downloads\/receiver\.py"/);
+    assert.equal((await request(`${service.url}/downloads/receiver.py`)).status, 200, 'before someone signs in');
     assert.match((await open('/downloads/receiver.py')).text, /^#!\/usr\/bin\/env python3/);
     for (const name of ['none', 'receiver.sh', '..%2Fpackage.json'])
       assert.notEqual((await open(`/downloads/${name}`)).status, 200, name);

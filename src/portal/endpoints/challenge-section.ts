@@ -39,7 +39,7 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
         : isUnprepared(endpoint)
           ? html`
             <div class="stack">
-              <p>Not verified yet. ${firstAdvice(endpoint, lastVerification)} Then press “Verify now”.</p>
+              <p>Not verified yet. ${firstAdvice(lastVerification)} Then press “Verify now”.</p>
               <details${attributes({ open: lastVerification.responseStatus !== null })}>
                 <summary>The first challenge, sent when the endpoint was created</summary>
                 ${verificationView(endpoint, lastVerification)}
@@ -68,12 +68,12 @@ export function isUnprepared({
   return at - createdAt < CREATION_MS && (updatedAt === createdAt || at < updatedAt);
 }
 
-/** After the first challenge. A receiver without the secret refuses it or signs wrong; another status has another cause. */
-function firstAdvice({ customerId }: Endpoint, { error, responseStatus }: Verification): string {
+/** After the first challenge, above its response. A receiver without the secret refuses it or signs wrong; another status has another cause. */
+function firstAdvice({ error, responseStatus }: Verification): string {
   const status = error === null ? null : statusInMessage(error);
   if (error === null || status === null || status === 401 || status === 403 || responseStatus === null)
     return 'Put the secret into the receiver.';
-  return `${sentence(withoutCode(error))}. ${challengeAdvice(error, customerId)} Put the secret into the receiver.`;
+  return `${sentence(withoutCode(error))} Correct that, and put the secret into the receiver.`;
 }
 
 export function verifyButton(

@@ -36,7 +36,7 @@ export function stepsSection(call: PageCall, endpoint: Endpoint | null, links: G
     title: 'From zero to the first event',
     id: 'steps',
     content: html`
-      <ol class="steps">
+      <div class="prose"><ol>
         <li>
           ${link('/endpoints/new', 'Add an endpoint')} with the HTTPS address that your program will have, and copy its
           secret. For a trial on your computer, start a tunnel first (step 3).
@@ -46,7 +46,7 @@ export function stepsSection(call: PageCall, endpoint: Endpoint | null, links: G
         <li><a href="${links.verify}">Verify ownership</a> with “Verify now”. The program answers the challenge.</li>
         <li>${link(newWebhook, 'Create a webhook')}, unless you chose events with the endpoint.</li>
         <li><a href="${links.test}">Send a test event</a>. Your program prints it.</li>
-      </ol>
+      </ol></div>
     `,
   });
 }
