@@ -64,7 +64,7 @@ describe('the guide', () => {
       [[], 'we send the request again, until the retries of the webhook are used up.'],
       [[often, often], 'we send the request again: 20 attempts over about 2.5 days, then dead.'],
       [[often, once], 'we send the request again, until the retries of the webhook are used up.'],
-      [[once], 'the records are dead: the endpoint has no webhook that retries.'],
+      [[once], 'the records are dead: no webhook of the endpoint retries.'],
     ] as const;
     for (const [webhooks, said] of cases)
       assert.ok(

@@ -113,7 +113,8 @@ export function downloadList(): Html {
       <p class="hint">
         Each program verifies, answers challenges, decrypts and decompresses. It reads the secret and the
         API key from its environment; during a rotation both, one per line:
-        <code>WEBHOOK_SECRETS='…' WEBHOOK_API_KEYS='…' python3 receiver.py</code>. Write what it does with an event into its function <code>handle</code>.
+        <code>WEBHOOK_SECRETS='…' WEBHOOK_API_KEYS='…' python3 receiver.py</code>. Write what it
+        does with an event into its function <code>handle</code>.
       </p>
     </div>
   `;

@@ -68,7 +68,7 @@ export function isUnprepared({
   return at - createdAt < CREATION_MS && (updatedAt === createdAt || at < updatedAt);
 }
 
-/** After the first challenge, above its response. A receiver without the secret refuses it or signs wrong; another status has another cause. */
+/** Above the first challenge. A receiver without the secret refuses it or signs wrong; another status has another cause. */
 function firstAdvice({ error, responseStatus }: Verification): string {
   const status = error === null ? null : statusInMessage(error);
   if (error === null || status === null || status === 401 || status === 403 || responseStatus === null)

@@ -83,7 +83,7 @@ const AFTER_ANOTHER = /(?<=After \*\*any other answer, or none\*\*, )we send the
 function afterAnother(webhooks: readonly RetrySettings[]): string {
   const [said, ...others] = new Set(webhooks.map(retriesText));
   if (areNeverSentAgain(webhooks))
-    return `the records are dead: the endpoint has no webhook that retries. You can send them again in ${linkTo('Deliveries', 'deliveries')}`;
+    return `the records are dead: no webhook of the endpoint retries. You can send them again in ${linkTo('Deliveries', 'deliveries')}`;
   if (said !== undefined && others.length === 0) return `we send the request again: ${said}`;
   return 'we send the request again, until the retries of the webhook are used up';
 }
