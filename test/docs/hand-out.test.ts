@@ -1,5 +1,6 @@
 /** Runs the JavaScript functions of docs/hand-out.md with the vectors. */
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
@@ -43,7 +44,30 @@ describe('the functions of docs/hand-out.md', () => {
     }
   });
 
+  it('have an example step by step, which is one of the vectors', () => {
+    const [, section = ''] = /^## The signature step by step\n([\s\S]*?)^## /m.exec(page) ?? [];
+    const heartbeat = requestVectors.requests.find(({ name }) => name === 'a heartbeat') ?? assert.fail();
+    const { path, headers, body } = requestOf(heartbeat);
+    const [secret = ''] = secretsOf(heartbeat);
+    const [request = '', text = ''] = [...section.matchAll(/^```\n([\s\S]*?)\n```/gm)].map(([, block = '']) => block);
+    const signed = ['date', 'x-content-sha256', 'authorization'].map((name) => `${name}: ${headers[name]}`);
+    assert.equal(request, [`POST ${path} HTTP/1.1`, ...signed, '', body.toString()].join('\n'));
+    assert.ok(section.includes(secret));
+    const signature = createHmac('sha256', Buffer.from(secret, 'base64')).update(text).digest('base64');
+    assert.ok(headers.authorization?.endsWith(`&Signature=${signature}`));
+  });
+
+  it('have an example of a challenge, which is one of the vectors', () => {
+    const [, section = ''] = /^## Answer the challenge\n([\s\S]*?)^## /m.exec(page) ?? [];
+    const vector = challengeVectors.find(({ name }) => name === 'a challenge, base64 secret') ?? assert.fail();
+    const { path, headers } = requestOf(vector);
+    const token = headers['x-challenge-sha256'] ?? '';
+    const answer = 'answer' in vector ? vector.answer : assert.fail();
+    for (const shown of [token, path, answer, `POST${path}${token}`])
+      assert.ok(section.includes(`\`${shown}\``), shown);
+  });
+
   it('run with the number of vectors that the page says', () => {
-    assert.ok(page.includes(`has ${requestVectors.requests.length} requests`));
+    assert.ok(page.includes(`${requestVectors.requests.length} requests, valid`));
   });
 });

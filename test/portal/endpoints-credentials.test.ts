@@ -19,8 +19,10 @@ describe('a new secret', () => {
     await page.getByLabel('In an hour').check();
     await page.getByRole('button', { name: 'Create the new secret' }).click();
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
-    await page.getByText('Give it to the receiver before then.').waitFor();
-    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
+    await page.getByText('Give it to the receiver before then, beside the old one.').waitFor();
+    const line = await page.getByRole('group', { name: 'For the environment of the program' }).innerText();
+    assert.equal(line.trim(), `export WEBHOOK_SECRETS="$WEBHOOK_SECRETS\n${secret}"`);
+    await page.getByRole('link', { name: 'I have stored the secret: go to Shop' }).click();
     await page.getByText(/signs from .* \(in 1 hour\)/).waitFor();
     assert.ok(!(await page.content()).includes(secret));
     await open(`/endpoints/${endpoint.id}/rotate-secret`);

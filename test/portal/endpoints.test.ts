@@ -155,7 +155,7 @@ describe('the events of a new endpoint', () => {
     await page.getByLabel('order.*').uncheck();
     await page.getByLabel('order.created').check();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
-    await page.getByRole('heading', { name: '3. Send a test event' }).waitFor();
+    await page.getByRole('heading', { name: '2. Send a test event' }).waitFor();
     const [webhook, ...others] = await allWebhooks(admin);
     assert.deepEqual([webhook?.name, webhook?.eventTypes, webhook?.state], ['Shop', ['order.created'], 'started']);
     assert.deepEqual(others, []);
@@ -225,7 +225,13 @@ describe('creating an endpoint', () => {
     await page.getByText('Recommended. The receiver must sign a challenge').waitFor();
     await page.getByLabel('Do not verify').check();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page.getByText('Hand over the secret, then choose the events.').waitFor();
+    await page.getByRole('heading', { name: '2. Create a webhook' }).waitFor();
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
+    const line = await page.getByRole('group', { name: 'For the environment of the program' }).innerText();
+    assert.match(line, /^export WEBHOOK_SECRETS='[^']+' WEBHOOK_API_KEYS='[0-9a-f]{32}'\s*$/);
+    assert.ok(line.includes(`'${secret}'`));
+    assert.ok((await page.locator('a[href^="/downloads/"]').count()) >= 6);
     await page.getByRole('button', { name: 'Copy the secret' }).click();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
     for (const language of ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby']) {
@@ -266,6 +272,7 @@ describe('creating an endpoint', () => {
     assert.ok(!(await page.content()).includes('as it was agreed on'));
     await page.getByRole('link', { name: 'See the response' }).click();
     await page.getByText("Check the path of the endpoint's URL").waitFor();
+    await page.getByText('Not verified yet. The endpoint answered 404, wanted 200. Correct that').waitFor();
   });
 });
 

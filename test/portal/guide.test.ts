@@ -14,6 +14,7 @@ import {
   guideText,
   LEFT_OUT,
   REWORDED,
+  SPLIT,
 } from '../../src/portal/endpoints/guide-text.ts';
 import { receiverCode } from '../../src/portal/endpoints/receiver-code.ts';
 import { succeeded } from '../support/client.ts';
@@ -29,7 +30,7 @@ const VALUES = { address: 'https://edge.example', hasSources: false, verificatio
 describe('the guide', () => {
   it('leaves out and rewords parts that the hand-out has, and has the address of the API', () => {
     for (const [from, to] of LEFT_OUT) assert.ok(HAND_OUT.indexOf(from) < HAND_OUT.indexOf(to), from);
-    for (const [said] of [...REWORDED, [ADDRESS_ASKED], [CHALLENGE_FIRST], [CHALLENGE_SECTION]])
+    for (const [said] of [...REWORDED, [ADDRESS_ASKED], [SPLIT], [CHALLENGE_FIRST], [CHALLENGE_SECTION]])
       assert.match(HAND_OUT, said);
     assert.ok(HAND_OUT.includes(EXAMPLE_ADDRESS));
     const text = guideText(HAND_OUT, VALUES);
@@ -45,7 +46,7 @@ describe('the guide', () => {
   it('says how the endpoint is verified', () => {
     const cases = [
       ['required', 'Before the first delivery we send a challenge'],
-      ['optional', 'If you press *Verify now* on the page of your endpoint, we send a challenge'],
+      ['optional', 'If you press [Verify now](verify), we send a challenge'],
       ['handshake', 'Before the first delivery we send an `OPTIONS` request'],
     ] as const;
     for (const [verification, said] of cases) {
@@ -56,13 +57,14 @@ describe('the guide', () => {
   });
 
   it('says what happens after another answer as the webhooks of the endpoint do it', () => {
-    const often = { retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null } as const;
+    const many = { format: 'records', batch: false, maxBatchRecords: 30 } as const;
+    const often = { ...many, retryPolicy: 'exponential', maxAttempts: 20, retryDelaysSeconds: null } as const;
     const once = { ...often, maxAttempts: 1 };
     const cases = [
       [[], 'we send the request again, until the retries of the webhook are used up.'],
       [[often, often], 'we send the request again: 20 attempts over about 2.5 days, then dead.'],
       [[often, once], 'we send the request again, until the retries of the webhook are used up.'],
-      [[once], 'the records are dead: the endpoint has no webhook that retries.'],
+      [[once], 'the records are dead: no webhook of the endpoint retries.'],
     ] as const;
     for (const [webhooks, said] of cases)
       assert.ok(
@@ -71,6 +73,12 @@ describe('the guide', () => {
         ),
         said,
       );
+    const split = (webhooks: readonly (typeof often | (typeof often & { maxBatchRecords: number }))[]) =>
+      guideText(HAND_OUT, { ...VALUES, webhooks }).includes('413');
+    assert.deepEqual(
+      [split([]), split([often]), split([{ ...often, maxBatchRecords: 1 } as never])],
+      [true, true, false],
+    );
     assert.match(guideText(HAND_OUT, VALUES), /24 hours, or ten requests in a row use up their attempts, we stop/);
   });
 
@@ -159,6 +167,28 @@ describe('the guide', () => {
     assert.ok(ofOperator.text.includes(apiKey.reveal()));
   });
 
+  it('links to the pages that it names: those of the endpoint and its webhook', async (t) => {
+    const { service, ids, sessions } = await startHistory(t);
+    const { endpoints = '' } = ids.customer;
+    const open = async (path: string, token: string) => (await request(`${service.url}${path}`, { token })).text;
+    const text = await open(`/guide?endpoint=${endpoints}`, sessions.customer);
+    const { verified, tokenChallenge } = await service.services.endpoints.get(endpoints);
+    const settings = tokenChallenge && !verified ? '' : '/settings';
+    const pages = [
+      [`/endpoints/${endpoints}${settings}#challenge`, 'Verify now'],
+      [`/endpoints/${endpoints}/settings#credentials`, 'New secret'],
+      ['/deliveries/watch', 'Live'],
+      ['/deliveries', 'Deliveries'],
+      ['/applications/new', 'Register an application'],
+    ];
+    for (const [href, label] of pages) assert.ok(text.includes(`<a href="${href}">${label}</a>`), label);
+    assert.match(text, /<a href="\/webhooks\/[\w-]+#samples">Send a test event<\/a>/);
+    assert.match(text, /<h2>From zero to the first event<\/h2>[\s\S]*?<div class="prose">\s*<ol>/, 'with numbers');
+    assert.ok(text.indexOf('id="test-it"') < text.indexOf('id="get-and-use-an-access-token"'), 'OAuth is last');
+    const ofOperator = await open('/guide', sessions.operator);
+    assert.match(ofOperator, new RegExp(`<option value="${endpoints}"[^>]*>[^<]+ · `), 'with the name of the customer');
+  });
+
   it('agrees with the empty list of deliveries that a test event is no delivery', async (t) => {
     const service = await startService(t);
     const customer = await makeCustomer(service);
@@ -170,7 +200,7 @@ describe('the guide', () => {
     const pulled = { customerId: customer.id, name: 'Pulled', mode: 'pull', eventTypes: ['webhook.test'] };
     await succeeded(service.admin.post('webhooks', pulled));
     assert.match(await shown(), /is no delivery: its result is shown there and in <a href="\/deliveries\/watch">Live/);
-    assert.match(guideText(HAND_OUT, VALUES), /\*Live\* shows it, too\. It is no delivery/);
+    assert.match(guideText(HAND_OUT, VALUES), /\[Live\]\(live\) shows it, too\. It is no delivery/);
   });
 
   it('offers complete programs as downloads, and no other file', async (t) => {
@@ -184,6 +214,9 @@ describe('the guide', () => {
       assert.equal(status, 200, file);
       assert.match(headers.get('content-disposition') ?? '', /^attachment; filename="/);
     }
+    const catalogue = await request(`${service.url}/event-catalogue`);
+    assert.match(catalogue.text, /href="\/downloads\/receiver\.py"/);
+    assert.equal((await request(`${service.url}/downloads/receiver.py`)).status, 200, 'before someone signs in');
     assert.match((await open('/downloads/receiver.py')).text, /^#!\/usr\/bin\/env python3/);
     for (const name of ['none', 'receiver.sh', '..%2Fpackage.json'])
       assert.notEqual((await open(`/downloads/${name}`)).status, 200, name);

@@ -53,6 +53,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'runs until it is stopped: test/cli/serve.test.ts',
   'npm run demo -- --keep': 'runs until it is stopped: test/e2e/demo.slow.test.ts',
   'npm test': 'runs this test',
+  "curl -s 'http://127.0.0.1:8080/services/api/x/edge/v1/deliveries": 'needs another scope: test/http/scopes.test.ts',
   'npm run build:binary': 'test/binary.slow.test.ts',
   'npm run build:receiver': 'test/receiver/package.test.ts',
   'npm install ./vendor/sallyport': 'test/package/sallyport.slow.test.ts, from its tarball',

@@ -96,7 +96,7 @@ function eventTypeView(call: PageCall, eventType: EventType, uses: Uses, publicU
   const address = addressFor(call.request, publicUrl);
   const subscribe = linkButton({
     href: `/webhooks/new?${new URLSearchParams({ event: name })}`,
-    label: uses.count === 0 ? 'Subscribe to it' : 'Add to another webhook',
+    label: uses.count === 0 ? 'Subscribe to it' : 'New webhook with this event',
     kind: uses.count === 0 ? 'primary' : 'plain',
     icon: 'plus',
   });

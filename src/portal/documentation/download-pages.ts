@@ -1,4 +1,7 @@
-/** `/downloads/{file}`: the npm package of the receiver, and complete receivers in other languages. */
+/**
+ * `/downloads/{file}`: the npm package of the receiver, and complete receivers in other languages. Nobody has to sign in, as for the
+ * catalogue, which leads here.
+ */
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, RECEIVER_PACKAGE, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
@@ -6,14 +9,14 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 
-const PATH = '/downloads';
+export const DOWNLOADS = '/downloads';
 
-/** `start` is a command; null for a program that is part of a project. */
 type Program = {
   readonly language: string;
   readonly file: string;
   readonly asset: AssetName;
-  readonly start: string | null;
+  /** Commands, one per line. */
+  readonly start: string;
 };
 
 const PROGRAMS: readonly Program[] = [
@@ -26,27 +29,46 @@ const PROGRAMS: readonly Program[] = [
   { language: 'Python 3.9 or later', file: 'receiver.py', asset: 'receivers/python', start: 'python3 receiver.py' },
   { language: 'Go 1.18 or later', file: 'receiver.go', asset: 'receivers/go', start: 'go run receiver.go' },
   { language: 'Java 17 or later', file: 'Receiver.java', asset: 'receivers/java', start: 'java Receiver.java' },
-  { language: 'C#, .NET 5 or later', file: 'Receiver.cs', asset: 'receivers/csharp', start: null },
+  {
+    language: 'C#, .NET 5 or later',
+    file: 'Receiver.cs',
+    asset: 'receivers/csharp',
+    start: 'dotnet new console -o receiver\nmv Receiver.cs receiver/Program.cs\ndotnet run --project receiver',
+  },
   {
     language: 'PHP 8.1 or later',
     file: 'receiver.php',
     asset: 'receivers/php',
     start: 'php -S 127.0.0.1:8080 receiver.php',
   },
-  { language: 'Ruby 3.1 or later', file: 'receiver.rb', asset: 'receivers/ruby', start: 'ruby receiver.rb' },
+  {
+    language: 'Ruby 3.1 or later',
+    file: 'receiver.rb',
+    asset: 'receivers/ruby',
+    start: 'gem install webrick\nruby receiver.rb',
+  },
 ];
 
-export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'both'>[] {
+export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'anyone'>[] {
   return [
-    pages.view(`${PATH}/{file}`, 'both', async ({ params }) => {
-      const { file = '' } = params;
-      const body = bytesOf(file);
-      if (body === null) throw new Refusal('not_found', 'there is no such file');
-      const type = file === RECEIVER_PACKAGE ? 'application/gzip' : 'text/plain;charset=UTF-8';
-      const headers = { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` };
-      return { reply: { status: 200, headers, body } };
+    pages.openPage({
+      method: 'GET',
+      path: `${DOWNLOADS}/{file}`,
+      isForCustomers: true,
+      respond: async ({ params }) => {
+        const { file = '' } = params;
+        const body = bytesOf(file);
+        if (body === null) throw new Refusal('not_found', 'there is no such file');
+        const type = file === RECEIVER_PACKAGE ? 'application/gzip' : 'text/plain;charset=UTF-8';
+        const headers = { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` };
+        return { reply: { status: 200, headers, body } };
+      },
     }),
   ];
+}
+
+function commands(lines: string): Html {
+  return html`${lines.split('\n').map((line) => html`<div><code>${line}</code></div>`)}`;
 }
 
 function bytesOf(file: string): Buffer | null {
@@ -57,7 +79,7 @@ function bytesOf(file: string): Buffer | null {
 
 /** The files, and how to start them, those for JavaScript first. A checkout may be without the package. */
 export function downloadList(): Html {
-  const link = (file: string): Html => html`<a href="${PATH}/${file}" download>${icon('download')} ${file}</a>`;
+  const link = (file: string): Html => html`<a href="${DOWNLOADS}/${file}" download>${icon('download')} ${file}</a>`;
   return html`
     <div class="stack">
       <h3>Downloads</h3>
@@ -71,21 +93,28 @@ export function downloadList(): Html {
                 [
                   link(RECEIVER_PACKAGE),
                   'TypeScript and JavaScript',
-                  html`<code>npm install ./${RECEIVER_PACKAGE}</code>`,
+                  commands(`npm install ./${RECEIVER_PACKAGE}\nnode app.ts`),
                 ],
               ]),
-          ...PROGRAMS.map(({ language, file, start }) => [
-            link(file),
-            language,
-            start === null ? 'in a project of your own' : html`<code>${start}</code>`,
-          ]),
+          ...PROGRAMS.map(({ language, file, start }) => [link(file), language, commands(start)]),
         ],
         empty: html``,
       })}
+      ${
+        receiverPackage() === null
+          ? null
+          : html`
+            <p class="hint">
+              With the package, save the code for TypeScript as <code>app.ts</code> (Node 22.18 or later), or the one for
+              JavaScript as <code>app.mjs</code>, in the folder where you install it.
+            </p>
+          `
+      }
       <p class="hint">
-        Each program verifies, answers challenges, decrypts and decompresses. It reads the secret from
-        <code>WEBHOOK_SECRETS</code> and the API key from <code>WEBHOOK_API_KEYS</code>; during a rotation both, one per
-        line. Write what it does with an event into its function <code>handle</code>.
+        Each program verifies, answers challenges, decrypts and decompresses. It reads the secret and the
+        API key from its environment; during a rotation both, one per line:
+        <code>WEBHOOK_SECRETS='…' WEBHOOK_API_KEYS='…' python3 receiver.py</code>. Write what it
+        does with an event into its function <code>handle</code>.
       </p>
     </div>
   `;

@@ -39,7 +39,7 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
         : isUnprepared(endpoint)
           ? html`
             <div class="stack">
-              <p>Not verified yet. Put the secret into the receiver, then press “Verify now”.</p>
+              <p>Not verified yet. ${firstAdvice(lastVerification)} Then press “Verify now”.</p>
               <details${attributes({ open: lastVerification.responseStatus !== null })}>
                 <summary>The first challenge, sent when the endpoint was created</summary>
                 ${verificationView(endpoint, lastVerification)}
@@ -50,17 +50,30 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
   });
 }
 
-/** Until then, a challenge is the one of the creation. It is sent within milliseconds. */
+/** Until then, a challenge can be the one of the creation. It is sent within milliseconds. */
 const CREATION_MS = 1000;
 
-/** Whether the last challenge failed before anyone could tell the receiver the secret. A handshake needs none. */
+/**
+ * Whether the last challenge failed before anyone could tell the receiver the secret. A handshake needs none. “Verify now” changes the
+ * endpoint before it sends its challenge; any other change comes after the challenge of the creation.
+ */
 export function isUnprepared({
   createdAt,
+  updatedAt,
   lastVerification,
   verification,
-}: Pick<Endpoint, 'createdAt' | 'lastVerification' | 'verification'>): boolean {
+}: Pick<Endpoint, 'createdAt' | 'updatedAt' | 'lastVerification' | 'verification'>): boolean {
   if (lastVerification === null || lastVerification.verified || verification !== null) return false;
-  return lastVerification.at - createdAt < CREATION_MS;
+  const { at } = lastVerification;
+  return at - createdAt < CREATION_MS && (updatedAt === createdAt || at < updatedAt);
+}
+
+/** Above the first challenge. A receiver without the secret refuses it or signs wrong; another status has another cause. */
+function firstAdvice({ error, responseStatus }: Verification): string {
+  const status = error === null ? null : statusInMessage(error);
+  if (error === null || status === null || status === 401 || status === 403 || responseStatus === null)
+    return 'Put the secret into the receiver.';
+  return `${sentence(withoutCode(error))} Correct that, and put the secret into the receiver.`;
 }
 
 export function verifyButton(

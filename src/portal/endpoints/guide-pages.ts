@@ -19,7 +19,9 @@ import { latestError } from '../parts/health.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
+import { readOwners } from '../record/owner.ts';
 import { arrivalSection } from './guide-requests.ts';
+import { guideLinks, stepsSection } from './guide-steps.ts';
 import { GUIDE_PATH, type GuideVerification, guideText } from './guide-text.ts';
 import { arrivingTypes } from './receiver-code.ts';
 import { addressRows, codeForReceivers, lostSecretText } from './receiver-pages.ts';
@@ -31,10 +33,10 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
       const { query } = call;
       const { lexer } = await import('marked');
       const isCustomers = store.customerId !== null;
-      // The operator comes here from the page of an endpoint.
-      const names = store.customerId === null ? [] : await store.directory.endpointNames(store.customerId, CHOICES_MAX);
+      const names = await endpointNames(store);
       const endpointId = readText(query, 'endpoint') ?? '';
-      const id = isUuidV7(endpointId) ? endpointId : names[0]?.id;
+      // The operator has the endpoints of all customers, and chooses one.
+      const id = isUuidV7(endpointId) ? endpointId : isCustomers ? names[0]?.id : undefined;
       const endpoint = id === undefined ? null : await store.endpoints.get(id);
       const [webhooks, types] =
         endpoint === null
@@ -49,7 +51,9 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
         }),
       );
       const arrives = endpoint === null ? null : await arrivalOf(dependencies, endpoint, webhooks, query);
+      const links = guideLinks(call, endpoint, webhooks);
       const own = [
+        { heading: 'From zero to the first event', anchor: 'steps', depth: 2 },
         { heading: isCustomers ? 'Your endpoint' : 'The endpoint', anchor: 'endpoint', depth: 2 },
         ...(arrives === null ? [] : [{ heading: 'Requests', anchor: 'arrives', depth: 2 }]),
         { heading: 'Programs', anchor: 'programs', depth: 2 },
@@ -65,8 +69,8 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
         <div class="doc-page is-wide">
           ${contentsOf([...own, ...sectionsOf(tokens)])}
           <div class="doc-main">
-            ${names.length < 2 ? null : endpointChoice(names, endpoint)}
-            ${await troubleNotice(store, call.session.customerId, webhooks)}
+            ${names.length < 2 && endpoint !== null ? null : endpointChoice(names, endpoint)}
+            ${await troubleNotice(store, call.session.customerId, webhooks)} ${stepsSection(call, endpoint, links)}
             ${
               endpoint === null
                 ? isCustomers
@@ -75,7 +79,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
                 : values(call, endpoint, { egressAddresses, isCustomers })
             }
             ${arrives} ${codeForReceivers(arrivingTypes(webhooks, types), { title: 'Programs', id: 'programs' })}
-            <article class="doc">${markdown(tokens, resolve)}</article>
+            <article class="doc">${markdown(tokens, resolveTo(links))}</article>
           </div>
         </div>
       `;
@@ -136,18 +140,26 @@ const NONE_CHOSEN = section({
   title: 'The endpoint',
   id: 'endpoint',
   content: html`
-    <p>
-      The guide fills in the values of an endpoint. Open the endpoint, then <em>Receiver set-up</em> and <em>Guide</em>.
-    </p>
-    <p>${linkButton({ href: '/endpoints', label: 'Choose an endpoint', icon: 'endpoint' })}</p>
+    <p>Choose an endpoint above, and the guide shows its values.</p>
   `,
 });
 
-/** The programs are on this page. Other pages of the documentation are the operator's. */
-const resolve: Resolve = (href) => {
-  if (href.startsWith('#') || href.startsWith('https://')) return href;
-  return /^(how-to\/receive|receivers\/)/.test(href) ? '#programs' : null;
-};
+/** Other pages of the documentation are the operator's. */
+function resolveTo(links: Readonly<Record<string, string>>): Resolve {
+  return (href) => (href.startsWith('#') || href.startsWith('https://') ? href : (links[href] ?? null));
+}
+
+/** For the choice of an endpoint. The operator's have the name of their owner. */
+async function endpointNames(store: SharedPageDependencies['store']) {
+  const names = await store.directory.endpointNames(store.customerId, CHOICES_MAX);
+  if (store.customerId !== null || names.length === 0) return names;
+  const owners = await readOwners(
+    store,
+    'endpoint',
+    names.map(({ id }) => id),
+  );
+  return names.map((one) => ({ ...one, name: owners.named(one) }));
+}
 
 function endpointChoice(
   names: readonly { readonly id: string; readonly name: string }[],

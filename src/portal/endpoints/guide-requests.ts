@@ -2,7 +2,7 @@
 import { currentApiKey, type Endpoint } from '../../domain/endpoint.ts';
 import { filterText } from '../../domain/filter-text.ts';
 import type { Webhook } from '../../domain/webhook.ts';
-import { carriesSeveral, signsStandard } from '../../domain/webhook-format.ts';
+import { signsStandard } from '../../domain/webhook-format.ts';
 import { type Html, html } from '../../http/html.ts';
 import { caught } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
@@ -12,7 +12,7 @@ import { countOf } from '../parts/text.ts';
 import { retriesText } from '../webhooks/format-fields.ts';
 import { requestView, sampleOf } from '../webhooks/request-preview.ts';
 import { authenticationText } from './authentication-fields.ts';
-import { GUIDE_PATH } from './guide-text.ts';
+import { GUIDE_PATH, sendsOne } from './guide-text.ts';
 import { arrivingTypes } from './receiver-code.ts';
 
 type Form = Pick<
@@ -84,8 +84,9 @@ export function whatArrives(webhook: Form, endpoint: Receiver): Html {
   return html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
-function bodyOf({ format, batch, maxBatchRecords }: Form): Html {
-  const isOne = !carriesSeveral({ format, batch }) || maxBatchRecords === 1;
+function bodyOf(webhook: Form): Html {
+  const { format, batch, maxBatchRecords } = webhook;
+  const isOne = sendsOne(webhook);
   switch (format) {
     case 'records':
       return isOne ? html`One event in each request.` : html`Up to ${maxBatchRecords} events in each request.`;

@@ -1,4 +1,6 @@
 import type { RetrySettings } from '../../domain/retry.ts';
+import type { Webhook } from '../../domain/webhook.ts';
+import { carriesSeveral } from '../../domain/webhook-format.ts';
 import { retriesText } from '../webhooks/format-fields.ts';
 
 /** The hand-out (`docs/hand-out.md`) for someone who is in the portal: without what its pages do, and with our address. Pure. */
@@ -11,8 +13,27 @@ export const EXAMPLE_ADDRESS = 'http://127.0.0.1:8080/services/';
 /** Parts that the guide shows better, or that are not for someone in the portal: from the first text to before the second. */
 export const LEFT_OUT: readonly (readonly [from: string, to: string])[] = [
   ['# For receivers', '## What we agree on'],
-  ['## What you get', '## Answer the challenge'],
+  ['## What you get', '## The signature step by step'],
 ];
+
+/** The pages of the portal that the guide links to, for the endpoint that it shows. */
+export type GuideLink =
+  | 'credentials'
+  | 'deliveries'
+  | 'live'
+  | 'register'
+  | 'applications'
+  | 'test'
+  | 'verify'
+  | 'webhooks';
+
+/** A link of the guide in Markdown. */
+function linkTo(text: string, link: GuideLink): string {
+  return `[${text}](${link})`;
+}
+
+const WEBHOOK = linkTo('webhook', 'webhooks');
+const VERIFY = linkTo('Verify now', 'verify');
 
 /** Sentences about what the customer asks the operator for, and what it does itself in the portal. */
 export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
@@ -20,30 +41,38 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
   [/unless you ask for it, and follow no\s+redirects/, 'unless the endpoint has one, and follow no redirects'],
   [
     /Tell us when your receiver is ready: we repeat the challenge on\s+request\./,
-    'When your receiver is ready, press *Verify now* on the page of your endpoint.',
+    `When your receiver is ready, press ${VERIFY}.`,
   ],
   [/\*\*2xx\*\* within 15 seconds means/, '**2xx** within the time-out of the webhook means'],
-  [/we stop until you ask us to start again\./, 'we stop until you start the webhook again.'],
-  [/Tell us when you are back\./, 'Start the webhook again when your receiver is back.'],
+  [/we stop until you ask us to start again\./, `we stop until you start the ${WEBHOOK} again.`],
+  [/Tell us when you are back\./, `Start the ${WEBHOOK} again when your receiver is back.`],
   [
     /We tell you the new secret before we use it\. Accept both until the change: `isAuthentic` accepts a list\. Remove [^.]*\./,
-    'Press *New secret* on the page of your endpoint, and choose when it is used first. Accept both until then: every ' +
-      'program above accepts a list. Then remove the old one.',
+    `Press ${linkTo('New secret', 'credentials')} and choose when it is used first. Accept both until then: every program above ` +
+      'accepts a list. Then remove the old one.',
   ],
   [
     /The order of records is kept only if we\s+have agreed on it; `offset`/,
     'The order of records is kept only if the webhook has an *Order*; `offset`',
   ],
-  [/"scope":"orders:edit orders:view"/, '"scope":"deliveries:view webhooks:view"'],
-  [/ask us for the right/, 'give the right to the application, or to the account that it acts as'],
   [
-    /If it leaks, tell us immediately: we can revoke it and all tokens within seconds\./,
-    'If it leaks, replace it on the page of the application, and revoke its tokens there.',
+    /You need this only to call our API\. Send your client id and client secret\./,
+    `You need this only to call our API. ${linkTo('Register an application', 'register')} and choose its scopes. The next page ` +
+      'shows its client id and client secret: send both.',
   ],
   [
-    /^## Test it[\s\S]*/m,
-    '## Test it\n\nPress *Send a test event* on the page of a webhook. The page shows the request, and what your program ' +
-      'answered. *Live* shows it, too. It is no delivery: *Deliveries* has the events that you subscribe to.\n',
+    /ask us for the right/,
+    `give the scope to the ${linkTo('application', 'applications')}, or the right to the account that it acts as`,
+  ],
+  [
+    /If it leaks, tell us immediately: we can revoke it and all tokens within seconds\./,
+    `If it leaks, replace it on the page of the ${linkTo('application', 'applications')}, and revoke its tokens there.`,
+  ],
+  [
+    /^## Test it[\s\S]*?(?=^## )/m,
+    `## Test it\n\nPress ${linkTo('Send a test event', 'test')}. The next page shows the request, and what your program answered. ` +
+      `${linkTo('Live', 'live')} shows it, too. It is no delivery: ${linkTo('Deliveries', 'deliveries')} has the events that you ` +
+      'subscribe to.\n\n',
   ],
 ];
 
@@ -54,7 +83,7 @@ const AFTER_ANOTHER = /(?<=After \*\*any other answer, or none\*\*, )we send the
 function afterAnother(webhooks: readonly RetrySettings[]): string {
   const [said, ...others] = new Set(webhooks.map(retriesText));
   if (areNeverSentAgain(webhooks))
-    return 'the records are dead: the endpoint has no webhook that retries. You can send them again in *Deliveries*';
+    return `the records are dead: no webhook of the endpoint retries. You can send them again in ${linkTo('Deliveries', 'deliveries')}`;
   if (said !== undefined && others.length === 0) return `we send the request again: ${said}`;
   return 'we send the request again, until the retries of the webhook are used up';
 }
@@ -63,6 +92,9 @@ function afterAnother(webhooks: readonly RetrySettings[]): string {
 export function areNeverSentAgain(webhooks: readonly RetrySettings[]): boolean {
   return webhooks.length > 0 && webhooks.every(({ maxAttempts }) => maxAttempts <= 1);
 }
+
+/** The part about requests with several records, for an endpoint that gets none. */
+export const SPLIT = /^- \*\*413, or 400 twice\*\*[\s\S]*?(?=^- )/m;
 
 /** How a firewall knows us, if the addresses are on the page already. */
 export const ADDRESS_ASKED = /^- If your firewall needs our address, ask us for it\. /m;
@@ -74,13 +106,11 @@ export type GuideVerification = 'required' | 'optional' | 'handshake';
 export const CHALLENGE_FIRST = /Before the first delivery we send a challenge, to make sure that the URL is yours\./;
 export const CHALLENGE_SECTION = /^## Answer the challenge[\s\S]*?(?=^## )/m;
 
-const CHALLENGE_OPTIONAL =
-  'If you press *Verify now* on the page of your endpoint, we send a challenge, to make sure that the URL is yours.';
+const CHALLENGE_OPTIONAL = `If you press ${VERIFY}, we send a challenge, to make sure that the URL is yours.`;
 const HANDSHAKE =
   '## Answer the handshake\n\nBefore the first delivery we send an `OPTIONS` request with `WebHook-Request-Origin`, to make ' +
   'sure that you expect us. Answer with status 200 and the header `WebHook-Allowed-Origin` with the same value, or with ' +
-  '`*`. `WebHook-Allowed-Rate` may say how many requests a minute you allow. When your receiver is ready, press *Verify ' +
-  'now* on the page of your endpoint.\n\n';
+  `\`*\`. \`WebHook-Allowed-Rate\` may say how many requests a minute you allow. When your receiver is ready, press ${VERIFY}.\n\n`;
 
 type GuideValues = {
   /** The address of the API; null if it is unknown. */
@@ -89,8 +119,15 @@ type GuideValues = {
   readonly hasSources: boolean;
   readonly verification: GuideVerification;
   /** The webhooks that send to the endpoint. */
-  readonly webhooks: readonly RetrySettings[];
+  readonly webhooks: readonly (RetrySettings & Batching)[];
 };
+
+type Batching = Pick<Webhook, 'format' | 'batch' | 'maxBatchRecords'>;
+
+/** Whether each request has one event. */
+export function sendsOne({ format, batch, maxBatchRecords }: Batching): boolean {
+  return !carriesSeveral({ format, batch }) || maxBatchRecords === 1;
+}
 
 export function guideText(handOut: string, { address, hasSources, verification, webhooks }: GuideValues): string {
   let text = handOut;
@@ -101,6 +138,7 @@ export function guideText(handOut: string, { address, hasSources, verification, 
   }
   for (const [said, instead] of REWORDED) text = text.replace(said, () => instead);
   text = text.replace(AFTER_ANOTHER, () => afterAnother(webhooks));
+  if (webhooks.length > 0 && webhooks.every(sendsOne)) text = text.replace(SPLIT, '');
   if (verification === 'optional') text = text.replace(CHALLENGE_FIRST, CHALLENGE_OPTIONAL);
   if (verification === 'handshake') text = text.replace(CHALLENGE_SECTION, HANDSHAKE);
   if (hasSources) text = text.replace(ADDRESS_ASKED, '- ');

@@ -8,7 +8,7 @@ import { downloadList } from '../documentation/download-pages.ts';
 import { type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
-import { codePanels, copyable, definitionList, maskedValue, secretBox } from '../parts/details.ts';
+import { codeBlock, copyable, definitionList, maskedValue, programPanels, secretBox } from '../parts/details.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice, tags } from '../parts/mark.ts';
 import { ownedCrumbs, ownedName, readOwner } from '../record/owner.ts';
@@ -104,15 +104,19 @@ export function createdResult(
   const title = `${ownedName(name, owner)} is created`;
   // The people of a customer write the receiver themselves.
   const isOwn = call.session.customerId !== null;
+  const must = mustBeVerified(endpoint);
+  const todo = [
+    isOwn ? 'Put the secret into your program' : 'Hand over the secret',
+    ...(isUnverified(endpoint) ? ['verify ownership'] : []),
+  ];
   const header = pageHeader({
     title,
     crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
-    lead: `${isOwn ? 'Put the secret into your program' : 'Hand over the secret'}${
-      made === null ? ', verify ownership, then choose the events' : ' and verify ownership'
-    }.`,
+    lead: `${todo.join(', ')}, then ${lastStep(made)}.`,
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
-  const webhook = made !== null && 'id' in made ? madeSection(made) : webhookSection(endpoint, made);
+  const step = must ? 3 : 2;
+  const webhook = made !== null && 'id' in made ? madeSection(made, step) : webhookSection(endpoint, made, step);
   const verify = verifyStep(call, endpoint, isMade);
   const patterns = made !== null && 'id' in made ? made.eventTypes : [];
   const types = arrivingTypes([{ customerId: endpoint.customerId, eventTypes: patterns }], eventTypes);
@@ -123,18 +127,36 @@ export function createdResult(
         showing === 'first'
           ? apiKeyOf(call, endpoint)
           : html`<a href="/endpoints/${id}/settings#credentials">on the page of the endpoint</a>`,
-      secret: isMade ? secretBox(secretOf(endpoint), showing) : null,
+      secret: isMade
+        ? html`${secretBox(secretOf(endpoint), showing)}${showing === 'first' ? environmentOf(call, endpoint) : null}`
+        : null,
       egressAddresses,
       webhooks: [],
     });
-    return html`${header}${values}${verify}${webhook}${codeSection(endpoint, types)}`;
+    const steps = must ? html`${values}${verify}${webhook}` : html`${values}${webhook}`;
+    return html`${header}${steps}${codeSection(endpoint, types)}${must ? null : verify}`;
   });
 }
 
-function webhookSection(endpoint: Endpoint, failed: { readonly problem: string } | null): Html {
+/** The values as the programs read them, to copy into a shell. The secret was generated, so it has no quotes. */
+function environmentOf({ now }: PageCall, endpoint: Endpoint): Html {
+  const key = currentApiKey(endpoint, now).reveal();
+  return codeBlock({
+    label: 'For the environment of the program',
+    code: `export WEBHOOK_SECRETS='${endpoint.secret.reveal()}'${endpoint.sendApiKey ? ` WEBHOOK_API_KEYS='${key}'` : ''}`,
+  });
+}
+
+function lastStep(made: MadeWebhook | null): string {
+  if (made === null) return 'choose the events';
+  if ('problem' in made) return 'create a webhook';
+  return made.isStarted ? 'send a test event' : 'start the webhook';
+}
+
+function webhookSection(endpoint: Endpoint, failed: { readonly problem: string } | null, step: number): Html {
   const { enabled } = endpoint;
   return section({
-    title: '3. Create a webhook',
+    title: `${step}. Create a webhook`,
     lead: 'It says which events go to this endpoint.',
     actions: [
       linkButton({
@@ -153,9 +175,9 @@ function webhookSection(endpoint: Endpoint, failed: { readonly problem: string }
   });
 }
 
-function madeSection({ id, name, eventTypes, isStarted }: Extract<MadeWebhook, { id: string }>): Html {
+function madeSection({ id, name, eventTypes, isStarted }: Extract<MadeWebhook, { id: string }>, step: number): Html {
   return section({
-    title: isStarted ? '3. Send a test event' : '3. Start the webhook',
+    title: isStarted ? `${step}. Send a test event` : `${step}. Start the webhook`,
     lead: html`The webhook <a href="/webhooks/${id}">${name}</a> sends these events here:`,
     actions: [linkButton({ href: `/webhooks/${id}`, label: 'Go to the webhook', icon: 'next' })],
     content: html`
@@ -207,8 +229,8 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
             `,
         });
   return section({
-    title: '2. Verify ownership',
-    lead: 'A challenge is sent, and the receiver signs it with the secret. The code below answers challenges.',
+    title: mustBeVerified(endpoint) ? '2. Verify ownership' : 'Verify ownership',
+    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page answers challenges.',
     actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen ? 'primary' : 'plain') : null],
     content: state,
   });
@@ -283,36 +305,33 @@ export function addressRows(egressAddresses: readonly string[]) {
   ];
 }
 
-function codeSection({ id, oauthTokenUrl }: Endpoint, types: readonly EventType[]): Html | null {
-  const guide = `${GUIDE_PATH}?endpoint=${id}`;
-  return oauthTokenUrl !== null ? null : codeForReceivers(types, { title: 'Code for the receiver', guide });
+function codeSection({ oauthTokenUrl }: Endpoint, types: readonly EventType[]): Html | null {
+  return oauthTokenUrl !== null ? null : codeForReceivers(types, { title: 'Code for the receiver' });
 }
 
 /**
  * Code that verifies deliveries, in every language, and what can be downloaded. `types`: the event types that arrive; none if they are not
- * known. `guide`: where the downloads are, if they are not here.
+ * known.
  */
 export function codeForReceivers(
   types: readonly EventType[],
-  { title, id, guide }: { readonly title: string; readonly id?: string; readonly guide?: string },
+  { title, id }: { readonly title: string; readonly id?: string },
 ): Html {
-  const programs =
-    guide === undefined ? 'the downloads below' : html`the downloads of the <a href="${guide}#programs">Guide</a>`;
   return section({
     title,
     id,
     lead: hasReceiverPackage()
       ? html`
         The code below verifies a delivery. In TypeScript and JavaScript, the package
-        <code>sallyport-receiver</code> does the rest, too. For everything else, take a whole program from ${programs}.
+        <code>sallyport-receiver</code> does the rest, too. For everything else, take a whole program from the downloads below.
       `
       : html`
-        The code below verifies a delivery. It needs no packages. For everything else, take a whole program from
-        ${programs}.
+        The code below verifies a delivery. It needs no packages. For everything else, take a whole program from the
+        downloads below.
       `,
     content: html`
       <div class="stack">
-        ${codePanels('Verify a delivery', receiverCode(types))}${guide === undefined ? downloadList() : null}
+        ${programPanels('Verify a delivery', receiverCode(types))}${downloadList()}
       </div>
     `,
   });

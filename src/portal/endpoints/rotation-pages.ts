@@ -9,7 +9,7 @@ import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.t
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
-import { type Showing, secretBox } from '../parts/details.ts';
+import { codeBlock, type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -231,30 +231,51 @@ function newSecretResult({ now }: PageCall, { endpoint, owner }: Owned, secret: 
           tone: 'info',
           title: 'The new secret is scheduled.',
           text: html`
-            The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then.
+            The old secret signs until ${time(waits)}, the new one from then on. Give it to the receiver before then, beside
+            the old one.
           `,
         });
   const box = (value: string, showing: Showing): Html =>
     section({
       title: 'For the receiver',
-      content: secretBox(
-        {
-          label: 'New secret',
-          value,
-          note: 'It is stored encrypted and cannot be shown again.',
-          renewal: secretRenewal(id),
-        },
-        showing,
-      ),
+      content: html`
+        <div class="stack">
+          ${secretBox(
+            {
+              label: 'New secret',
+              value,
+              note: 'It is stored encrypted and cannot be shown again.',
+              renewal: secretRenewal(id),
+            },
+            showing,
+          )}
+          ${showing === 'later' ? null : environment(value, waits !== null)}
+        </div>
+      `,
     });
   const header = pageHeader({
     title,
     crumbs: ownedCrumbs(ENDPOINTS, owner, { href: `/endpoints/${id}`, label: name }),
-    actions: [
-      linkButton({ href: `/endpoints/${id}/settings`, label: 'Go to the endpoint', kind: 'primary', icon: 'next' }),
-    ],
   });
-  return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}`);
+  const onwards = html`
+    <div class="buttons result-next">
+      ${linkButton({
+        href: `/endpoints/${id}/settings`,
+        label: secret === null ? 'Go to the endpoint' : `I have stored the secret: go to ${name}`,
+        kind: 'primary',
+      })}
+    </div>
+  `;
+  return resultOf(title, (showing) => html`${header}${from}${secret === null ? null : box(secret, showing)}${onwards}`);
+}
+
+/** The line that gives it to the programs of the guide, which read one secret per line. It was generated, so it has no quotes. */
+function environment(secret: string, isBeside: boolean): Html {
+  const code = isBeside ? `export WEBHOOK_SECRETS="$WEBHOOK_SECRETS\n${secret}"` : `export WEBHOOK_SECRETS='${secret}'`;
+  return html`
+    ${codeBlock({ label: 'For the environment of the program', code })}
+    ${isBeside ? html`<p class="hint">It adds the new secret on a line of its own. Then restart the program.</p>` : null}
+  `;
 }
 
 /** Above the form, if another new one is scheduled for `at`. */

@@ -8,6 +8,7 @@ import { NO_THEME } from '../../domain/portal-theme.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { downloadList } from '../documentation/download-pages.ts';
 import { hasReceiverPackage, receiverCode } from '../endpoints/receiver-code.ts';
 import { addressFor } from '../frame/browser.ts';
 import { type OpenCall, redirectTo } from '../frame/call.ts';
@@ -15,7 +16,7 @@ import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { fits, readText } from '../frame/query.ts';
 import { SESSION_ENDED_PATH } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
-import { codePanels, copyable } from '../parts/details.ts';
+import { copyable, programPanels } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { emptyState, folded, listView } from '../parts/list.ts';
@@ -170,11 +171,20 @@ function receiving(eventTypes: readonly EventType[]): Html {
     lead: hasReceiverPackage()
       ? html`
         Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
-        everything. For other languages this is the verification.
+        everything. For other languages this is the verification. Whole programs are below.
       `
-      : 'Every delivery is signed. This is the verification.',
-    content: codePanels('Verify a delivery', receiverCode(eventTypes)),
+      : 'Every delivery is signed. This is the verification. Whole programs are below.',
+    content: html`
+      <div class="stack">
+        ${programPanels('Verify a delivery', receiverCode(businessFirst(eventTypes)))}${downloadList()}
+      </div>
+    `,
   });
+}
+
+/** The example shows the first few: those of the service itself, such as `webhook.failed`, come last. */
+function businessFirst(eventTypes: readonly EventType[]): readonly EventType[] {
+  return eventTypes.toSorted((a, b) => Number(a.builtIn) - Number(b.builtIn));
 }
 
 /** The page of one event type. */

@@ -6,11 +6,13 @@ import { exampleBody } from '../../events/catalogue.ts';
 import { formattedMessage } from '../../events/catalogue-formats.ts';
 import { typeDeclarations } from '../../events/typescript.ts';
 import { type Html, html } from '../../http/html.ts';
+import { RECEIVER_PACKAGE } from '../../kernel/assets.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { filterPaths } from '../../webhooks/filter-paths.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
+import { DOWNLOADS } from '../documentation/download-pages.ts';
 import { hasReceiverPackage } from '../endpoints/receiver-code.ts';
-import { codePanels } from '../parts/details.ts';
+import { codePanels, programPanels } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { formatText } from '../webhooks/format-fields.ts';
@@ -37,11 +39,12 @@ export function eventTypeSections(
       id: 'receive',
       lead: hasReceiverPackage()
         ? html`
-          For webhooks with the format Records, with the package <code>sallyport-receiver</code>. ${verification} has code for
-          other languages.
+          For webhooks with the format Records. TypeScript and JavaScript need the package:
+          <a href="${`${DOWNLOADS}/${RECEIVER_PACKAGE}`}" download>download it</a>, then
+          <code>npm install ./${RECEIVER_PACKAGE}</code>. ${verification} has whole programs in other languages.
         `
         : html`For webhooks with the format Records. ${verification} has the code that verifies a request, in eight languages.`,
-      content: codePanels(`Receive ${eventType.name}`, handlers(eventType, address)),
+      content: programPanels(`Receive ${eventType.name}`, handlers(eventType, address)),
     })}
   `;
 }
@@ -103,7 +106,7 @@ export function typesSection(eventType: EventType): Html {
   return section({
     title: 'Types for programs',
     id: 'types',
-    content: codePanels(`Type of ${name}`, [
+    content: programPanels(`Type of ${name}`, [
       { label: 'TypeScript', code: typeDeclarations(eventType).trim() },
       ...(dataSchema === null ? [] : [{ label: 'JSON Schema', code: json(dataSchema) }]),
     ]),
@@ -184,8 +187,10 @@ function handlers({ name }: EventType, address: string | null): readonly Panel[]
   secrets: process.env.WEBHOOK_SECRETS?.split('\\n') ?? '',
   apiKey: process.env.WEBHOOK_API_KEYS?.split('\\n') ?? '',
   onRecords: async (records, delivery) => {
-    // Someone tries the receiver with the sample.
-    if (delivery.test) return;
+    if (delivery.test) {
+      console.log('a test event arrived', records);
+      return;
+    }
     for (const { eventType, messageId, data } of records) {
       if (eventType === ${JSON.stringify(name)}) console.log(messageId, data);
     }

@@ -171,6 +171,11 @@ export function codePanels(label: string, panels: readonly { readonly label: str
   return html`<div class="panels" data-panels="${label}">${made}</div>`;
 }
 
+/** A program in several languages. Its lines are not broken. */
+export function programPanels(...shown: Parameters<typeof codePanels>): Html {
+  return html`<div class="program">${codePanels(...shown)}</div>`;
+}
+
 /** Hidden without the script, which does the copying. With an empty text it copies the code beside it. */
 export function copyButton(text: string, longLabel: string, label?: string): Html {
   return html`

@@ -128,10 +128,13 @@ describe('the state of an endpoint', () => {
     const waiting = [{ state: 'stopped', pendingRecords: 237 }] as const;
     assert.match(html`${troubleHints(made, waiting)}`.markup, />stopped, 237 pending</);
     assert.deepEqual(troubleHints({ enabled: false }, waiting), [], 'it cannot start');
-    const challenged = (afterMs: number): Partial<Endpoint> => ({
+    const challenged = (afterMs: number, changedMs = 0): Partial<Endpoint> => ({
+      updatedAt: made.createdAt + changedMs,
       lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
     });
     assert.deepEqual(about(challenged(5)), [], 'the receiver cannot know the secret at the creation');
+    assert.deepEqual(about(challenged(5, 100)), [], 'a change later');
+    assert.deepEqual(about(challenged(300, 290)), [['challenge', 'caution']], '“Verify now”, pressed at once');
     assert.deepEqual(about({ ...challenged(5), verification: 'cloudevents' }), [['challenge', 'caution']]);
     assert.deepEqual(about(challenged(5000)), [['challenge', 'caution']]);
     assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
