@@ -80,7 +80,7 @@ export function endpointActivity(
   return html`
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
-    ${hub === null ? null : failureNotice(activity, hub.causes, call.session.customerId)}
+    ${hub === null ? null : failureNotice(endpoint, activity, hub.causes, call.session.customerId)}
     ${hub === null ? null : activityFigures(activity, hub.dead, call.now)}
     ${webhooks(call, endpoint, uses, hub)}
     ${isUnused ? null : hubSections(call, endpoint.id, activity.webhooks, hub)}

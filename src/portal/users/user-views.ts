@@ -16,7 +16,7 @@ import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
-import { ROLES, roleText } from '../parts/role-texts.ts';
+import { customersRoleText, ROLES, roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
@@ -256,7 +256,8 @@ function serviceLead({ displayName }: User): string {
 
 function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }: Visits, isChangeable: boolean): Html {
   const { id, role, userName, active, passwordHash, customerId } = user;
-  const { label, hint } = roleText(role, customerId !== null);
+  const isElsewhere = customerId !== null && call.session.customerId === null;
+  const { label, hint } = isElsewhere ? customersRoleText(role) : roleText(role, customerId !== null);
   const invite = inviteButton(call, user, {
     kind: passwordHash === null ? 'primary' : 'plain',
     isAgain: invitedUntil !== null,
@@ -268,7 +269,7 @@ function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }
     longLabel: `Sign out everywhere: ${userName}`,
   });
   return section({
-    title: 'In this portal',
+    title: isElsewhere ? 'In the customers’ portal' : 'In this portal',
     actions: isChangeable ? [open > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
       ['Role', label, hint],
