@@ -30,7 +30,7 @@ import { stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
-import { userBadge } from '../users/user-state.ts';
+import { invitationBadge, waitsForPassword } from '../users/user-state.ts';
 import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal.ts';
 
 /** Rows of each table, and entries of the history. The lists and the audit log have the rest. */
@@ -56,7 +56,11 @@ async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Pr
     store.keys.list('', SHOWN),
   ]);
   const ids = endpoints.map(({ id }) => id);
-  const activityOf = await readEndpointActivity(reads, ids);
+  const waiting = users.flatMap(({ user }) => (waitsForPassword(user) ? user.id : []));
+  const [activityOf, invited] = await Promise.all([
+    readEndpointActivity(reads, ids),
+    store.invitations.expiries(waiting),
+  ]);
   return [
     {
       kind: 'endpoints',
@@ -94,7 +98,7 @@ async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Pr
       items: users.map(({ user }) => ({
         href: `/users/${user.id}`,
         name: user.userName,
-        state: userBadge(user),
+        state: html`<span>${invitationBadge(user, invited.get(user.id) ?? null, now)}</span>`,
         note: user.role === 'service' ? 'service account' : roleText(user.role, true).label,
       })),
     },
@@ -208,7 +212,7 @@ function health(id: string, { series, backlog, dead }: Health): Html {
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: `/deliveries?customer=${id}&state=dead`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
     },
   ]);
 }

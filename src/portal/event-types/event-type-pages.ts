@@ -9,6 +9,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { EventSample } from '../../store/port/events.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
+import { readHistorySection } from '../audit/record-changes.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { fits, readText } from '../frame/query.ts';
@@ -87,6 +88,11 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       const owners = await readOwners(store, 'webhook', idsOf(uses.first));
       const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
       const naming = manages(call, eventType) ? await namingOf(name) : null;
+      const history = await readHistorySection(dependencies, call, {
+        target: `event-type:${eventType.id}`,
+        createdAt: eventType.createdAt,
+        lead: 'Changes of its description, schema, sample and settings, newest first.',
+      });
       return eventTypeView(call, {
         eventType,
         isOffered,
@@ -94,6 +100,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         naming,
         owners,
         sample,
+        history,
         volume: volumes.get(name) ?? 0,
       });
     }),
@@ -126,11 +133,15 @@ type Shown = {
   /** Of the webhooks that `uses` names. */
   readonly owners: RecordOwners;
   readonly sample: EventSample | null;
+  readonly history: Html;
   /** Events of the last 24 hours, counted up to `EVENTS_COUNTED`. */
   readonly volume: number;
 };
 
-function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, owners, sample, volume }: Shown): View {
+function eventTypeView(
+  call: PageCall,
+  { eventType, isOffered, uses, naming, owners, sample, history, volume }: Shown,
+): View {
   const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
   const isManaged = manages(call, eventType);
   const content = html`
@@ -150,7 +161,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
     ${section({
       title: 'Use',
       content: definitionList([
-        ['Last 24 hours', volumeText(volume)],
+        ['Last 24 hours', html`${volumeText(volume)} · ${deliveryLinks(name, uses)}`],
         [
           'Webhooks',
           usesList(uses, webhooksOf(name), {
@@ -183,6 +194,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
+    ${builtIn ? null : history}
     ${isManaged ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
@@ -191,6 +203,16 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
 /** Whether the user may change and delete it. */
 function manages(call: PageCall, { builtIn }: EventType): boolean {
   return call.may('administrator') && !builtIn;
+}
+
+/** Where its deliveries are. The live list is of a webhook, not of a type. */
+function deliveryLinks(name: string, { count, first: [only] }: Uses): Html {
+  const deliveries = `/deliveries?${new URLSearchParams({ q: `type:${name}` })}`;
+  const watch =
+    count === 1 && only !== undefined
+      ? html`<a href="/deliveries/watch?webhook=${only.id}">Watch ${only.name} live</a>`
+      : html`<a href="/deliveries/watch">Live, with all types</a>`;
+  return html`<a href="${deliveries}">Deliveries</a> · ${watch}`;
 }
 
 function sampleRemedy(id: string): Html {

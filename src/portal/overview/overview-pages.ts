@@ -163,10 +163,11 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   `;
 }
 
-/** Of a new customer: figures and charts would be empty, and the first steps say what to do. */
-function isEmpty({ owners, webhooks, expiring, series, backlog, dead }: Overview): boolean {
+/** Of a new customer or service: figures and charts would be empty, and the first steps say what to do. */
+function isEmpty({ webhooks, expiring, series, backlog, dead, hasTokens }: Overview): boolean {
   const isQuiet = series.total.attempts === 0 && backlog.records === 0 && dead.records === 0;
-  return owners.customerId !== null && webhooks === 'none' && expiring.length === 0 && isQuiet;
+  const isUsed = hasTokens && hasTokenFigures(series);
+  return webhooks === 'none' && expiring.length === 0 && isQuiet && !isUsed;
 }
 
 function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
@@ -197,7 +198,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);

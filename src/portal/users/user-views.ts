@@ -213,9 +213,10 @@ type Page = {
   readonly applications: readonly Application[];
   readonly visits: Visits;
   readonly owner: OwnerName | null;
+  readonly history: Html;
 };
 
-export function userView(call: PageCall, user: User, { applications, visits, owner }: Page): View {
+export function userView(call: PageCall, user: User, { applications, visits, owner, history }: Page): View {
   const { id, userName, active } = user;
   const isChangeable = mayChange(call, user);
   const isMe = id === call.user.id;
@@ -245,6 +246,7 @@ export function userView(call: PageCall, user: User, { applications, visits, own
     ${user.role === 'service' ? null : portalAccess(call, user, visits, isChangeable)}
     ${account(user)}
     ${isBare ? null : html`${permissions(user)}${applicationSection(call, user, applications)}`}
+    ${history}
     ${isChangeable && !isMe ? removal(user, applications) : null}
   `;
   return { title: userName, content };
