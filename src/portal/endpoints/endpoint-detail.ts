@@ -284,7 +284,8 @@ export function troubleHints(
   });
   const waiting = ofState('stopped').reduce((sum, { pendingRecords }) => sum + pendingRecords, 0);
   if (waiting === 0) return troubled;
-  return [...troubled, html`<span class="cell-hint">stopped, ${countText(waiting)} pending</span>`];
+  const whose = ofState('stopped').length === 1 ? 'webhook' : 'webhooks';
+  return [...troubled, html`<span class="cell-hint">${whose} stopped, ${countText(waiting)} pending</span>`];
 }
 
 /** The instant if it is in the future, or null. */

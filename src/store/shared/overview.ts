@@ -51,7 +51,7 @@ const OF_ALL = {
   longest: longest('webhook_status AS p WHERE true'),
   ailing: ailing(''),
   dead: dead('batch AS b INDEXED BY batch_dead WHERE'),
-  setUp: setUp('true', 'NOT built_in', 'true'),
+  setUp: setUp('true', 'NOT built_in', "id <> ''"),
 };
 const OF_CUSTOMER = {
   backlog: backlog(OWN),

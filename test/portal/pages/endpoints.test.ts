@@ -126,7 +126,7 @@ describe('the state of an endpoint', () => {
     )}`;
     assert.match(markup, />1 of 3 webhooks failed<.*>2 of 3 webhooks failing</s);
     const waiting = [{ state: 'stopped', pendingRecords: 237 }] as const;
-    assert.match(html`${troubleHints(made, waiting)}`.markup, />stopped, 237 pending</);
+    assert.match(html`${troubleHints(made, waiting)}`.markup, />webhooks? stopped, 237 pending</);
     assert.deepEqual(troubleHints({ enabled: false }, waiting), [], 'it cannot start');
     const challenged = (afterMs: number): Partial<Endpoint> => ({
       lastVerification: { ...UNVERIFIED, at: made.createdAt + afterMs },
