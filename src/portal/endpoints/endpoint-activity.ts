@@ -11,7 +11,14 @@ import { errorWords } from '../parts/error-words.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { advisedCause, type Cause, credentialsLink, deadCauses, failingAdvice, type NamedEndpoint } from '../record/causes.ts';
+import {
+  advisedCause,
+  type Cause,
+  credentialsLink,
+  deadCauses,
+  failingAdvice,
+  type NamedEndpoint,
+} from '../record/causes.ts';
 import { type DeadRecords, deadText } from '../record/dead-records.ts';
 import { causeSentence, failsBriefly, failuresOf, readFailsSince } from '../record/webhook-state.ts';
 

@@ -14,7 +14,13 @@ import { section } from '../parts/header.ts';
 import { type Cause, mergedCauses, readCausesOf } from '../record/causes.ts';
 import { deadOf } from '../record/dead-records.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
-import { allFailSince, type EndpointActivity, type EndpointDead, FAILURES_OF, isFailedLast } from './endpoint-activity.ts';
+import {
+  allFailSince,
+  type EndpointActivity,
+  type EndpointDead,
+  FAILURES_OF,
+  isFailedLast,
+} from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;

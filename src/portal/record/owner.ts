@@ -150,8 +150,7 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     // Beside rows of customers, a row without one seems to lack it.
-    if (customerId === null)
-      return namesOwn && ids.length > 0 ? OWN_HINT : null;
+    if (customerId === null) return namesOwn && ids.length > 0 ? OWN_HINT : null;
     const name = names.get(customerId);
     return name === undefined ? null : ownerHint({ id: customerId, name });
   };

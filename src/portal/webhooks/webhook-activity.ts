@@ -1,8 +1,8 @@
 /** The activity of a webhook on its page: charts, its latest deliveries, and the result of a test event. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
+import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';

@@ -75,7 +75,7 @@ describe('the page of a customer', () => {
     const { id } = await makeCustomer(service);
     const { token } = await newSession(service, 'administrator');
     const has = {
-      '': 'Recent deliveries',
+      '': 'Nothing is sent yet',
       resources: 'PGP keys',
       usage: 'Limits',
       settings: 'Suspend',

@@ -52,7 +52,10 @@ describe('the state of a webhook', () => {
     const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
       [{}, /^It has not been started yet/],
       [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
-      [{ state: 'started' }, /^Nothing was delivered since then\. It shows “running” after the first delivery or heartbeat\.$/],
+      [
+        { state: 'started' },
+        /^Nothing was delivered since then\. It shows “running” after the first delivery or heartbeat\.$/,
+      ],
       [{ state: 'running' }, /last attempt succeeded/],
       [{ state: 'failing' }, /last attempt failed/],
       [{ state: 'failed' }, /^Nothing is sent/],
@@ -159,7 +162,8 @@ describe('the state of a webhook', () => {
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const told = (deliveredAt: number): string =>
-      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9, endpoint: ERP })?.markup ?? '';
+      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9, endpoint: ERP })
+        ?.markup ?? '';
     assert.match(
       told(now - 1),
       /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials.*Credentials of ERP<\/a> · <a/,
