@@ -160,7 +160,7 @@ function applicationPage(dependencies: SharedPageDependencies): PageRoute<'both'
         target: `application:${application.id}`,
         createdAt: application.createdAt,
         lead: 'Changes and new secrets, newest first.',
-        isActor: true,
+        didLabel: 'What it did',
       }),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);

@@ -66,8 +66,8 @@ type RecordHistory = {
   readonly lead: string;
   readonly changes: RecordChanges;
   readonly others?: OtherMoments;
-  /** Whether it is also an actor, of whose entries there is a list. */
-  readonly isActor?: boolean;
+  /** The link to its own entries, of a record that is also an actor. */
+  readonly didLabel?: string;
 };
 
 /** Changes on the page of a record without tabs. */
@@ -85,7 +85,7 @@ export async function readHistorySection(
 
 /** The tab “History” of a record: its changes and the other moments, newest first, as far back as both are known. */
 export function historySection(
-  { target, createdAt, lead, changes, others = NO_OTHERS, isActor = false }: RecordHistory,
+  { target, createdAt, lead, changes, others = NO_OTHERS, didLabel }: RecordHistory,
   now: number,
 ): Html {
   const { entries, actorOf } = changes;
@@ -102,7 +102,7 @@ export function historySection(
     id: 'history',
     lead,
     actions: [
-      isActor ? linkButton({ href: `/audit?actor=${target}&show=all`, label: 'What it did' }) : null,
+      didLabel === undefined ? null : linkButton({ href: `/audit?actor=${target}&show=all`, label: didLabel }),
       linkButton({ href: `/audit?target=${target}`, label: 'Audit log' }),
     ],
     content: html`

@@ -138,11 +138,9 @@ type Shown = {
   readonly volume: number;
 };
 
-function eventTypeView(
-  call: PageCall,
-  { eventType, isOffered, uses, naming, owners, sample, history, volume }: Shown,
-): View {
-  const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
+function eventTypeView(call: PageCall, shown: Shown): View {
+  const { eventType, uses, naming, owners, sample, history } = shown;
+  const { id, name, description, builtIn } = eventType;
   const isManaged = manages(call, eventType);
   const content = html`
     ${pageHeader({
@@ -158,32 +156,7 @@ function eventTypeView(
       ],
     })}
     ${sectionLinks(eventType)}
-    ${section({
-      title: 'Use',
-      content: definitionList([
-        ['Last 24 hours', html`${volumeText(volume)} · ${deliveryLinks(name, uses)}`],
-        [
-          'Webhooks',
-          usesList(uses, webhooksOf(name), {
-            owners,
-            none: 'None yet: published events are not sent.',
-            isFiltered: true,
-          }),
-          'Including webhooks that get every event, or all that begin the same.',
-        ],
-        ['Event catalogue', visibilityOf(call, eventType, isOffered)],
-        ...(eventType.searchPaths.length === 0
-          ? []
-          : [
-              [
-                'Found by',
-                tags(eventType.searchPaths),
-                'In Deliveries and by Ctrl K, some seconds after publishing.',
-              ] as const,
-            ]),
-        ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
-      ]),
-    })}
+    ${useSection(call, shown)}
     ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
     ${latestSection(call, eventType, sample)}
     ${fieldsSection(eventType)}
@@ -198,6 +171,30 @@ function eventTypeView(
     ${isManaged ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
+}
+
+function useSection(call: PageCall, { eventType, isOffered, uses, owners, volume }: Shown): Html {
+  const { name, builtIn, searchPaths, createdAt, updatedAt } = eventType;
+  return section({
+    title: 'Use',
+    content: definitionList([
+      ['Last 24 hours', html`${volumeText(volume)} · ${deliveryLinks(name, uses)}`],
+      [
+        'Webhooks',
+        usesList(uses, webhooksOf(name), {
+          owners,
+          none: 'None yet: published events are not sent.',
+          isFiltered: true,
+        }),
+        'Including webhooks that get every event, or all that begin the same.',
+      ],
+      ['Event catalogue', visibilityOf(call, eventType, isOffered)],
+      ...(searchPaths.length === 0
+        ? []
+        : [['Found by', tags(searchPaths), 'In Deliveries and by Ctrl K, some seconds after publishing.'] as const]),
+      ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
+    ]),
+  });
 }
 
 /** Whether the user may change and delete it. */

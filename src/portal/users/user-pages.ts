@@ -128,7 +128,7 @@ function userPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
         target,
         createdAt: user.createdAt,
         lead: 'Changes, invitations and new passwords, newest first.',
-        isActor: true,
+        didLabel: user.role === 'service' ? 'What it did' : 'What they did',
       }),
     ]);
     const invitedUntil = invited.get(user.id) ?? null;

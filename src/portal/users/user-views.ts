@@ -18,9 +18,9 @@ import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
 import { customersRoleText, ROLES, roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
+import { accountText, isOfApplications } from '../record/account-of-applications.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
-import { accountText, isOfApplications } from './account-of-applications.ts';
 import { invitationBadge, userBadge, waitsForPassword } from './user-state.ts';
 
 const PATH = '/users';
