@@ -18,8 +18,8 @@ export function refuseNewUrl(
   if (text !== null && text !== before) refuseUnsafeUrl(field, text, egress);
 }
 
-/** Throws a refusal that names `field`. The addresses of a host name are checked again at every connection. */
-export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolicy): void {
+/** Throws a refusal of a URL that is wrong whatever its address is. */
+export function refuseMalformedUrl(field: string, text: string): URL {
   if (text.length > URL_MAX_LENGTH) throw refuseField(field, `must have at most ${URL_MAX_LENGTH} characters`);
   if (/[\s\p{Cc}\p{Cf}]/u.test(text)) throw refuseField(field, NOT_VISIBLE);
   const url = URL.parse(text);
@@ -27,6 +27,12 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
   if (url.protocol !== 'https:') throw refuseField(field, 'must begin with https://');
   if (/^https:\/\/[^/?#\\]*@/i.test(text)) throw refuseField(field, 'must not hold credentials');
   if (url.hash !== '' || text.includes('#')) throw refuseField(field, 'must not hold a fragment');
+  return url;
+}
+
+/** Throws a refusal that names `field`. The addresses of a host name are checked again at every connection. */
+export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolicy): void {
+  const url = refuseMalformedUrl(field, text);
   const verdict = hostVerdict(url.hostname, egress);
   if (verdict.ok) {
     const ambiguity = ambiguityOf(text, url);

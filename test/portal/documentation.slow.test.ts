@@ -99,6 +99,7 @@ describe('the documentation', () => {
     assert.equal(await first('replay'), 'how-to/replay.md');
     assert.equal(await first('rotate secret'), 'how-to/rotate-secrets.md');
     assert.equal(await first('backup'), 'how-to/back-up-and-restore.md');
+    for (const words of ['retry', 'retries']) assert.equal(await first(words), 'how-to/retries-and-failures.md', words);
     const cut = (await library.search('rotate secret')).filter(({ excerpt }) => / …$/.test(excerpt.markup));
     assert.ok(cut.length > 0);
     for (const { section, excerpt } of cut) {

@@ -88,9 +88,17 @@ describe('the search', () => {
     // Enter before the hits are there waits for them.
     await page.keyboard.press('Control+k');
     await page.locator('#search-results [data-searched=""]').waitFor();
+    const dialog = page.locator('#search-dialog');
+    assert.equal(await dialog.getAttribute('data-stale'), null);
+    await page.route('**/search?*q=settings*', async (route) => {
+      // Until then the hits of the earlier text are not marked as those that Enter opens.
+      assert.equal(await dialog.getAttribute('data-stale'), '');
+      await route.continue();
+    });
     await field.fill('settings');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/settings$/);
+    await page.unroute('**/search?*q=settings*');
   });
 
   it('is a page without JavaScript, says when nothing was found, and finds pages', async (t) => {

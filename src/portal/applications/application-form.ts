@@ -17,9 +17,9 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
+import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../record/account-of-applications.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
-import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../users/account-of-applications.ts';
 import { userSuggestions } from '../users/user-suggestions.ts';
 import { lackingOf } from './application-scopes.ts';
 

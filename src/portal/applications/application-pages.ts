@@ -4,6 +4,7 @@ import { applicationReader } from '../../access/applications.ts';
 import { type Application, TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../domain/application.ts';
 import { html } from '../../http/html.ts';
 import { checkAll, refuseField } from '../../kernel/refusal.ts';
+import { readHistorySection } from '../audit/record-changes.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -146,17 +147,24 @@ async function userIdOf(
   return (await store.users.getByName(customerId, userName))?.id ?? userName;
 }
 
-function applicationPage({ pages, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
+function applicationPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, services, store, publicUrl } = dependencies;
   return pages.view('/applications/{id}', 'both', async (call) => {
     const application = await services.applications.get(pathId(call));
-    const [user, products, tokens, owner] = await Promise.all([
+    const [user, products, tokens, owner, history] = await Promise.all([
       store.users.get(application.userId),
       store.products.all(),
       store.tokens.inForce(application, call.now, TOKENS_COUNTED),
       readOwner(store, application),
+      readHistorySection(dependencies, call, {
+        target: `application:${application.id}`,
+        createdAt: application.createdAt,
+        lead: 'Changes and new secrets, newest first.',
+        didLabel: 'What it did',
+      }),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
-    const around = { user, products: named, tokens, owner, address: addressFor(call.request, publicUrl()) };
+    const around = { user, products: named, tokens, owner, history, address: addressFor(call.request, publicUrl()) };
     return withOwner(owner, applicationView(call, application, around));
   });
 }

@@ -54,7 +54,7 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
       nextCursor,
       filters: [
         textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
-        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'deliveries:view' }),
+        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'Any scope' }),
         ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
         ...owner.fields,
       ],
@@ -147,10 +147,11 @@ type Around = {
   readonly user: User | null;
   readonly products: readonly ApiProduct[];
   readonly tokens: TokensInForce;
+  readonly history: Html;
 };
 
 export function applicationView(call: PageCall, application: Application, around: Around): View {
-  const { user, products, owner } = around;
+  const { user, products, owner, history } = around;
   const { id, name, active } = application;
   const userActive = user?.active === true;
   const mayChange =
@@ -186,6 +187,7 @@ export function applicationView(call: PageCall, application: Application, around
     ${credentials(call, application, around, mayChange)}
     ${identity(call, application, user)}
     ${scopeSection(call, application, user, products)}
+    ${history}
     ${
       mayChange
         ? removalSection({

@@ -59,8 +59,16 @@
   };
   const hasModifier = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
 
+  // The first hit of an earlier text is not marked: Enter does not open it.
+  const markCurrent = (dialog) => {
+    const isStale = searchedIn(dialog) !== dialog.querySelector('input').value.trim();
+    dialog.toggleAttribute('data-stale', isStale);
+  };
+  dialogOf('search')?.addEventListener('input', ({ currentTarget }) => markCurrent(currentTarget));
+
   document.addEventListener('htmx:after:swap', () => {
     const dialog = dialogOf('search');
+    if (dialog !== null) markCurrent(dialog);
     const entered = dialog?.dataset.entered;
     if (entered === undefined || entered !== searchedIn(dialog)) return;
     delete dialog.dataset.entered;

@@ -9,7 +9,7 @@ import type { Store } from '../../store/port/store.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
 import { capital } from '../parts/text.ts';
-import { isNamedForApplications } from '../users/account-of-applications.ts';
+import { isNamedForApplications } from '../record/account-of-applications.ts';
 
 /** The actors as the reader of this portal may know them. */
 export function actorsSeen(

@@ -2,6 +2,7 @@
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
+import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { type Moment, timeline } from '../parts/details.ts';
 import { differences } from '../parts/differences.ts';
@@ -22,16 +23,17 @@ export type RecordChanges = {
   readonly actorOf: (actor: string) => ResourceLink;
 };
 
-/** `target`: `webhook:` or `endpoint:` with an id. */
+/** `target`: the kind of the record with its id, such as `webhook:…`. Visits are no changes. */
 export async function readChanges(
   { store, hasPage }: Pick<SharedPageDependencies, 'store' | 'hasPage'>,
   brand: PortalTheme | null,
   target: string,
+  limit: number = CHANGES_READ,
 ): Promise<RecordChanges> {
-  const entries = await store.audit.list(null, CHANGES_READ, { exactTarget: target });
+  const entries = await store.audit.list(null, limit, { exactTarget: target, kind: 'changes' });
   const actors = entries.map(({ actor }) => actor);
   const linkOf = await readResourceLinks(store, actors, hasPage);
-  return { entries, isWhole: entries.length < CHANGES_READ, actorOf: actorsSeen(store, linkOf, brand) };
+  return { entries, isWhole: entries.length < limit, actorOf: actorsSeen(store, linkOf, brand) };
 }
 
 /** Who stopped a webhook last: `by Anna`. Null if its stop is no longer known. */
@@ -58,17 +60,32 @@ type OtherMoments = {
 const NO_OTHERS: OtherMoments = { moments: [], isWhole: true, told: new Set() };
 
 type RecordHistory = {
-  /** `webhook:` or `endpoint:` with an id. */
+  /** The kind of the record with its id. */
   readonly target: string;
   readonly createdAt: number;
   readonly lead: string;
   readonly changes: RecordChanges;
   readonly others?: OtherMoments;
+  /** The link to its own entries, of a record that is also an actor. */
+  readonly didLabel?: string;
 };
+
+/** Changes on the page of a record without tabs. */
+const CHANGES_SHOWN = 10;
+
+/** The section “History” on the page of a record without tabs. */
+export async function readHistorySection(
+  dependencies: Pick<SharedPageDependencies, 'store' | 'hasPage'>,
+  { brand, now }: Pick<PageCall, 'brand' | 'now'>,
+  history: Omit<RecordHistory, 'changes' | 'others'>,
+): Promise<Html> {
+  const changes = await readChanges(dependencies, brand, history.target, CHANGES_SHOWN);
+  return historySection({ ...history, changes }, now);
+}
 
 /** The tab “History” of a record: its changes and the other moments, newest first, as far back as both are known. */
 export function historySection(
-  { target, createdAt, lead, changes, others = NO_OTHERS }: RecordHistory,
+  { target, createdAt, lead, changes, others = NO_OTHERS, didLabel }: RecordHistory,
   now: number,
 ): Html {
   const { entries, actorOf } = changes;
@@ -84,7 +101,10 @@ export function historySection(
     title: 'History',
     id: 'history',
     lead,
-    actions: [linkButton({ href: `/audit?target=${target}`, label: 'Audit log' })],
+    actions: [
+      didLabel === undefined ? null : linkButton({ href: `/audit?actor=${target}&show=all`, label: didLabel }),
+      linkButton({ href: `/audit?target=${target}`, label: 'Audit log' }),
+    ],
     content: html`
       ${timeline(moments, now)}
       ${from === 0 ? null : html`<p class="quiet">Older changes are in the audit log.</p>`}

@@ -1,7 +1,6 @@
 /** The content of the tabs of `/customers/{id}`: how one customer is doing, what it has, and its settings. */
 
 import type { Customer } from '../../domain/customer.ts';
-import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
@@ -15,27 +14,31 @@ import {
   type ResourceLink,
   readResourceLinks,
 } from '../audit/entries.ts';
-import { deliveryBadge, eventCell, progressOf } from '../deliveries/delivery-rows.ts';
+import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
+import { queuesSection, readStopped } from '../overview/queues.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
-import { table } from '../parts/list.ts';
+import { emptyState, table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
-import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
-import { userBadge } from '../users/user-state.ts';
+import { breakable, countOf, countText, exactTime, shareText, time } from '../parts/text.ts';
+import { NO_OWNERS } from '../record/owner.ts';
+import { invitationBadge, waitsForPassword } from '../users/user-state.ts';
 import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal.ts';
 
 /** Rows of each table, and entries of the history. The lists and the audit log have the rest. */
 const SHOWN = 5;
 const ENTRIES_SHOWN = 50;
+/** Webhooks whose latest deliveries are shown, the newest ones. */
+const WEBHOOKS_READ = 100;
 
 type Item = {
   readonly href: string;
@@ -56,7 +59,11 @@ async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Pr
     store.keys.list('', SHOWN),
   ]);
   const ids = endpoints.map(({ id }) => id);
-  const activityOf = await readEndpointActivity(reads, ids);
+  const waiting = users.flatMap(({ user }) => (waitsForPassword(user) ? user.id : []));
+  const [activityOf, invited] = await Promise.all([
+    readEndpointActivity(reads, ids),
+    store.invitations.expiries(waiting),
+  ]);
   return [
     {
       kind: 'endpoints',
@@ -94,7 +101,7 @@ async function readGroups(reads: Parameters<typeof readEndpointActivity>[0]): Pr
       items: users.map(({ user }) => ({
         href: `/users/${user.id}`,
         name: user.userName,
-        state: userBadge(user),
+        state: html`<span>${invitationBadge(user, invited.get(user.id) ?? null, now)}</span>`,
         note: user.role === 'service' ? 'service account' : roleText(user.role, true).label,
       })),
     },
@@ -122,13 +129,23 @@ export const CUSTOMER_VIEWS = {
 /** Problems, figures and its newest deliveries. */
 async function activityView(dependencies: PageDependencies, call: PageCall, customer: Customer): Promise<Html> {
   const { id } = customer;
-  const { store, figures: kept, services } = dependencies.ofCustomer(id);
-  const [series, backlog, dead, attention, deliveries] = await Promise.all([
+  const { store, figures: kept } = dependencies.ofCustomer(id);
+  const [series, backlog, dead, attention, listings] = await Promise.all([
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
     readAttention(store, call.now),
-    services.deliveries.list({}, null, SHOWN),
+    store.directory.webhooks({}, null, WEBHOOKS_READ),
+  ]);
+  const webhooks = listings.map(({ webhook }) => webhook);
+  const [stopped, latest] = await Promise.all([
+    readStopped(store, backlog),
+    webhooks.length === 0
+      ? null
+      : readLatestDeliveries(
+          store,
+          webhooks.map(({ progress }) => progress.webhookNumber),
+        ),
   ]);
   const startButton = call.may('operator') ? startButtonOf(call, id) : null;
   const problems = attentionSection({ ...attention, startButton, now: call.now });
@@ -136,7 +153,17 @@ async function activityView(dependencies: PageDependencies, call: PageCall, cust
   const numbers = health(id, { series, backlog, dead });
   return html`
     ${hasProblems ? html`${problems}${numbers}` : html`${numbers}${problems}`}
-    ${deliverySection(call, id, deliveries.items)}
+    ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, startButton, call.now)}
+    ${
+      latest === null
+        ? firstSteps(call, id)
+        : deliverySection(
+            call,
+            id,
+            latest,
+            webhooks.map((webhook) => webhook.id),
+          )
+    }
   `;
 }
 
@@ -173,7 +200,7 @@ async function historyView({ store, hasPage }: PageDependencies, call: PageCall,
 }
 
 /** Leads back to the customer. */
-function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Ailing) => Html {
+function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Pick<Ailing, 'id' | 'name'>) => Html {
   return ({ id, name }) =>
     actionButton({
       action: `/webhooks/${id}/start`,
@@ -208,7 +235,7 @@ function health(id: string, { series, backlog, dead }: Health): Html {
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: `/deliveries?customer=${id}&state=dead`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
     },
   ]);
 }
@@ -269,36 +296,29 @@ function limitsText({ endpoints, webhooks, eventsPerSecond }: Customer['limits']
   return `${countOf(endpoints, 'endpoint')}, ${countOf(webhooks, 'webhook')}, ${rate}`;
 }
 
-function deliverySection({ now, may }: PageCall, id: string, deliveries: readonly Delivery[]): Html {
-  return section({
-    title: 'Recent deliveries',
-    id: 'deliveries',
-    isPlain: true,
-    actions: [
-      may('operator')
-        ? linkButton({ href: `/publish?customer=${id}`, label: 'Publish an event', icon: 'send', kind: 'quiet' })
-        : null,
-      linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' }),
-    ],
-    content: table({
-      caption: 'Recent deliveries',
-      columns: [
-        { label: 'Event', kind: 'main' },
-        { label: 'Webhook', phone: 'plain' },
-        { label: 'State', phone: 'state' },
-        { label: 'Published', phone: 'named' },
-      ],
-      rows: deliveries.map((delivery) => [
-        eventCell(delivery),
-        html`<a class="plain-link" href="/webhooks/${delivery.webhookId}">${delivery.webhookName}</a>`,
-        html`
-          ${deliveryBadge(delivery)}
-          ${delivery.state === 'pending' ? html` <span class="cell-hint">${progressOf(delivery, now)}</span>` : null}
-        `,
-        relativeTime(delivery.createdAt, now),
-      ]),
-      empty: html`<p class="quiet">None yet.</p>`,
-    }),
+function deliverySection(
+  { now, may }: PageCall,
+  id: string,
+  latest: LatestDeliveries,
+  webhookIds: readonly string[],
+): Html {
+  const actions = [
+    may('operator')
+      ? linkButton({ href: `/publish?customer=${id}`, label: 'Publish an event', icon: 'send', kind: 'quiet' })
+      : null,
+    linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' }),
+  ];
+  return latestSection(latest, webhookIds, { now, isPulled: false, actions });
+}
+
+/** Of a customer without webhooks. */
+function firstSteps({ may }: PageCall, id: string): Html {
+  return emptyState({
+    title: 'Nothing is sent yet',
+    text: 'An endpoint is where the customer receives events. A webhook sends them there.',
+    action: may('administrator')
+      ? linkButton({ href: `/endpoints/new?customer=${id}`, label: ADD.endpoints, kind: 'primary', icon: 'plus' })
+      : null,
   });
 }
 

@@ -24,7 +24,7 @@ import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { actionButton, linkButton, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
-import { roleText } from '../parts/role-texts.ts';
+import { customersRoleText, roleText } from '../parts/role-texts.ts';
 import { lengthText, time } from '../parts/text.ts';
 import { type FormField, fillForm, numberOf, oneOf, readForm, select, text, titlesOf } from '../record/field-table.ts';
 import { formView } from '../record/record-pages.ts';
@@ -63,10 +63,7 @@ function seconds({ choices, ...options }: { label: string; hint: string; choices
 const LINK_FIELDS = {
   role: oneOf({
     label: 'Role',
-    choices: [
-      { value: 'administrator', label: 'Administrator', hint: 'Manages everything of this customer.' },
-      { value: 'viewer', label: 'Viewer', hint: 'Sees everything of this customer, changes nothing.' },
-    ],
+    choices: (['administrator', 'viewer'] as const).map((value) => ({ value, ...customersRoleText(value) })),
   }),
   expiresInSeconds: seconds({
     label: 'The link is valid for',

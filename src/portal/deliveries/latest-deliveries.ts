@@ -78,13 +78,18 @@ export function latestVersion(latest: LatestDeliveries, now: number): unknown {
 }
 
 /** `isPulled`: a reader fetches them, so there are no attempts. */
-type Telling = { readonly now: number; readonly isPulled: boolean };
+type Telling = {
+  readonly now: number;
+  readonly isPulled: boolean;
+  /** In place of those of one webhook. */
+  readonly actions?: readonly (Html | null)[];
+};
 
 /** `webhookIds`: those whose deliveries they are. Each row names its webhook if there are several. */
 export function latestSection(
   { rows, areTried }: LatestDeliveries,
   webhookIds: readonly string[],
-  { now, isPulled }: Telling,
+  { now, isPulled, actions }: Telling,
 ): Html {
   const [first] = webhookIds;
   const isOne = webhookIds.length === 1;
@@ -94,19 +99,21 @@ export function latestSection(
     id: 'deliveries',
     lead: areTried ? 'Newer deliveries are held back while these fail.' : undefined,
     isPlain: true,
-    actions: isOne
-      ? [
-          isPulled
-            ? null
-            : linkButton({
-                href: `${DELIVERIES_PATH}/watch${ofOne}`,
-                label: 'Watch live',
-                icon: 'play',
-                kind: 'quiet',
-              }),
-          linkButton({ href: `${DELIVERIES_PATH}${ofOne}`, label: 'All deliveries' }),
-        ]
-      : [],
+    actions:
+      actions ??
+      (isOne
+        ? [
+            isPulled
+              ? null
+              : linkButton({
+                  href: `${DELIVERIES_PATH}/watch${ofOne}`,
+                  label: 'Watch live',
+                  icon: 'play',
+                  kind: 'quiet',
+                }),
+            linkButton({ href: `${DELIVERIES_PATH}${ofOne}`, label: 'All deliveries' }),
+          ]
+        : []),
     content: html`
       <div class="latest">
         ${table({

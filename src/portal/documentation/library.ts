@@ -67,6 +67,17 @@ export function createLibrary(): Library {
   };
 }
 
+/** The beginnings by which a word is found: `retry` finds “retries” too, and the other way round. */
+function formsOf(word: string): readonly string[] {
+  if (/[^aeiou]y$/.test(word) && word.length > 3) return [word, `${word.slice(0, -1)}ie`];
+  if (/[^aeiou]ies$/.test(word) && word.length > 4) return [word.slice(0, -1), `${word.slice(0, -3)}y`];
+  return [word];
+}
+
+function isIn(text: string, forms: readonly string[]): boolean {
+  return forms.some((form) => text.includes(form));
+}
+
 function wordsOf(text: string): string[] {
   return text.trim().toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
 }
@@ -78,28 +89,31 @@ const PHRASE_GAIN = 16;
 /** A section that has a word several times is about it, and so is a page with several such sections. */
 const TIMES_COUNTED = 3;
 const SECTIONS_COUNTED = 4;
+/** The title says more than a heading. */
+const TITLE_GAIN = 12;
 /** A title of nothing but the words says most. */
 const SHARE_GAIN = 8;
 
 /** Sections with all words, best first: words in the title and heading count more than those in the text, and so do all in one phrase. */
 function found(pages: readonly Page[], words: readonly string[]): readonly FoundSection[] {
+  const asked = words.map(formsOf);
   const scored = pages.flatMap(({ file, title, sections }) => {
     const texts = sections.map(({ pieces }) => pieces.map(({ text }) => text.toLowerCase()).join('\n'));
-    const about = texts.filter((text) => words.every((word) => text.includes(word))).length;
+    const about = texts.filter((text) => asked.every((forms) => isIn(text, forms))).length;
     const begin = LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
     return sections.flatMap((section, at) => {
       const [inTitle, inHeading, inText = ''] = [title.toLowerCase(), section.heading.toLowerCase(), texts[at]];
-      const scores = words.map(
-        (word) =>
-          (inTitle.includes(word) ? 4 + (SHARE_GAIN * word.length) / inTitle.length : 0) +
-          8 * Number(inHeading.includes(word)) +
-          Math.min(TIMES_COUNTED, inText.split(word).length - 1),
+      const scores = asked.map(
+        (forms) =>
+          (isIn(inTitle, forms) ? TITLE_GAIN + (SHARE_GAIN * (forms[0]?.length ?? 0)) / inTitle.length : 0) +
+          8 * Number(isIn(inHeading, forms)) +
+          Math.min(TIMES_COUNTED, timesIn(inText, forms)),
       );
-      const isInSection = words.some((word) => inHeading.includes(word) || inText.includes(word));
+      const isInSection = asked.some((forms) => isIn(inHeading, forms) || isIn(inText, forms));
       if (!isInSection || scores.includes(0)) return [];
       const isPhrase = words.length > 1 && inText.includes(words.join(' '));
       const score = scores.reduce((sum, one) => sum + one, begin + (isPhrase ? PHRASE_GAIN : 0));
-      return [{ score, found: { file, title, section, excerpt: excerptOf(section, words) } }];
+      return [{ score, found: { file, title, section, excerpt: excerptOf(section, words, asked.flat()) } }];
     });
   });
   return scored
@@ -108,20 +122,24 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
     .map((one) => one.found);
 }
 
+function timesIn(text: string, forms: readonly string[]): number {
+  return forms.reduce((sum, form) => sum + text.split(form).length - 1, 0);
+}
+
 /** Of the piece that says most about the words, with them marked. Code is shown only where the words would be missing without it. */
-function excerptOf({ heading, pieces }: DocumentSection, words: readonly string[]): Html {
+function excerptOf({ heading, pieces }: DocumentSection, words: readonly string[], forms: readonly string[]): Html {
   const phrase = words.join(' ');
-  const isNamed = words.every((word) => heading.toLowerCase().includes(word));
+  const isNamed = words.every((word) => isIn(heading.toLowerCase(), formsOf(word)));
   const rated = pieces.map((piece) => {
     const text = piece.text.toLowerCase();
-    const known = words.filter((word) => text.includes(word)).length;
+    const known = words.filter((word) => isIn(text, formsOf(word))).length;
     const loss = piece.kind === 'code' && isNamed ? WORDS_MAX + 2 : PIECE_LOSS[piece.kind];
     return { piece, score: known + Number(text.includes(phrase)) - loss };
   });
   const [best] = rated.toSorted((a, b) => b.score - a.score);
   if (best === undefined) return html``;
   const { kind, text } = best.piece;
-  const shown = marked(cutAround(text, words), words);
+  const shown = marked(cutAround(text, words, forms), forms);
   return kind === 'code' ? html`<code>${shown}</code>` : shown;
 }
 
@@ -129,10 +147,10 @@ function excerptOf({ heading, pieces }: DocumentSection, words: readonly string[
 const PIECE_LOSS: Readonly<Record<DocumentPiece['kind'], number>> = { prose: 0, row: 0.25, code: 0.75 };
 
 /** Whole words around the first of the words, from the beginning of a sentence if it is near. */
-function cutAround(text: string, words: readonly string[]): string {
+function cutAround(text: string, words: readonly string[], forms: readonly string[]): string {
   const lower = text.toLowerCase();
   const phrase = lower.indexOf(words.join(' '));
-  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
+  const places = forms.map((form) => lower.indexOf(form)).filter((at) => at >= 0);
   const first = phrase >= 0 ? phrase : places.length === 0 ? 0 : Math.min(...places);
   const sentence = [...text.slice(0, first).matchAll(/[.:;] /g)].at(-1);
   const begin = sentence === undefined ? 0 : sentence.index + sentence[0].length;

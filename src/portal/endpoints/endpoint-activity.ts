@@ -11,7 +11,14 @@ import { errorWords } from '../parts/error-words.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
 import { notice } from '../parts/mark.ts';
 import { countText, lengthText, relativeTime, sentence, shareText } from '../parts/text.ts';
-import { type Cause, deadCauses, failingAdvice } from '../record/causes.ts';
+import {
+  advisedCause,
+  type Cause,
+  credentialsLink,
+  deadCauses,
+  failingAdvice,
+  type NamedEndpoint,
+} from '../record/causes.ts';
 import { type DeadRecords, deadText } from '../record/dead-records.ts';
 import { causeSentence, failsBriefly, failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
@@ -114,12 +121,20 @@ export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 
   return Math.max(...running.map(({ failingSinceAt }) => failingSinceAt ?? 0));
 }
 
-/** The figures on the page of an endpoint; null if no webhook sends there. `dead`: its dead deliveries. */
-export function activityFigures(activity: EndpointActivity, dead: DeadRecords, now: number): Html | null {
+/** The dead deliveries to an endpoint. */
+export type EndpointDead = DeadRecords & {
+  /** The only webhook that has some; null if several have. */
+  readonly webhookId: string | null;
+};
+
+/** The figures on the page of an endpoint; null if no webhook sends there. */
+export function activityFigures(activity: EndpointActivity, dead: EndpointDead, now: number): Html | null {
   const { webhooks, day, deliveredAt, failure } = activity;
   if (webhooks.length === 0) return null;
   const rate = successRate(day);
   const pending = webhooks.reduce((sum, { pendingRecords }) => sum + pendingRecords, 0);
+  const waiting = webhooks.filter(({ pendingRecords }) => pendingRecords > 0);
+  const only = webhooks.length === 1 ? webhooks[0] : waiting.length === 1 ? waiting[0] : undefined;
   const made = figures([
     {
       label: 'Succeeded, 24 h',
@@ -131,10 +146,13 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
       label: 'Pending',
       value: countText(pending),
       hint: pending === 0 ? 'No delivery is pending' : 'of all its webhooks',
+      // The table of the webhooks has the link of each.
+      href: only === undefined ? '#webhooks' : deliveriesOf(only.id, 'pending'),
     },
     {
       label: 'Dead',
       ...deadFigure(dead),
+      href: dead.webhookId === null ? undefined : deliveriesOf(dead.webhookId, 'dead'),
     },
     {
       label: 'Last success',
@@ -149,6 +167,10 @@ export function activityFigures(activity: EndpointActivity, dead: DeadRecords, n
     },
   ]);
   return html`<div id="figures">${made}</div>`;
+}
+
+function deliveriesOf(webhookId: string, state: 'pending' | 'dead'): string {
+  return `/deliveries?webhook=${webhookId}&state=${state}`;
 }
 
 /** A count of none says of which webhooks, unless it is of all. */
@@ -172,6 +194,7 @@ export function isFailedLast({ failure, deliveredAt }: EndpointActivity): boolea
  * webhooks. `reader`: the customer who reads it; null: the operator.
  */
 export function failureNotice(
+  endpoint: NamedEndpoint,
   activity: EndpointActivity,
   causes: readonly Cause[],
   reader: string | null,
@@ -182,9 +205,12 @@ export function failureNotice(
   const dead = deadCauses(causes);
   const [first, ...others] = webhooks;
   if (first === undefined || (latest === null && dead === null)) return null;
-  const link = others.length === 0 ? html` <a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
+  const credentials = latest === null ? null : credentialsLink(advisedCause(causes, latest), endpoint);
+  const failures = others.length === 0 ? html`<a href="${failuresOf(first.id)}">Failures by cause</a>` : null;
+  const link = html` ${credentials}${credentials === null || failures === null ? null : ' · '}${failures}`;
   return notice({
-    tone: 'caution',
+    // As the badge above it.
+    tone: webhooks.some(({ state }) => state === 'failed') ? 'negative' : 'caution',
     text: html`
       ${
         latest === null

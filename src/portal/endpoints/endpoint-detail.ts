@@ -80,7 +80,7 @@ export function endpointActivity(
   return html`
     ${warningNotice(warnings.filter(({ about }) => about !== 'challenge'))}
     ${isUnverified(endpoint) ? challengeSection(endpoint, null) : null}
-    ${hub === null ? null : failureNotice(activity, hub.causes, call.session.customerId)}
+    ${hub === null ? null : failureNotice(endpoint, activity, hub.causes, call.session.customerId)}
     ${hub === null ? null : activityFigures(activity, hub.dead, call.now)}
     ${webhooks(call, endpoint, uses, hub)}
     ${isUnused ? null : hubSections(call, endpoint.id, activity.webhooks, hub)}
@@ -284,7 +284,8 @@ export function troubleHints(
   });
   const waiting = ofState('stopped').reduce((sum, { pendingRecords }) => sum + pendingRecords, 0);
   if (waiting === 0) return troubled;
-  return [...troubled, html`<span class="cell-hint">stopped, ${countText(waiting)} pending</span>`];
+  const whose = ofState('stopped').length === 1 ? 'webhook' : 'webhooks';
+  return [...troubled, html`<span class="cell-hint">${whose} stopped, ${countText(waiting)} pending</span>`];
 }
 
 /** The instant if it is in the future, or null. */

@@ -12,16 +12,22 @@ import { readPeriod } from '../frame/query.ts';
 import { periodTabs, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
 import { type Cause, mergedCauses, readCausesOf } from '../record/causes.ts';
-import { type DeadRecords, deadOf } from '../record/dead-records.ts';
+import { deadOf } from '../record/dead-records.ts';
 import { throughputText } from '../webhooks/webhook-activity.ts';
-import { allFailSince, type EndpointActivity, FAILURES_OF, isFailedLast } from './endpoint-activity.ts';
+import {
+  allFailSince,
+  type EndpointActivity,
+  type EndpointDead,
+  FAILURES_OF,
+  isFailedLast,
+} from './endpoint-activity.ts';
 
 export type EndpointHub = {
   readonly series: Series;
   readonly deliveries: LatestDeliveries;
   /** The newest webhooks, each with its last day. */
   readonly listings: readonly (WebhookListing & { readonly day: Day | undefined })[];
-  readonly dead: DeadRecords;
+  readonly dead: EndpointDead;
   /** Why deliveries to it fail, by all of its webhooks. */
   readonly causes: readonly Cause[];
 };
@@ -39,7 +45,9 @@ export async function readHub(
   const { webhooks, dayOf } = activity;
   if (webhooks.length === 0) return null;
   const numbers = webhooks.map(({ webhookNumber }) => webhookNumber);
-  const since = allFailSince(webhooks);
+  // The charts begin with what there is to see: the failures, or the last attempt.
+  const lastAt = Math.max(activity.failure?.at ?? 0, activity.deliveredAt ?? 0);
+  const since = allFailSince(webhooks) ?? (lastAt === 0 ? null : lastAt);
   const [series, deliveries, listings, failures] = await Promise.all([
     figures.within(async () => numbers).series(readPeriod(query, since === null ? 0 : now - since), 0),
     readLatestDeliveries(store, numbers),
@@ -63,7 +71,10 @@ async function readFailures(
   const numbers = read.map(({ webhookNumber }) => webhookNumber);
   const countOf = await deadOf(store, numbers);
   const counts = numbers.map(countOf);
+  const withDead = read.filter((_, at) => (counts[at]?.records ?? 0) > 0);
+  const [only] = read.length === 1 ? read : withDead.length === 1 ? withDead : [];
   const dead = {
+    webhookId: only?.id ?? null,
     records: counts.reduce((sum, { records }) => sum + records, 0),
     isWhole: inOrder.length === read.length && counts.every(({ isWhole }) => isWhole),
   };

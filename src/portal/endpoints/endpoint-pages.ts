@@ -2,17 +2,28 @@
 import { type Endpoint, isUnverified, mustBeVerified } from '../../domain/endpoint.ts';
 import { encryptionNeed, STATUS_CATEGORY, typesFor } from '../../domain/event.ts';
 import { type Html, html } from '../../http/html.ts';
-import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { checkAll, Refusal, refuseField } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
+import { refuseMalformedUrl } from '../../webhooks/url.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, reasonIn } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readText } from '../frame/query.ts';
-import { newForm, selectField, textField } from '../parts/fields.ts';
+import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
 import { linkButton } from '../parts/header.ts';
 import { healthCell } from '../parts/health.ts';
-import { emptyState, firstStep, listView, mostUrgentFirst, nothingFound, readListed, table } from '../parts/list.ts';
+import {
+  emptyState,
+  firstStep,
+  listView,
+  mostUrgentFirst,
+  nothingFound,
+  problemsLink,
+  readListed,
+  table,
+  withQuery,
+} from '../parts/list.ts';
 import { breakable } from '../parts/text.ts';
 import { OPERATOR, ownerFilter, ownerNames, readOwner } from '../record/owner.ts';
 import { recordPages, removalPages, usesList } from '../record/record-pages.ts';
@@ -64,7 +75,14 @@ function endpointForms(dependencies: SharedPageDependencies): PageRoute<'both'>[
       ),
     fields: endpointFields,
     layout: endpointLayout,
-    adjust: (body, before) => usedSettings(body, before === null),
+    adjust: async (body, before) => {
+      const used = usedSettings(body, before === null);
+      const url = String(used.url ?? '');
+      // Its problem is told together with those of other fields.
+      if (before === null && url !== '')
+        await checkAll([() => void endpointReader.create(used), () => void refuseMalformedUrl('url', url)]);
+      return used;
+    },
     shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
     creation: {
       title: 'New endpoint',
@@ -135,10 +153,37 @@ function endpointRemoval(dependencies: SharedPageDependencies): PageRoute<'both'
 
 const PATH = '/endpoints';
 const STATES = ['problems', 'enabled', 'disabled'] as const;
-const STATE_CHOICES = [
-  { value: '', label: 'Any' },
-  ...STATES.map((value) => ({ value, label: value === 'problems' ? 'with problems' : value })),
-];
+/** Endpoints of a state that are counted at most. */
+const COUNTED = 100;
+
+type Counts = ReadonlyMap<(typeof STATES)[number], number>;
+
+async function readCounts({ directory }: SharedPageDependencies['store']): Promise<Counts> {
+  const counted = STATES.map(
+    async (state) => [state, (await directory.endpoints({ state }, null, COUNTED + 1)).length] as const,
+  );
+  return new Map(await Promise.all(counted));
+}
+
+function countLabel(count = 0): string {
+  return count > COUNTED ? `${COUNTED}+` : String(count);
+}
+
+function stateChoices(counts: Counts): readonly Choice[] {
+  const named = STATES.map((value) => {
+    const label = value === 'problems' ? 'with problems' : value;
+    return { value, label: `${label} (${countLabel(counts.get(value))})` };
+  });
+  return [{ value: '', label: 'Any' }, ...named];
+}
+
+/** The link to the endpoints with problems, and back to all. Null without problems. */
+function problemsChip(counts: Counts, query: URLSearchParams, isChosen: boolean): Html | null {
+  const count = counts.get('problems') ?? 0;
+  if (count === 0) return null;
+  const label = isChosen ? 'Show all endpoints' : `${countLabel(count)} with problems`;
+  return problemsLink(withQuery(PATH, query, { state: isChosen ? null : 'problems', cursor: null }), label, isChosen);
+}
 
 function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
   const { pages, store } = dependencies;
@@ -154,10 +199,11 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       ({ id }) => id,
     );
     const ids = items.map(({ id }) => id);
-    const [uses, activityOf, ownerIn] = await Promise.all([
+    const [uses, activityOf, ownerIn, counts] = await Promise.all([
       store.uses.ofEndpoints(ids),
       readEndpointActivity(dependencies, ids),
       ownerNames(store, items),
+      readCounts(store),
     ]);
     const inOrder = mostUrgentFirst(
       { items, cursor, nextCursor },
@@ -173,11 +219,12 @@ function endpointListPage(dependencies: SharedPageDependencies): PageRoute<'both
       path: PATH,
       query,
       nextCursor,
+      above: problemsChip(counts, query, state === 'problems'),
       filters: isEmpty
         ? []
         : [
             textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' }),
-            selectField(newForm({ state }), { name: 'state', label: 'State', choices: STATE_CHOICES }),
+            selectField(newForm({ state }), { name: 'state', label: 'State', choices: stateChoices(counts) }),
             ...owner.fields,
           ],
       results: endpointTable(call, inOrder, { uses, activityOf, ownerIn, isFiltered }),

@@ -1,4 +1,6 @@
 /** One sentence beside the form of an endpoint: what it will do with the values in the form; empty without an address. */
+import { Refusal } from '../../kernel/refusal.ts';
+import { refuseMalformedUrl } from '../../webhooks/url.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
 import { patternsOf } from '../webhooks/webhook-events.ts';
@@ -33,7 +35,12 @@ const VERIFICATIONS: Readonly<Record<string, string>> = {
   cloudevents: 'gets an OPTIONS request, and is enabled once it allows requests from here.',
 };
 
+/** Null for an address that the form refuses. */
 function hostOf(url: string): string | null {
-  const host = URL.parse(url.trim())?.host ?? '';
-  return host === '' ? null : host;
+  try {
+    return refuseMalformedUrl('url', url.trim()).host;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
 }

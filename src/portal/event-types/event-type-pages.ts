@@ -9,6 +9,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { EventSample } from '../../store/port/events.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
+import { readHistorySection } from '../audit/record-changes.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { fits, readText } from '../frame/query.ts';
@@ -87,6 +88,11 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       const owners = await readOwners(store, 'webhook', idsOf(uses.first));
       const isOffered = (await store.eventTypes.offered()).some(({ id }) => id === eventType.id);
       const naming = manages(call, eventType) ? await namingOf(name) : null;
+      const history = await readHistorySection(dependencies, call, {
+        target: `event-type:${eventType.id}`,
+        createdAt: eventType.createdAt,
+        lead: 'Changes of its description, schema, sample and settings, newest first.',
+      });
       return eventTypeView(call, {
         eventType,
         isOffered,
@@ -94,6 +100,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
         naming,
         owners,
         sample,
+        history,
         volume: volumes.get(name) ?? 0,
       });
     }),
@@ -126,12 +133,14 @@ type Shown = {
   /** Of the webhooks that `uses` names. */
   readonly owners: RecordOwners;
   readonly sample: EventSample | null;
+  readonly history: Html;
   /** Events of the last 24 hours, counted up to `EVENTS_COUNTED`. */
   readonly volume: number;
 };
 
-function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, owners, sample, volume }: Shown): View {
-  const { id, name, description, builtIn, createdAt, updatedAt } = eventType;
+function eventTypeView(call: PageCall, shown: Shown): View {
+  const { eventType, uses, naming, owners, sample, history } = shown;
+  const { id, name, description, builtIn } = eventType;
   const isManaged = manages(call, eventType);
   const content = html`
     ${pageHeader({
@@ -147,32 +156,7 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
       ],
     })}
     ${sectionLinks(eventType)}
-    ${section({
-      title: 'Use',
-      content: definitionList([
-        ['Last 24 hours', volumeText(volume)],
-        [
-          'Webhooks',
-          usesList(uses, webhooksOf(name), {
-            owners,
-            none: 'None yet: published events are not sent.',
-            isFiltered: true,
-          }),
-          'Including webhooks that get every event, or all that begin the same.',
-        ],
-        ['Event catalogue', visibilityOf(call, eventType, isOffered)],
-        ...(eventType.searchPaths.length === 0
-          ? []
-          : [
-              [
-                'Found by',
-                tags(eventType.searchPaths),
-                'In Deliveries and by Ctrl K, some seconds after publishing.',
-              ] as const,
-            ]),
-        ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
-      ]),
-    })}
+    ${useSection(call, shown)}
     ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
     ${latestSection(call, eventType, sample)}
     ${fieldsSection(eventType)}
@@ -183,14 +167,49 @@ function eventTypeView(call: PageCall, { eventType, isOffered, uses, naming, own
     }
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
+    ${builtIn ? null : history}
     ${isManaged ? removal(eventType, naming) : null}
   `;
   return { title: name, content };
 }
 
+function useSection(call: PageCall, { eventType, isOffered, uses, owners, volume }: Shown): Html {
+  const { name, builtIn, searchPaths, createdAt, updatedAt } = eventType;
+  return section({
+    title: 'Use',
+    content: definitionList([
+      ['Last 24 hours', html`${volumeText(volume)} · ${deliveryLinks(name, uses)}`],
+      [
+        'Webhooks',
+        usesList(uses, webhooksOf(name), {
+          owners,
+          none: 'None yet: published events are not sent.',
+          isFiltered: true,
+        }),
+        'Including webhooks that get every event, or all that begin the same.',
+      ],
+      ['Event catalogue', visibilityOf(call, eventType, isOffered)],
+      ...(searchPaths.length === 0
+        ? []
+        : [['Found by', tags(searchPaths), 'In Deliveries and by Ctrl K, some seconds after publishing.'] as const]),
+      ...(builtIn ? [] : [['Created', time(createdAt)] as const, ['Changed', time(updatedAt)] as const]),
+    ]),
+  });
+}
+
 /** Whether the user may change and delete it. */
 function manages(call: PageCall, { builtIn }: EventType): boolean {
   return call.may('administrator') && !builtIn;
+}
+
+/** Where its deliveries are. The live list is of a webhook, not of a type. */
+function deliveryLinks(name: string, { count, first: [only] }: Uses): Html {
+  const deliveries = `/deliveries?${new URLSearchParams({ q: `type:${name}` })}`;
+  const watch =
+    count === 1 && only !== undefined
+      ? html`<a href="/deliveries/watch?webhook=${only.id}">Watch ${only.name} live</a>`
+      : html`<a href="/deliveries/watch">Live, with all types</a>`;
+  return html`<a href="${deliveries}">Deliveries</a> · ${watch}`;
 }
 
 function sampleRemedy(id: string): Html {

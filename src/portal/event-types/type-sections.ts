@@ -57,6 +57,7 @@ export function sectionLinks({ builtIn, dataSchema, sample }: EventType): Html {
     ...(dataSchema === null && sample === null ? [] : [['fields', 'Fields'] as const]),
     ...(builtIn ? [] : [['publish', 'Publish it'] as const]),
     ['types', 'Types'],
+    ...(builtIn ? [] : [['history', 'History'] as const]),
   ];
   return html`
     <nav class="section-links" aria-label="On this page">

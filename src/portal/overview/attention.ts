@@ -12,6 +12,7 @@ import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
 import { countText, lengthTime, relativeTime, sentence, shortTime } from '../parts/text.ts';
 import {
+  advisedCause,
   type Cause,
   credentialsLink,
   failingAdvice,
@@ -170,10 +171,11 @@ function problemOf(
   if (known !== undefined)
     return html`${reason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : known} ${failures}`;
   const latest = [reason, detail] as const;
+  const credentials = credentialsLink(advisedCause(causes, latest), { id: endpointId, name: endpointName });
   return html`
     ${failingCauses(causes, latest) ?? sentence(detail ?? reason)}
     ${' '}
-    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, reader)}</span>
+    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, reader)} ${credentials}</span>
     ${failures}
   `;
 }

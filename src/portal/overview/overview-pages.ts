@@ -1,10 +1,8 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
-import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
-import type { Store } from '../../store/port/store.ts';
 import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -14,13 +12,11 @@ import { figures } from '../parts/details.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
-import { table } from '../parts/list.ts';
-import { stateBadge } from '../parts/mark.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
-import { stoppedHint } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
+import { queuesSection, readStopped } from './queues.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
 const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
@@ -128,7 +124,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     startButton: mayAct ? startButton : null,
     now: at,
   });
-  const waiting = queues(overview, mayAct);
+  const waiting = queuesSection({ ...overview, owners: overview.owners.webhooks }, mayAct ? startButton : null, at);
   const isUrgent = overview.backlog.longest.some(({ state }) => state === 'stopped');
   // Problems and stopped webhooks with pending deliveries come first, also on a phone.
   const hasProblems = overview.ailing.length + overview.expiring.length > 0;
@@ -163,10 +159,11 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   `;
 }
 
-/** Of a new customer: figures and charts would be empty, and the first steps say what to do. */
-function isEmpty({ owners, webhooks, expiring, series, backlog, dead }: Overview): boolean {
+/** Of a new customer or service: figures and charts would be empty, and the first steps say what to do. */
+function isEmpty({ webhooks, expiring, series, backlog, dead, hasTokens }: Overview): boolean {
   const isQuiet = series.total.attempts === 0 && backlog.records === 0 && dead.records === 0;
-  return owners.customerId !== null && webhooks === 'none' && expiring.length === 0 && isQuiet;
+  const isUsed = hasTokens && hasTokenFigures(series);
+  return webhooks === 'none' && expiring.length === 0 && isQuiet && !isUsed;
 }
 
 function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
@@ -197,7 +194,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until resent' : 'nothing given up',
+      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
@@ -222,43 +219,6 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'none refused' : `${refused.join(' and ')} refused`;
 }
 
-function queuesTitle(queues: Backlog['longest'], isBesideProblems: boolean): string {
-  if (queues.every(({ state }) => state === 'stopped')) return 'Stopped webhooks with pending deliveries';
-  return isBesideProblems ? 'Other pending deliveries' : 'Pending deliveries';
-}
-
-function queues({ backlog, ailing, at, owners, stopped }: Overview, mayAct: boolean): Html | null {
-  // The problems above say how much waits at theirs.
-  const known = new Set(ailing.map(({ id }) => id));
-  const longest = backlog.longest.filter(({ id }) => !known.has(id));
-  if (longest.length === 0) return null;
-  const hasButton = mayAct && longest.some(({ state }) => !isRunnable(state));
-  return section({
-    title: queuesTitle(longest, known.size > 0),
-    isPlain: true,
-    content: table({
-      caption: 'Webhooks with pending deliveries',
-      columns: [
-        { label: 'Webhook', kind: 'main' },
-        { label: 'State', phone: 'state' },
-        { label: 'Pending', kind: 'number', phone: 'named' },
-        { label: 'Oldest', phone: 'named' },
-        ...(hasButton ? [{ label: 'Action', kind: 'actions' as const }] : []),
-      ],
-      rows: longest.map(({ id, name, state, records, oldestAt }) => [
-        html`<a href="/webhooks/${id}">${name}</a>${owners.webhooks.hintOf(id)}`,
-        html`${stateBadge(state)}${stopped.has(id) ? html` <span class="cell-hint">${stopped.get(id) ?? null}</span>` : null}`,
-        html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
-        relativeTime(oldestAt, at),
-        ...(hasButton ? [isRunnable(state) ? null : startButton({ id, name })] : []),
-      ]),
-      rowIds: longest.map(({ id }) => `queue-${id}`),
-      live: ['queue', 'queues'],
-      empty: html``,
-    }),
-  });
-}
-
 type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly at: number;
   readonly series: Series;
@@ -270,17 +230,6 @@ type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly hasTokens: boolean;
   readonly owners: ProblemOwners;
 };
-
-async function readStopped({ directory }: Pick<Store, 'directory'>, { longest }: Backlog): Promise<Map<string, Html>> {
-  const ids = longest.filter(({ state }) => state === 'stopped').map(({ id }) => id);
-  const listings = await Promise.all(ids.map((id) => directory.webhook(id)));
-  return new Map(
-    listings.flatMap((listing) => {
-      const hint = listing === null ? null : stoppedHint(listing.webhook.progress);
-      return listing === null || hint === null ? [] : [[listing.webhook.id, hint] as const];
-    }),
-  );
-}
 
 type OverviewReader = {
   /** Shared by all visitors for `OVERVIEW_KEPT_MS`. */

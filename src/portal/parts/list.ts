@@ -192,6 +192,11 @@ export function firstStep(call: { may(role: 'administrator'): boolean }, verb: s
   return call.may('administrator') ? button() : html`<p class="quiet">An administrator can ${verb} one.</p>`;
 }
 
+/** Above a list: leads to the rows with problems, and if these are chosen back to all. */
+export function problemsLink(href: string, label: string, isChosen: boolean): Html {
+  return html`<p class="quick-filter"><a href="${href}">${icon(isChosen ? 'cross' : 'warning')}${label}</a></p>`;
+}
+
 /** For filters without results. */
 export function nothingFound(path: string, what: string): Html {
   return html`

@@ -21,8 +21,24 @@ const TEXTS_OF_CUSTOMER: Readonly<Record<Role, RoleText>> = {
   },
 };
 
+/** The same as the operator reads it: of another portal than the one it is shown in. */
+const TEXTS_OF_CUSTOMER_FOR_OPERATOR: Readonly<Record<Role, RoleText>> = {
+  ...TEXTS_OF_CUSTOMER,
+  administrator: { label: 'Administrator', hint: 'Manages everything of this customer.' },
+  operator: {
+    label: 'Webhook operator',
+    hint: TEXTS_OF_CUSTOMER.operator.hint.replace('Sees everything.', 'Sees everything of this customer.'),
+  },
+  viewer: { label: 'Viewer', hint: 'Sees everything of this customer, changes nothing.' },
+};
+
 export const ROLES = Object.keys(TEXTS) as readonly Role[];
 
 export function roleText(role: Role, isOfCustomer: boolean): RoleText {
   return (isOfCustomer ? TEXTS_OF_CUSTOMER : TEXTS)[role];
+}
+
+/** The text of a role of a customer for the operator. */
+export function customersRoleText(role: Role): RoleText {
+  return TEXTS_OF_CUSTOMER_FOR_OPERATOR[role];
 }

@@ -139,7 +139,7 @@ function answer(reach: Reach, owners: RecordOwners): Html {
       rows: reach.applications.map(({ id, name, clientId, userName, obstacle }) => [
         html`
           <a href="/applications/${id}">${name}</a>
-          ${owners.hintOf(id)}
+          ${owners.hintAmong(id)}
           <span class="cell-hint"><code>${clientId}</code></span>
         `,
         userName,
@@ -175,7 +175,7 @@ function nearTable({ near, isWhole }: Nearest, owners: RecordOwners): Html | nul
       rows: near.map(({ id, name, clientId, userName, missing }) => [
         html`
           <a href="/applications/${id}">${name}</a>
-          ${owners.hintOf(id)}
+          ${owners.hintAmong(id)}
           <span class="cell-hint"><code>${clientId}</code></span>
         `,
         userName,

@@ -97,11 +97,19 @@ export function failingAdvice(causes: readonly Cause[], latest: LatestError, rea
   return latest === null ? null : adviceForMessage(reader, ...latest);
 }
 
-type NamedEndpoint = { readonly id: string; readonly name: string };
+/** The cause that `failingAdvice` is about; null if none is known. */
+export function advisedCause(causes: readonly Cause[], latest: LatestError): string | null {
+  const [main] = byFrequency(causes, 'retrying');
+  if (main !== undefined) return main.cause;
+  return latest === null ? null : causeOf(latest);
+}
+
+export type NamedEndpoint = { readonly id: string; readonly name: string };
 
 /** A link to the credentials of the endpoint, if the receiver or its token server rejects them. */
-export function credentialsLink(cause: string | null, { id, name }: NamedEndpoint): Html | null {
-  if (cause === null || !['401', '403', 'oauth_token'].includes(cause)) return null;
+export function credentialsLink(cause: string | null, endpoint: NamedEndpoint | null): Html | null {
+  if (endpoint === null || cause === null || !['401', '403', 'oauth_token'].includes(cause)) return null;
+  const { id, name } = endpoint;
   return html`<a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
 }
 
@@ -122,7 +130,10 @@ export function givenUpFor(reason: string | null, causes: readonly Cause[], read
 }
 
 function isOf(latest: LatestError, { cause }: Cause): boolean {
-  if (latest === null) return false;
-  const [errorClass, message] = latest;
-  return cause === (errorClass === 'http_status' ? String(statusInMessage(message)) : errorClass);
+  return latest !== null && cause === causeOf(latest);
+}
+
+/** The cause of an error, as the failures are grouped by it. */
+function causeOf([errorClass, message]: NonNullable<LatestError>): string {
+  return errorClass === 'http_status' ? String(statusInMessage(message)) : errorClass;
 }

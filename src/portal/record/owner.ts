@@ -150,12 +150,13 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     // Beside rows of customers, a row without one seems to lack it.
-    if (customerId === null)
-      return namesOwn && ids.length > 0 ? html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>` : null;
+    if (customerId === null) return namesOwn && ids.length > 0 ? OWN_HINT : null;
     const name = names.get(customerId);
     return name === undefined ? null : ownerHint({ id: customerId, name });
   };
 }
+
+const OWN_HINT = html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>`;
 
 /** The customer of a row, in the operator's portal. */
 function ownerHint({ id, name }: OwnerName): Html {
@@ -173,25 +174,35 @@ export type RecordOwners = {
   readonly hintOf: (id: string) => Html | null;
   /** `Orders · Bolt Hardware`, for titles and choices. */
   readonly named: (record: { readonly id: string; readonly name: string }) => string;
+  /** The same two for lists: beside records of customers, one of the operator has its owner too. */
+  readonly hintAmong: (id: string) => Html | null;
+  readonly namedAmong: (record: { readonly id: string; readonly name: string }) => string;
 };
 
 /** Reads the owners of records of one kind. In a customer's portal every record is its own, so it reads and shows none. */
 export async function readOwners(store: Owners, table: OwnedTable, ids: readonly string[]): Promise<RecordOwners> {
   if (store.customerId !== null) return NO_OWNERS;
   const owners = await store.customers.ownersOf(table, ids);
+  const areMixed = owners.size > 0;
+  const hintOf = (id: string): Html | null => {
+    const owner = owners.get(id);
+    return owner === undefined ? null : ownerHint(owner);
+  };
+  const named: RecordOwners['named'] = ({ id, name }) => ownedName(name, owners.get(id) ?? null);
   return {
-    hintOf: (id) => {
-      const owner = owners.get(id);
-      return owner === undefined ? null : ownerHint(owner);
-    },
-    named: ({ id, name }) => {
-      const owner = owners.get(id);
-      return ownedName(name, owner ?? null);
-    },
+    hintOf,
+    named,
+    hintAmong: (id) => hintOf(id) ?? (areMixed ? OWN_HINT : null),
+    namedAmong: (record) => (areMixed && !owners.has(record.id) ? `${record.name} · ${YOUR_OWN}` : named(record)),
   };
 }
 
-export const NO_OWNERS: RecordOwners = { hintOf: () => null, named: ({ name }) => name };
+export const NO_OWNERS: RecordOwners = {
+  hintOf: () => null,
+  named: ({ name }) => name,
+  hintAmong: () => null,
+  namedAmong: ({ name }) => name,
+};
 
 export const CUSTOMERS_SUGGESTED_AT = '/customers/suggestions';
 /** Leaves out the operator. */

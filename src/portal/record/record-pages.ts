@@ -327,7 +327,7 @@ export function usesList({ count, first }: Uses, all: string, shown: UsesShown =
   if (count === 0) return html`<span class="quiet">${none}</span>`;
   const names = first.map((one) => {
     const chip = isFiltered ? filterChip(one.filter) : null;
-    return html`<li><a href="/webhooks/${one.id}">${owners.named(one)}</a>${chip === null ? null : html` ${chip}`}</li>`;
+    return html`<li><a href="/webhooks/${one.id}">${owners.namedAmong(one)}</a>${chip === null ? null : html` ${chip}`}</li>`;
   });
   const more = count - first.length;
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;

@@ -11,7 +11,17 @@ import { failingFacts, latestError } from '../parts/health.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { capital, countText, reasonSentence, relativeTime, sentence, shortTime, time } from '../parts/text.ts';
-import { type Cause, failingAdvice, failingCauses, givenUpFor, type LatestError, sumOf } from './causes.ts';
+import {
+  advisedCause,
+  type Cause,
+  credentialsLink,
+  failingAdvice,
+  failingCauses,
+  givenUpFor,
+  type LatestError,
+  type NamedEndpoint,
+  sumOf,
+} from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
 /** A webhook that mostly delivers is shown as failing only after this time without a success. */
@@ -44,6 +54,7 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number, 
   }
   if (isStoppedByService(webhook))
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
+  if (state === 'started') return html`Started ${time(stateAt)}. ${stateSentence(webhook)}`;
   return stateReason === null && state === 'stopped'
     ? html`${stateSentence(webhook)}`
     : html`${capital(state)} since ${time(stateAt)}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
@@ -111,11 +122,22 @@ function isStoppedByService({ progress: { state, stateReason } }: Webhook): bool
   return state === 'stopped' && stateReason !== null && stateReason !== 'stopped_by_administrator';
 }
 
-/** `reader`: the customer who reads it; null: the operator. `pending`: its pending deliveries. */
-type Telling = { readonly now: number; readonly reader: string | null; readonly pending: number };
+type Telling = {
+  readonly now: number;
+  /** The customer who reads it; null: the operator. */
+  readonly reader: string | null;
+  /** Its pending deliveries. */
+  readonly pending: number;
+  /** Whose credentials may be wrong; null in mode `pull`. */
+  readonly endpoint: NamedEndpoint | null;
+};
 
 /** The problem of a webhook, with its cause and the advice; null if there is none. The header leads to its failures. */
-export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, reader, pending }: Telling): Html | null {
+export function stateNotice(
+  webhook: Webhook,
+  health: WebhookHealth,
+  { now, reader, pending, endpoint }: Telling,
+): Html | null {
   const { id, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);
   const { causes } = health;
@@ -132,7 +154,7 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
       <p>
         ${failingFacts({ since, succeededAt, error, causes: failingCauses(causes, error) }, now)}
         ${' '}
-        ${failingAdvice(causes, error, reader)}
+        ${failingAdvice(causes, error, reader)} ${credentialsLink(advisedCause(causes, error), endpoint)}
       </p>
       <p>${heldBackText(causes, pending)}${end}</p>
     `;
@@ -140,7 +162,10 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
   }
   if (state === 'failed') {
     const known = givenUpFor(stateReason, causes, reader);
-    if (known !== null) return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice}</p>` });
+    if (known !== null) {
+      const credentials = credentialsLink(known.cause, endpoint);
+      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${credentials}</p>` });
+    }
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
     const last = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
@@ -152,7 +177,8 @@ export function stateNotice(webhook: Webhook, health: WebhookHealth, { now, read
   const { errorClass, errorMessage } = failure;
   // While it fails only briefly, the line above says it.
   const failed = state === 'failing' ? null : html`The last attempt failed: ${sentence(errorMessage ?? errorClass)} `;
-  const failures = html`<a href="${failuresOf(id)}">Failures by cause</a>`;
+  const credentials = credentialsLink(advisedCause([], [errorClass, errorMessage]), endpoint);
+  const failures = html`${credentials}${credentials === null ? null : ' · '}<a href="${failuresOf(id)}">Failures by cause</a>`;
   return notice({
     tone: 'caution',
     text: html`<p>${failed}${adviceForMessage(reader, errorClass, errorMessage)} ${failures}</p>`,
@@ -184,16 +210,19 @@ export function isInTrouble({ progress }: Webhook, { day }: Pick<WebhookHealth, 
   return progress.state === 'failed' || (progress.state === 'failing' && !failsBriefly(progress, day, now));
 }
 
-export function stateSentence({ mode, progress }: Webhook): string {
+export function stateSentence({ mode, progress, heartbeatSeconds }: Webhook): string {
   if (mode === 'pull') return READER_SENTENCES[progress.state];
+  if (progress.state === 'started') {
+    const first = heartbeatSeconds > 0 ? 'the first delivery or heartbeat' : 'the first delivery';
+    return `Nothing was delivered since then. It shows “running” after ${first}.`;
+  }
   if (progress.state === 'stopped' && progress.stateReason === null) {
     return 'It has not been started yet. New deliveries stay pending.';
   }
   return SENTENCES[progress.state];
 }
 
-const SENTENCES: Readonly<Record<WebhookState, string>> = {
-  started: 'Nothing was sent yet. It is running after the first delivery or heartbeat.',
+const SENTENCES: Readonly<Record<Exclude<WebhookState, 'started'>, string>> = {
   running: 'The last attempt succeeded.',
   failing: 'The last attempt failed and will be retried.',
   failed: 'Nothing is sent. Pending and new deliveries are kept.',

@@ -20,11 +20,11 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
   const has = await store.overview.setUp(null);
   return [
     {
-      title: 'Register an application',
-      text: 'A program that calls your API. It gets a client id and a secret, and the scopes that you pick.',
-      isDone: has.applications,
+      title: 'Add a customer',
+      text: 'Who receives your events. An endpoint without a customer belongs to your company.',
+      isDone: has.customers,
       isOptional: true,
-      link: { href: '/applications/new', label: 'Register' },
+      link: { href: '/customers/new', label: 'Add a customer' },
     },
     {
       title: 'Add an event type',
@@ -59,6 +59,13 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       text: 'Send a test event, or publish one.',
       isDone: has.runningWebhooks,
       link: { href: '/webhooks', label: 'Send a test event' },
+    },
+    {
+      title: 'Register an application',
+      text: 'A program that publishes events or calls your API. It gets a client id, a secret and the scopes that you pick.',
+      isDone: has.applications,
+      isOptional: true,
+      link: { href: '/applications/new', label: 'Register' },
     },
   ];
 }
@@ -116,7 +123,9 @@ export function setUpChecklist(
   hasPage: (path: string) => boolean,
 ): Html {
   const next = steps.find(({ isDone, isOptional }) => !isDone && !isOptional);
-  const done = steps.filter(({ isDone }) => isDone).length;
+  const needed = steps.filter(({ isOptional = false }) => !isOptional);
+  const done = needed.filter(({ isDone }) => isDone).length;
+  const progress = `${done} of ${needed.length} needed steps done`;
   const items = steps.map((step, at) => {
     const { title, text, isDone, isOptional, link } = step;
     const kind = isDone ? 'step-done' : step === next ? 'step-next' : 'step-open';
@@ -143,9 +152,8 @@ export function setUpChecklist(
     `;
   });
   const content = html`
-    <progress class="progress" value="${done}" max="${steps.length}" aria-label="Steps done">
-      ${done} of ${steps.length}
-    </progress>
+    <p class="quiet">${progress}</p>
+    <progress class="progress" value="${done}" max="${needed.length}" aria-label="Needed steps done">${progress}</progress>
     <ol class="checklist">${items}</ol>
   `;
   const lead = isSetUp(steps)

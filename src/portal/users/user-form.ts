@@ -1,12 +1,12 @@
 /** The fields of a user. */
 import { INVITATION_MS } from '../../access/limits.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
-import type { Constraints, User } from '../../domain/user.ts';
+import type { Constraints, Role, User } from '../../domain/user.ts';
 import { html } from '../../http/html.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { permissionChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
-import { ROLES, roleText } from '../parts/role-texts.ts';
+import { customersRoleText, ROLES, roleText } from '../parts/role-texts.ts';
 import { type FieldTable, type FormField, oneOf, text, tick } from '../record/field-table.ts';
 
 /** A service account keeps its role: a change would let a person sign in with the name of a program. */
@@ -22,7 +22,7 @@ export function userFields(before: User | null, products: readonly ApiProduct[],
       hint: isService ? 'As the audit log shows it. No spaces.' : 'For signing in. No spaces.',
     }),
     displayName: text({ label: 'Name', autocomplete: 'off' }),
-    ...(!isService && ofPeople(isOfCustomer || (before !== null && before.customerId !== null))),
+    ...(!isService && ofPeople(isOfCustomer ? 'own' : (before?.customerId ?? null) === null ? 'operator' : 'customer')),
     permissions: {
       title: 'Permissions',
       draw: (state) => html`${permissionChoices(state, products, isOfCustomer)}`,
@@ -33,8 +33,9 @@ export function userFields(before: User | null, products: readonly ApiProduct[],
   };
 }
 
-/** `isTheirs`: of a customer. */
-function ofPeople(isTheirs: boolean): FieldTable {
+/** `whose`: the operator's users, those of a customer as the operator sees them, or those of the customer who reads. */
+function ofPeople(whose: 'operator' | 'customer' | 'own'): FieldTable {
+  const textOf = (role: Role) => (whose === 'customer' ? customersRoleText(role) : roleText(role, whose === 'own'));
   return {
     email: text({
       label: 'Email address',
@@ -46,7 +47,7 @@ function ofPeople(isTheirs: boolean): FieldTable {
       {
         label: 'Role in the portal',
         title: 'Role',
-        choices: ROLES.map((value) => ({ value, ...roleText(value, isTheirs) })),
+        choices: ROLES.map((value) => ({ value, ...textOf(value) })),
       },
       { read: (sent, name) => sent.get(name) ?? '' },
     ),

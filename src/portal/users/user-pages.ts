@@ -5,6 +5,7 @@ import type { User } from '../../domain/user.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField, unknownAddress } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
+import { readHistorySection } from '../audit/record-changes.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, madeWithout, orBack, type PageCall, pathId, type Redirect, redirectTo } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -112,20 +113,27 @@ function userRights(fields: readonly Html[], isOpen: boolean): Html {
   `;
 }
 
-function userPage({ pages, services, store }: SharedPageDependencies): PageRoute<'both'> {
+function userPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
+  const { pages, services, store } = dependencies;
   return pages.view('/users/{id}', 'both', async (call) => {
     const user = await services.users.get(pathId(call));
     const target = `user:${user.id}`;
-    const [applications, open, signedIn, invited, owner] = await Promise.all([
+    const [applications, open, signedIn, invited, owner, history] = await Promise.all([
       store.applications.ofUser(user.id),
       services.sessions.ofUser(user.id),
       store.audit.lastOf('user.sign-in', [target]),
       store.invitations.expiries([user.id]),
       readOwner(store, user),
+      readHistorySection(dependencies, call, {
+        target,
+        createdAt: user.createdAt,
+        lead: 'Changes, invitations and new passwords, newest first.',
+        didLabel: user.role === 'service' ? 'What it did' : 'What they did',
+      }),
     ]);
     const invitedUntil = invited.get(user.id) ?? null;
     const visits = { open: open.length, lastAt: signedIn.get(target) ?? null, invitedUntil };
-    return withOwner(owner, userView(call, user, { applications, visits, owner }));
+    return withOwner(owner, userView(call, user, { applications, visits, owner, history }));
   });
 }
 

@@ -6,11 +6,9 @@ import { shortTime } from '../parts/text.ts';
 
 type Account = Pick<User, 'active' | 'role' | 'passwordHash'>;
 
-/** Whether the account is active, or waits for its password. */
-export function userBadge(user: Account): Html {
-  return waitsForPassword(user)
-    ? badge('caution', 'no password yet', 'clock')
-    : stateBadge(user.active ? 'active' : 'inactive');
+/** Of an account that signs nobody in. */
+export function userBadge({ active }: Pick<Account, 'active'>): Html {
+  return stateBadge(active ? 'active' : 'inactive');
 }
 
 /** Nobody can sign in with the account until an invitation has set its password. */

@@ -16,11 +16,11 @@ import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '
 import { emptyState, listView, nothingFound, readListed, table } from '../parts/list.ts';
 import { badge, notice, stateBadge, tags } from '../parts/mark.ts';
 import { type HeldRecord, removalSection } from '../parts/removal.ts';
-import { ROLES, roleText } from '../parts/role-texts.ts';
+import { customersRoleText, ROLES, roleText } from '../parts/role-texts.ts';
 import { relativeTime, time } from '../parts/text.ts';
+import { accountText, isOfApplications } from '../record/account-of-applications.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
-import { accountText, isOfApplications } from './account-of-applications.ts';
 import { invitationBadge, userBadge, waitsForPassword } from './user-state.ts';
 
 const PATH = '/users';
@@ -213,9 +213,10 @@ type Page = {
   readonly applications: readonly Application[];
   readonly visits: Visits;
   readonly owner: OwnerName | null;
+  readonly history: Html;
 };
 
-export function userView(call: PageCall, user: User, { applications, visits, owner }: Page): View {
+export function userView(call: PageCall, user: User, { applications, visits, owner, history }: Page): View {
   const { id, userName, active } = user;
   const isChangeable = mayChange(call, user);
   const isMe = id === call.user.id;
@@ -245,6 +246,7 @@ export function userView(call: PageCall, user: User, { applications, visits, own
     ${user.role === 'service' ? null : portalAccess(call, user, visits, isChangeable)}
     ${account(user)}
     ${isBare ? null : html`${permissions(user)}${applicationSection(call, user, applications)}`}
+    ${history}
     ${isChangeable && !isMe ? removal(user, applications) : null}
   `;
   return { title: userName, content };
@@ -256,7 +258,8 @@ function serviceLead({ displayName }: User): string {
 
 function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }: Visits, isChangeable: boolean): Html {
   const { id, role, userName, active, passwordHash, customerId } = user;
-  const { label, hint } = roleText(role, customerId !== null);
+  const isElsewhere = customerId !== null && call.session.customerId === null;
+  const { label, hint } = isElsewhere ? customersRoleText(role) : roleText(role, customerId !== null);
   const invite = inviteButton(call, user, {
     kind: passwordHash === null ? 'primary' : 'plain',
     isAgain: invitedUntil !== null,
@@ -268,7 +271,7 @@ function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }
     longLabel: `Sign out everywhere: ${userName}`,
   });
   return section({
-    title: 'In this portal',
+    title: isElsewhere ? 'In the customers’ portal' : 'In this portal',
     actions: isChangeable ? [open > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
       ['Role', label, hint],

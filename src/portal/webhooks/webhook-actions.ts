@@ -5,7 +5,7 @@ import { attempted, ownPath, pathId, redirectTo, refusedBack } from '../frame/ca
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { sampleAsked } from './sample-events.ts';
 import { testRegion, testSection } from './webhook-activity.ts';
-import { endpointUrlOf } from './webhook-reading.ts';
+import { endpointOf } from './webhook-reading.ts';
 
 export function webhookActions(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, testDelivery } = dependencies;
@@ -35,8 +35,8 @@ export function webhookActions(dependencies: SharedPageDependencies): PageRoute<
         const attempt = await testDelivery(pathId(call), call.user.id, sampleAsked(call.form));
         if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
         const webhook = await webhooks.get(pathId(call));
-        const url = await endpointUrlOf(dependencies, webhook);
-        const partial = testRegion(testSection(attempt, url, webhook.customerId));
+        const endpoint = await endpointOf(dependencies, webhook);
+        const partial = testRegion(testSection(attempt, endpoint, webhook.customerId));
         return { title: 'Test event', content: partial, partial };
       },
       invalid: async (call, refusal) => refusedBack(`/webhooks/${pathId(call)}`, refusal),

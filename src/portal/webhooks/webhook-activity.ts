@@ -1,6 +1,7 @@
 /** The activity of a webhook on its page: charts, its latest deliveries, and the result of a test event. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { adviceForOwner, type ErrorClass } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -14,6 +15,7 @@ import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../par
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, percentilesText, sentence, time } from '../parts/text.ts';
+import { credentialsLink } from '../record/causes.ts';
 
 export type WebhookActivity = {
   readonly series: Series;
@@ -81,8 +83,10 @@ export function testRegion(result: Html | null): Html {
   return html`<div id="test" data-hx-morph-skip${result === null ? html` hidden` : null}>${result}</div>`;
 }
 
-/** `url` is that of the endpoint, `customerId` that of the webhook. */
-export function testSection(attempt: AttemptRecord, url: string, customerId: string | null): Html {
+type TestedEndpoint = Pick<Endpoint, 'id' | 'name' | 'url'>;
+
+/** `customerId` is that of the webhook. */
+export function testSection(attempt: AttemptRecord, endpoint: TestedEndpoint | null, customerId: string | null): Html {
   const { errorClass, errorMessage, responseStatus, timings, startedAt } = attempt;
   const took = timings.totalMs === null ? '' : ` after ${tookText(timings.totalMs)}`;
   const verdict =
@@ -95,11 +99,14 @@ export function testSection(attempt: AttemptRecord, url: string, customerId: str
       : notice({
           tone: 'negative',
           title: sentence(errorMessage ?? errorClass),
-          text: adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage),
+          text: html`
+            ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}
+            ${credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint)}
+          `,
         });
   return section({
     title: 'Test event',
     lead: html`Sent ${time(startedAt)}.`,
-    content: html`<div class="stack" role="status">${verdict}${attemptDetails(attempt, url)}</div>`,
+    content: html`<div class="stack" role="status">${verdict}${attemptDetails(attempt, endpoint?.url ?? '')}</div>`,
   });
 }

@@ -98,6 +98,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
             now: call.now,
             reader: call.session.customerId,
             pending: listing.pendingRecords,
+            endpoint: endpointId === null ? null : { id: endpointId, name: endpointName ?? '' },
           })
     }
     ${recordTabs(`The webhook ${name}`, `/webhooks/${id}`, tab, anchorsOf(webhook))}

@@ -18,11 +18,12 @@ import {
   listView,
   mostUrgentFirst,
   nothingFound,
+  problemsLink,
   readListed,
   table,
   withQuery,
 } from '../parts/list.ts';
-import { filterChip, icon, stateBadge, tags } from '../parts/mark.ts';
+import { filterChip, stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { byFrequency, type Cause, causeText, readCausesOf } from '../record/causes.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
@@ -95,7 +96,7 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       path: PATH,
       query,
       nextCursor,
-      above: problems === 0 ? null : problemsLink(problems, query, asked.troubled !== null),
+      above: problems === 0 ? null : problemsChip(problems, query, asked.troubled !== null),
       filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
       results: webhookTable(call, inOrder, { days, ownerIn, causesOf, empty }),
     });
@@ -109,14 +110,9 @@ function problemsText(problems: number): string {
 }
 
 /** The link to the webhooks with problems, and back to all. The other filters stay. */
-function problemsLink(problems: number, query: URLSearchParams, isChosen: boolean): Html {
+function problemsChip(problems: number, query: URLSearchParams, isChosen: boolean): Html {
   const label = isChosen ? 'Show all webhooks' : `${problemsText(problems)} with problems`;
-  const href = withQuery(PATH, query, { state: isChosen ? null : PROBLEMS, cursor: null });
-  return html`
-    <p class="quick-filter">
-      <a href="${href}">${icon(isChosen ? 'cross' : 'warning')}${label}</a>
-    </p>
-  `;
+  return problemsLink(withQuery(PATH, query, { state: isChosen ? null : PROBLEMS, cursor: null }), label, isChosen);
 }
 
 async function filterFields({ store }: SharedPageDependencies, asked: Filter, problems: number): Promise<Html[]> {
@@ -126,7 +122,10 @@ async function filterFields({ store }: SharedPageDependencies, asked: Filter, pr
     state: asked.troubled === null ? asked.state : PROBLEMS,
     event: asked.eventType,
   });
-  const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
+  const states = STATES.map((name) => {
+    const label = name === 'started' ? 'started, nothing sent yet' : name;
+    return { value: name, label: `${label} (${countText(counts[name] ?? 0)})` };
+  });
   return [
     textField(state, { name: 'q', label: 'Name', type: 'search' }),
     selectField(state, {
@@ -142,7 +141,7 @@ async function filterFields({ store }: SharedPageDependencies, asked: Filter, pr
       name: 'event',
       label: 'Event type',
       autocomplete: 'off',
-      placeholder: 'order.created',
+      placeholder: 'Any type',
       suggestions: types.map(({ name }) => name),
     }),
     ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),

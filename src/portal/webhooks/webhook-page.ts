@@ -23,7 +23,7 @@ import { KEYS_SHOWN, waitingKeysSection } from './waiting-keys.ts';
 import { activitySections, readWebhookActivity, testRegion, testSection } from './webhook-activity.ts';
 import { hasReaderBegun, type Status, statusRegion, webhookHeader } from './webhook-detail.ts';
 import { incidentsOf, webhookHistory } from './webhook-history.ts';
-import { endpointUrlOf, listingOf } from './webhook-reading.ts';
+import { endpointOf, listingOf } from './webhook-reading.ts';
 import { settingsSections } from './webhook-settings.ts';
 
 export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -34,8 +34,8 @@ export function webhookPage(dependencies: SharedPageDependencies): PageRoute<'bo
       const listing = await found(call);
       const attempt = await testOf(dependencies, call, listing);
       const { id, name, customerId } = listing.webhook;
-      const url = attempt === null ? '' : await endpointUrlOf(dependencies, listing.webhook);
-      const test = attempt === null ? null : testSection(attempt, url, customerId);
+      const endpoint = attempt === null ? null : await endpointOf(dependencies, listing.webhook);
+      const test = attempt === null ? null : testSection(attempt, endpoint, customerId);
       const page = await readPage(dependencies, call, listing, { tab, test });
       const live = attributes({
         'data-hx-sse:connect': streamOfTab(`/webhooks/${id}`, tab, call.query),

@@ -1,4 +1,5 @@
 /** Reads that several pages of one webhook share. */
+import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
@@ -14,7 +15,7 @@ export async function listingOf({ store }: Reading, call: PageCall): Promise<Web
   return listing;
 }
 
-/** The URL of its endpoint; empty in mode `pull`, of which there are no attempts. */
-export async function endpointUrlOf({ services }: Reading, { endpointId }: Webhook): Promise<string> {
-  return endpointId === null ? '' : (await services.endpoints.get(endpointId)).url;
+/** Its endpoint; null in mode `pull`, of which there are no attempts. */
+export async function endpointOf({ services }: Reading, { endpointId }: Webhook): Promise<Endpoint | null> {
+  return endpointId === null ? null : services.endpoints.get(endpointId);
 }

@@ -1,4 +1,5 @@
 /** The page that asks before a webhook is deleted. */
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -22,7 +23,6 @@ export function webhookRemovalPages(dependencies: SharedPageDependencies): PageR
 function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords): Html {
   const pending = countOf(pendingRecords, 'pending delivery', undefined, 'pending deliveries');
   const keyStays = webhook.encryptionKeyName === null ? '' : 'its PGP key,';
-  const stop = html`<a href="/webhooks/${webhook.id}">stop the webhook</a>`;
   if (webhook.mode === 'pull')
     return html`
       <div class="prose">
@@ -32,7 +32,7 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
         </p>
         <p>
           ${capital(`${keyStays} the`.trim())} event types, the same events at other webhooks, and the audit log stay.
-          To keep everything and let nobody read it, ${stop} instead.
+          ${instead(webhook, 'let nobody read it')}
         </p>
       </div>
     `;
@@ -45,9 +45,15 @@ function lossText({ pendingRecords, webhook }: WebhookListing, dead: DeadRecords
         <li>the list of its deliveries with all attempts.</li>
       </ul>
       <p>
-        Its endpoint, ${keyStays} the event types, the same events at other webhooks, and the audit log stay. To keep
-        everything and send nothing, ${stop} instead.
+        Its endpoint, ${keyStays} the event types, the same events at other webhooks, and the audit log stay.
+        ${instead(webhook, 'send nothing')}
       </p>
     </div>
   `;
+}
+
+/** Null for a webhook that does not run: to keep it is to do nothing. */
+function instead({ id, progress }: WebhookListing['webhook'], purpose: string): Html | null {
+  if (!isRunnable(progress.state)) return null;
+  return html`To keep everything and ${purpose}, <a href="/webhooks/${id}">stop the webhook</a> instead.`;
 }

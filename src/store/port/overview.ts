@@ -43,6 +43,7 @@ export type DeadLetters = {
 
 /** Which steps to the first delivery are done. Of a customer, `eventTypes` are only the public ones. */
 export type SetUp = {
+  readonly customers: boolean;
   /** More than the one of the first start. */
   readonly applications: boolean;
   /** Besides the built-in ones. */

@@ -29,10 +29,11 @@ const dead = (from: string): string => `
   SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (
     SELECT b.last_offset - b.first_offset + 1 AS records FROM ${from} b.state = 'dead' LIMIT @limit) AS dead`;
 // Each reads up to the first row that answers it.
-const setUp = (own: string, types: string): string => {
+const setUp = (own: string, types: string, customers: string): string => {
   const progress = `webhook AS w CROSS JOIN webhook_progress AS p WHERE ${own} AND p.webhook_number = w.number`;
   return `
   SELECT (SELECT count(*) FROM (SELECT 1 FROM application WHERE ${own} LIMIT 2) AS q) > 1 AS applications,
+    EXISTS (SELECT 1 FROM customer WHERE ${customers}) AS customers,
     EXISTS (SELECT 1 FROM event_type WHERE ${types}) AS event_types,
     EXISTS (SELECT 1 FROM endpoint WHERE ${own}) AS endpoints,
     EXISTS (SELECT 1 FROM endpoint WHERE ${own} AND enabled) AS enabled_endpoints,
@@ -50,7 +51,7 @@ const OF_ALL = {
   longest: longest('webhook_status AS p WHERE true'),
   ailing: ailing(''),
   dead: dead('batch AS b INDEXED BY batch_dead WHERE'),
-  setUp: setUp('true', 'NOT built_in'),
+  setUp: setUp('true', 'NOT built_in', "id <> ''"),
 };
 const OF_CUSTOMER = {
   backlog: backlog(OWN),
@@ -59,7 +60,7 @@ const OF_CUSTOMER = {
   dead: dead(
     'webhook AS w CROSS JOIN batch AS b INDEXED BY batch_dead WHERE w.customer_id = @customerId AND b.webhook_number = w.number AND',
   ),
-  setUp: setUp('customer_id = @customerId', 'NOT built_in AND public'),
+  setUp: setUp('customer_id = @customerId', 'NOT built_in AND public', 'id = @customerId'),
 };
 
 /** Dead batches that are counted at most. */

@@ -75,7 +75,7 @@ describe('the page of a customer', () => {
     const { id } = await makeCustomer(service);
     const { token } = await newSession(service, 'administrator');
     const has = {
-      '': 'Recent deliveries',
+      '': 'Nothing is sent yet',
       resources: 'PGP keys',
       usage: 'Limits',
       settings: 'Suspend',
@@ -107,5 +107,33 @@ describe('the page of a customer', () => {
         title: `This customer cannot be deleted: it has ${title}.`,
         text,
       });
+  });
+});
+
+describe('the page of a user, an application or an event type', () => {
+  it('has its history, and says what a user of a customer may do in the customers’ portal', async (t) => {
+    const service = await startService(t);
+    const customer = await makeCustomer(service);
+    const { admin } = service;
+    const mary = { userName: 'mary', role: 'administrator', customerId: customer.id };
+    const user = await succeeded<{ id: string }>(admin.post('users', mary));
+    const application = { name: 'Sync', userId: user.id, scopes: [], customerId: customer.id };
+    const { id } = await succeeded<{ id: string }>(admin.post('applications', application));
+    const type = await succeeded<{ id: string }>(admin.post('event-types', { name: 'order.created' }));
+    const { token } = await newSession(service, 'administrator');
+    const read = async (path: string): Promise<string> => (await request(service.url + path, { token })).text;
+    for (const [path, target] of [
+      [`/users/${user.id}`, `user:${user.id}`],
+      [`/applications/${id}`, `application:${id}`],
+      [`/event-types/${type.id}`, `event-type:${type.id}`],
+    ] as const) {
+      const page = await read(path);
+      assert.match(page, /id="history".*Created the/s, path);
+      assert.ok(page.includes(`href="/audit?target=${target}"`), path);
+    }
+    const page = await read(`/users/${user.id}`);
+    assert.match(page, /In the customers’ portal.*Manages everything of this customer\./s);
+    assert.doesNotMatch(page, /In this portal|May do everything in the portal/);
+    assert.ok((await read(`/event-types/${type.id}`)).includes('href="/deliveries?q=type%3Aorder.created"'));
   });
 });

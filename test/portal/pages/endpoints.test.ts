@@ -19,7 +19,7 @@ import {
 } from '../../../src/portal/endpoints/endpoint-activity.ts';
 import { endpointSentence, endpointWarnings, troubleHints } from '../../../src/portal/endpoints/endpoint-detail.ts';
 import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
-import { mergedCauses } from '../../../src/portal/record/causes.ts';
+import { type Cause, mergedCauses } from '../../../src/portal/record/causes.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { authenticVectors, requestOf, secretsOf } from '../../support/hand-out.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
@@ -126,7 +126,7 @@ describe('the state of an endpoint', () => {
     )}`;
     assert.match(markup, />1 of 3 webhooks failed<.*>2 of 3 webhooks failing</s);
     const waiting = [{ state: 'stopped', pendingRecords: 237 }] as const;
-    assert.match(html`${troubleHints(made, waiting)}`.markup, />stopped, 237 pending</);
+    assert.match(html`${troubleHints(made, waiting)}`.markup, />webhooks? stopped, 237 pending</);
     assert.deepEqual(troubleHints({ enabled: false }, waiting), [], 'it cannot start');
     const challenged = (afterMs: number, changedMs = 0): Partial<Endpoint> => ({
       updatedAt: made.createdAt + changedMs,
@@ -165,6 +165,7 @@ describe('the outage of an endpoint', () => {
     deliveredAt: null,
     failure: null,
   });
+  const ERP = { id: 'e', name: 'ERP' };
   const began = NOW - 9 * 3_600_000;
   const history: PastState[] = [
     { state: 'failing', previousState: 'running', reason: null, at: began },
@@ -185,8 +186,8 @@ describe('the outage of an endpoint', () => {
     const failure = { at: NOW, errorClass: 'http_status', errorMessage: 'the receiver answered 503' };
     const failing = { ...activityOf('failing', 'failing'), failure };
     const cause = { cause: '503', retrying: 1, dead: 0, firstAt: NOW - 5, lastAt: NOW };
-    const told = (...causes: Parameters<typeof failureNotice>[1]): string =>
-      (failureNotice(failing, causes, null)?.markup ?? '').replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
+    const told = (...causes: readonly Cause[]): string =>
+      (failureNotice(ERP, failing, causes, null)?.markup ?? '').replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
     assert.match(told(), /^ ?Latest error: the receiver answered 503\. Check that the receiver is up/);
     assert.match(told(cause), /Latest error: the receiver answered 503\./);
     const several = mergedCauses([
@@ -205,7 +206,12 @@ describe('the outage of an endpoint', () => {
       /Dead deliveries\. Most often 422/,
     );
     const recovered = { ...failing, deliveredAt: NOW + 1 };
-    assert.equal(failureNotice(recovered, [cause], null), null);
+    assert.equal(failureNotice(ERP, recovered, [cause], null), null);
+    const refused = failureNotice(ERP, activityOf('failed'), [{ ...cause, cause: '401' }], null);
+    assert.equal(refused, null, 'no attempt is known');
+    const rejected = { at: NOW, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
+    const { markup = '' } = failureNotice(ERP, { ...activityOf('failed'), failure: rejected }, [], null) ?? {};
+    assert.match(markup, /notice-negative.*href="\/endpoints\/e\/settings#credentials">Credentials of ERP<\/a> · <a/s);
   });
 
   it('is none while one of its webhooks only was started after a failure, or is shown as running', () => {
@@ -217,13 +223,26 @@ describe('the outage of an endpoint', () => {
   it('counts dead deliveries, and says of which webhooks if it found none in some of them', () => {
     const told = (records: number, isWhole: boolean): string =>
       /Dead<.*?<\/dd>/s
-        .exec(activityFigures(activityOf('running'), { records, isWhole }, NOW)?.markup ?? '')?.[0]
+        .exec(activityFigures(activityOf('running'), { records, isWhole, webhookId: 'w0' }, NOW)?.markup ?? '')?.[0]
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ') ?? '';
     assert.match(told(0, true), /^Dead 0 No delivery is dead/);
     assert.match(told(0, false), /^Dead 0 of 20 of its webhooks/);
     assert.match(told(3, true), /^Dead 3 kept/);
     assert.match(told(3, false), /^Dead 3\+ kept/);
+  });
+
+  it('lead to the pending and the dead deliveries of the only webhook that has some', () => {
+    const links = (activity: EndpointActivity, webhookId: string | null): string[] => {
+      const { markup = '' } = activityFigures(activity, { records: 1, isWhole: true, webhookId }, NOW) ?? {};
+      return [...markup.matchAll(/<dt><a href="([^"]*)">/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+    };
+    const one = activityOf('failed');
+    assert.deepEqual(links(one, 'w0'), ['/deliveries?webhook=w0&state=pending', '/deliveries?webhook=w0&state=dead']);
+    const { webhooks } = activityOf('failed', 'running');
+    assert.deepEqual(links({ ...one, webhooks }, null), ['#webhooks']);
+    const waiting = webhooks.map((known, at) => ({ ...known, pendingRecords: at }));
+    assert.deepEqual(links({ ...one, webhooks: waiting }, null), ['/deliveries?webhook=w1&state=pending']);
   });
 });
 

@@ -28,6 +28,8 @@ async function stage(t: TestContext): Promise<Stage> {
   return { now: services.clock(), webhook: (progress) => ({ ...made, progress: { ...made.progress, ...progress } }) };
 }
 
+const ERP = { id: 'e', name: 'ERP', url: 'https://erp.example/in' };
+
 const HEALTHY: WebhookHealth = {
   day: undefined,
   dead: { records: 0, isWhole: true },
@@ -50,7 +52,10 @@ describe('the state of a webhook', () => {
     const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
       [{}, /^It has not been started yet/],
       [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
-      [{ state: 'started' }, /^Nothing was sent yet.* after the first delivery or heartbeat/],
+      [
+        { state: 'started' },
+        /^Nothing was delivered since then\. It shows “running” after the first delivery or heartbeat\.$/,
+      ],
       [{ state: 'running' }, /last attempt succeeded/],
       [{ state: 'failing' }, /last attempt failed/],
       [{ state: 'failed' }, /^Nothing is sent/],
@@ -64,7 +69,7 @@ describe('the state of a webhook', () => {
       stateNotice(
         webhook(progress),
         { ...HEALTHY, dead: { records, isWhole: true } },
-        { now, reader: null, pending: 9 },
+        { now, reader: null, pending: 9, endpoint: ERP },
       )?.markup ?? null;
     for (const quiet of [
       {},
@@ -94,7 +99,7 @@ describe('the state of a webhook', () => {
     const textOf = (shown: Html | null): string => (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '');
     const line = (progress: Partial<Progress>): string => textOf(stateLine(webhook(progress), health, now));
     const noticed = (progress: Partial<Progress>): string =>
-      textOf(stateNotice(webhook(progress), health, { now, reader: null, pending: 9 }));
+      textOf(stateNotice(webhook(progress), health, { now, reader: null, pending: 9, endpoint: ERP }));
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     const refused = { ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' } as const;
     assert.match(line(refused), /^Deliveries have failed since [^.]* UTC\.$/);
@@ -121,7 +126,7 @@ describe('the state of a webhook', () => {
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
     const place = { ahead: null, before: null, causes, failsSince: now, succeededAt: null, reader: null };
     const [turn] = turnMoments({ delivery, webhook: failing, ...place }, now);
-    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null, pending: 9 });
+    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null, pending: 9, endpoint: ERP });
     for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup])
       assert.match(
         told,
@@ -132,19 +137,22 @@ describe('the state of a webhook', () => {
     const ended = stateNotice(
       webhook({ state: 'failed', stateReason: 'failing_too_long' }),
       { ...HEALTHY, causes },
-      { now, reader: null, pending: 9 },
+      { now, reader: null, pending: 9, endpoint: ERP },
     );
     assert.match(
       ended?.markup ?? '',
       /Every attempt failed for 24 hours: most often 401 Unauthorized\. The receiver rejects the credentials/,
     );
+    const link = /<a href="\/endpoints\/e\/settings#credentials">Credentials of ERP<\/a>/;
+    assert.match(notice?.markup ?? '', link);
+    assert.match(ended?.markup ?? '', link);
   });
 
   it('names a setting only to the operator', async (t) => {
     const { webhook, now } = await stage(t);
     const refused = webhook({ state: 'failing', stateReason: 'egress_refused', stateDetail: '10.1.2.3 is private' });
     const told = (reader: string | null): string =>
-      stateNotice(refused, HEALTHY, { now, reader, pending: 9 })?.markup ?? '';
+      stateNotice(refused, HEALTHY, { now, reader, pending: 9, endpoint: ERP })?.markup ?? '';
     assert.match(told(null), /SALLYPORT_EGRESS_ALLOW/);
     assert.doesNotMatch(told('acme'), /SALLYPORT/);
   });
@@ -154,10 +162,11 @@ describe('the state of a webhook', () => {
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const told = (deliveredAt: number): string =>
-      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9 })?.markup ?? '';
+      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9, endpoint: ERP })
+        ?.markup ?? '';
     assert.match(
       told(now - 1),
-      /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials/,
+      /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials.*Credentials of ERP<\/a> · <a/,
     );
     assert.equal(told(now + 1), '');
   });
@@ -283,7 +292,7 @@ describe('a test event', () => {
         responseProblem: null,
         timings: NO_TIMINGS,
       },
-      'https://nowhere.example/in',
+      { ...ERP, url: 'https://nowhere.example/in' },
       null,
     ).markup;
     assert.match(shown, /Dns\./);
@@ -311,7 +320,7 @@ describe('a test event', () => {
         responseProblem: null,
         timings: NO_TIMINGS,
       },
-      'https://shop.example/in',
+      ERP,
       null,
     ).markup;
     assert.match(shown, /It arrived\./);
