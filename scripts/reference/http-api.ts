@@ -1,39 +1,14 @@
 /** Generates the page of the HTTP API: every operation and schema of the OpenAPI document. */
+import {
+  type ApiDocument,
+  type ApiParameter,
+  type Content,
+  type Operation,
+  phraseOf,
+  type Schema,
+} from '../../src/http/api-document.ts';
 import { refusalCodes } from './refusal-codes.ts';
-import { membersTable, phraseOf, type Schema } from './schema-table.ts';
-
-type Content = Readonly<Record<string, { readonly schema: Schema }>>;
-
-type Response = { readonly $ref?: string; readonly description?: string; readonly content?: Content };
-
-type Parameter = {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly description?: string;
-  readonly schema: Schema;
-};
-
-type Operation = {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, Response>>;
-  readonly 'x-any-method'?: boolean;
-};
-
-/** The parts of an OpenAPI 3.1 document that this page uses. */
-export type ApiDocument = {
-  readonly info: { readonly description: string };
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>;
-    readonly responses: Readonly<Record<string, Response>>;
-  };
-};
+import { membersTable } from './schema-table.ts';
 
 export function httpApiPage(document: ApiDocument): string {
   const { info, tags, components } = document;
@@ -84,7 +59,7 @@ function operationText(
   ].join('\n');
 }
 
-function parameterTable(parameters: readonly Parameter[]): string {
+function parameterTable(parameters: readonly ApiParameter[]): string {
   const rows = parameters.map(
     ({ name, in: place, description = '', schema }) =>
       `| \`${name}\` | ${place} | ${phraseOf(schema).replaceAll('|', '\\|')} | ${description.replaceAll('|', '\\|')} |`,
