@@ -22,8 +22,10 @@ import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping, type Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { createRouteFor } from './http/customer-routes.ts';
+import { createCustomersApi } from './http/customers-api.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';
+import type { Route } from './http/route.ts';
 import { apiRoutes, customerAdministration } from './http/routes/api-routes.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
@@ -218,11 +220,12 @@ function createDoors(
   const throttle = store.failures.throttle('sign-in');
   const beside = { config, egressAddresses, testOauth, throttle, publicUrl: known };
   const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
-  const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, ...beside });
+  const customersApi = createCustomersApi(() => routes);
+  const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, customersApi, ...beside });
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
   const api = { clock, publicUrl: addressFor(null), gate, stopping: stopping.signal };
-  const routes = [
+  const routes: readonly Route[] = [
     ...apiRoutes({
       ...shared,
       ...portal,

@@ -19,7 +19,14 @@ describe('the API of customers', () => {
     for (const { for: whom, operationId } of routes)
       if (whom === 'operator' && operationId !== undefined) assert.ok(!ids.includes(operationId), operationId);
     for (const id of ['listWebhooks', 'publishEvents', 'listDeliveries', 'issueToken']) assert.ok(ids.includes(id), id);
-    for (const id of ['listCustomers', 'createEventType', 'introspectToken', 'eraseEvents', 'getMetrics', 'forwardAuth'])
+    for (const id of [
+      'listCustomers',
+      'createEventType',
+      'introspectToken',
+      'eraseEvents',
+      'getMetrics',
+      'forwardAuth',
+    ])
       assert.ok(!ids.includes(id), id);
     const scopes = operations.flatMap(({ security = [] }) => security.flatMap((one) => Object.values(one).flat()));
     assert.deepEqual([...new Set(scopes)].sort(), [...CUSTOMER_SCOPES].sort());
@@ -35,12 +42,17 @@ describe('the API of customers', () => {
     // The name of a role, and of an actor in the audit log.
     const told = text.replaceAll(/"operator"|`operator`/g, '');
     for (const words of [/customer|operator|Sallyport|employee|division/gi, new RegExp(OPERATORS_WORDS, 'g')])
-      assert.deepEqual([...told.matchAll(words)].map(({ index }) => told.slice(index - 60, index + 40)), []);
+      assert.deepEqual(
+        [...told.matchAll(words)].map(({ index }) => told.slice(index - 60, index + 40)),
+        [],
+      );
     for (const name of OPERATORS_MEMBERS) assert.ok(!text.includes(`"${name}"`), name);
   });
 
   it('rewords only what the whole document has', () => {
-    const whole = JSON.stringify(openApiDocument({ routes: routes.slice(), publicUrl: '', products: BUILT_IN_PRODUCTS }));
+    const whole = JSON.stringify(
+      openApiDocument({ routes: routes.slice(), publicUrl: '', products: BUILT_IN_PRODUCTS }),
+    );
     for (const [said] of REWORDED) assert.ok(whole.includes(said), said);
     for (const name of OPERATORS_MEMBERS) assert.ok(whole.includes(`"${name}"`), name);
   });

@@ -1,12 +1,15 @@
-/** `/downloads/{file}`: the npm package of the receiver, and complete receivers in other languages. */
+/** `/downloads/{file}`: the npm package of the receiver, complete receivers in other languages, and the API as OpenAPI. */
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, RECEIVER_PACKAGE, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 
 const PATH = '/downloads';
+const OPENAPI = 'openapi.json';
+export const OPENAPI_DOWNLOAD: string = `${PATH}/${OPENAPI}`;
 
 /** `start` is a command; null for a program that is part of a project. */
 type Program = {
@@ -36,17 +39,26 @@ const PROGRAMS: readonly Program[] = [
   { language: 'Ruby 3.1 or later', file: 'receiver.rb', asset: 'receivers/ruby', start: 'ruby receiver.rb' },
 ];
 
-export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'both'>[] {
+export function downloadPages({ pages, customersApi, publicUrl }: SharedPageDependencies): PageRoute<'both'>[] {
   return [
-    pages.view(`${PATH}/{file}`, 'both', async ({ params }) => {
+    pages.view(`${PATH}/{file}`, 'both', async ({ params, request }) => {
       const { file = '' } = params;
-      const body = bytesOf(file);
+      const body = file === OPENAPI ? jsonText(customersApi(addressFor(request, publicUrl()))) : bytesOf(file);
       if (body === null) throw new Refusal('not_found', 'there is no such file');
-      const type = file === RECEIVER_PACKAGE ? 'application/gzip' : 'text/plain;charset=UTF-8';
+      const type = TYPES[file] ?? 'text/plain;charset=UTF-8';
       const headers = { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` };
       return { reply: { status: 200, headers, body } };
     }),
   ];
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  [RECEIVER_PACKAGE]: 'application/gzip',
+  [OPENAPI]: 'application/json',
+};
+
+function jsonText(document: unknown): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
 }
 
 function bytesOf(file: string): Buffer | null {
