@@ -25,7 +25,6 @@ import { createRouteFor } from './http/customer-routes.ts';
 import { createCustomersApi } from './http/customers-api.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';
-import type { Route } from './http/route.ts';
 import { apiRoutes, customerAdministration } from './http/routes/api-routes.ts';
 import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
@@ -212,20 +211,18 @@ function createDoors(
     createCustomerServices({ ...composed, log, send, figures, feed }, customerId),
   );
   const { compiled: catalogue, refreshIfChanged } = services.products;
-  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
-  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
+  const gate = createGate({ store, clock, catalogue, ...(instances !== null && { refreshCatalogue: refreshIfChanged }) });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   const testOauth = createTestOauth({ ...shared, endpoints: services.endpoints });
   const { egressAddresses } = config;
-  const throttle = store.failures.throttle('sign-in');
-  const beside = { config, egressAddresses, testOauth, throttle, publicUrl: known };
+  const beside = { config, egressAddresses, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: known };
   const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
   const customersApi = createCustomersApi(() => routes);
   const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, customersApi, ...beside });
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
   const api = { clock, publicUrl: addressFor(null), gate, stopping: stopping.signal };
-  const routes: readonly Route[] = [
+  const routes = [
     ...apiRoutes({
       ...shared,
       ...portal,

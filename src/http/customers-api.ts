@@ -66,7 +66,7 @@ export const OPERATORS_MEMBERS: readonly string[] = [
 ];
 
 /** Parts of texts, and what stands there for a customer. None has a character that JSON escapes. */
-export const REWORDED: readonly (readonly [text: string, instead: string])[] = [
+export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: string])[] = [
   ['List what customers used, by customer', 'List your usage, by day'],
   ['Download what customers used', 'Download your usage, by day'],
   [' The usage of deleted customers stays until it expires.', ''],
@@ -99,7 +99,7 @@ export const REWORDED: readonly (readonly [text: string, instead: string])[] = [
 ];
 
 function inCustomersWords(document: unknown): unknown {
-  const text = REWORDED.reduce((told, [from, to]) => told.replaceAll(from, to), JSON.stringify(document));
+  const text = IN_CUSTOMERS_WORDS.reduce((told, [from, to]) => told.replaceAll(from, to), JSON.stringify(document));
   return JSON.parse(text, (key, value: unknown) => {
     if (OPERATORS_MEMBERS.includes(key)) return undefined;
     return Array.isArray(value) ? value.filter((item) => !OPERATORS_MEMBERS.includes(nameIn(item))) : value;

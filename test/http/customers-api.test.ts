@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_PRODUCTS, CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
-import { createCustomersApi, OPERATORS_MEMBERS, REWORDED, routesOfCustomers } from '../../src/http/customers-api.ts';
+import { createCustomersApi, OPERATORS_MEMBERS, IN_CUSTOMERS_WORDS, routesOfCustomers } from '../../src/http/customers-api.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { OPERATORS_WORDS } from '../support/operators-words.ts';
 import { routesWithoutPages } from '../support/portal-pages.ts';
@@ -53,7 +53,7 @@ describe('the API of customers', () => {
     const whole = JSON.stringify(
       openApiDocument({ routes: routes.slice(), publicUrl: '', products: BUILT_IN_PRODUCTS }),
     );
-    for (const [said] of REWORDED) assert.ok(whole.includes(said), said);
+    for (const [said] of IN_CUSTOMERS_WORDS) assert.ok(whole.includes(said), said);
     for (const name of OPERATORS_MEMBERS) assert.ok(whole.includes(`"${name}"`), name);
   });
 

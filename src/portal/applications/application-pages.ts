@@ -7,6 +7,7 @@ import { checkAll, refuseField } from '../../kernel/refusal.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { apiCallsOf } from '../parts/api-calls.ts';
 import { confirmPage } from '../parts/form.ts';
 import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
@@ -72,7 +73,7 @@ function entityOf({ services, store }: SharedPageDependencies) {
 }
 
 function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, results, services, store, publicUrl, offered } = dependencies;
+  const { pages, results, services, store, publicUrl, offered, customersApi } = dependencies;
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: applicationReader,
@@ -82,6 +83,7 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       return {
         users,
         products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
+        calls: isOfCustomer ? apiCallsOf(customersApi(publicUrl())) : [],
         suggestFrom: isOfCustomer ? null : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
       };
     },
@@ -146,7 +148,13 @@ async function userIdOf(
   return (await store.users.getByName(customerId, userName))?.id ?? userName;
 }
 
-function applicationPage({ pages, services, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
+function applicationPage({
+  pages,
+  services,
+  store,
+  publicUrl,
+  customersApi,
+}: SharedPageDependencies): PageRoute<'both'> {
   return pages.view('/applications/{id}', 'both', async (call) => {
     const application = await services.applications.get(pathId(call));
     const [user, products, tokens, owner] = await Promise.all([
@@ -156,7 +164,9 @@ function applicationPage({ pages, services, store, publicUrl }: SharedPageDepend
       readOwner(store, application),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
-    const around = { user, products: named, tokens, owner, address: addressFor(call.request, publicUrl()) };
+    const address = addressFor(call.request, publicUrl());
+    const calls = store.customerId === null ? [] : apiCallsOf(customersApi(address));
+    const around = { user, products: named, calls, tokens, owner, address };
     return withOwner(owner, applicationView(call, application, around));
   });
 }
