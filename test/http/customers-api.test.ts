@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BUILT_IN_PRODUCTS, CUSTOMER_SCOPES } from '../../src/access/built-in.ts';
-import { createCustomersApi, OPERATORS_MEMBERS, IN_CUSTOMERS_WORDS, routesOfCustomers } from '../../src/http/customers-api.ts';
+import {
+  createCustomersApi,
+  IN_CUSTOMERS_WORDS,
+  OPERATORS_MEMBERS,
+  routesOfCustomers,
+} from '../../src/http/customers-api.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { OPERATORS_WORDS } from '../support/operators-words.ts';
 import { routesWithoutPages } from '../support/portal-pages.ts';

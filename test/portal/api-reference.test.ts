@@ -34,7 +34,8 @@ it('the API reference of a customer', async (t) => {
     for (const id of ['listCustomers', 'createEventType', 'eraseEvents', 'listProducts', 'getMetrics'])
       assert.ok(!ids.has(id), id);
     for (const scope of CUSTOMER_SCOPES) assert.ok(ids.has(`scope-${scope.replace(':', '-')}`), scope);
-    for (const no of ['customers:view', 'events:erase', 'orders:margin', '/shop/margins']) assert.ok(!main.includes(no), no);
+    for (const no of ['customers:view', 'events:erase', 'orders:margin', '/shop/margins'])
+      assert.ok(!main.includes(no), no);
     assert.match(main.replaceAll('<wbr>', ''), /orders:view[\s\S]*\/shop\/orders/);
   });
 
