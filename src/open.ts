@@ -22,6 +22,7 @@ import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping, type Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { createRouteFor } from './http/customer-routes.ts';
+import { createCustomersApi } from './http/customers-api.ts';
 import { CUSTOMERS_CACHED } from './http/limits.ts';
 import { createRemoteAddress } from './http/request.ts';
 import { apiRoutes, customerAdministration } from './http/routes/api-routes.ts';
@@ -209,16 +210,15 @@ function createDoors(
   const ofCustomer = memoized(CUSTOMERS_CACHED, (customerId: string) =>
     createCustomerServices({ ...composed, log, send, figures, feed }, customerId),
   );
-  const { compiled: catalogue, refreshIfChanged } = services.products;
-  const refreshCatalogue = instances === null ? undefined : refreshIfChanged;
-  const gate = createGate({ store, clock, catalogue, refreshCatalogue });
+  const { compiled: catalogue, refreshIfChanged: refreshCatalogue } = services.products;
+  const gate = createGate({ store, clock, catalogue, ...(instances !== null && { refreshCatalogue }) });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   const testOauth = createTestOauth({ ...shared, endpoints: services.endpoints });
   const { egressAddresses } = config;
-  const throttle = store.failures.throttle('sign-in');
-  const beside = { config, egressAddresses, testOauth, throttle, publicUrl: known };
+  const beside = { config, egressAddresses, testOauth, throttle: store.failures.throttle('sign-in'), publicUrl: known };
   const offered = (): readonly string[] => [...CUSTOMER_SCOPES, ...services.products.offered()];
-  const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, ...beside });
+  const customersApi = createCustomersApi(() => routes);
+  const portal = createPortal({ ...shared, metrics, figures, feed, ofCustomer, offered, customersApi, ...beside });
   // Ends streams and waits: otherwise a stop would wait for the viewers of live pages and for readers of records.
   const stopping = new AbortController();
   const api = { clock, publicUrl: addressFor(null), gate, stopping: stopping.signal };

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GROUPS } from '../../src/cli/groups.ts';
+import type { ApiDocument } from '../../src/http/api-document.ts';
 import { createSallyport } from '../../src/sallyport.ts';
 import { commandLinePage } from './command-line.ts';
-import { type ApiDocument, httpApiPage } from './http-api.ts';
+import { httpApiPage } from './http-api.ts';
 import { metricsPage } from './metrics.ts';
 
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {

@@ -6,6 +6,7 @@ import type { PageLook } from '../http/page.ts';
 import type { RefuseElsewhere, Route, ServedTo } from '../http/route.ts';
 import type { SignInInvited } from '../http/routes/invitations.ts';
 import { accountPages, sessionPages, themePages } from './account/account-pages.ts';
+import { apiReferencePages } from './api-reference/api-reference-pages.ts';
 import { applicationPages } from './applications/application-pages.ts';
 import { auditPages } from './audit/audit-pages.ts';
 import { customerCataloguePages } from './customer-frame/catalogue-pages.ts';
@@ -113,6 +114,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
     ...overviewPages(dependencies),
     ...endpointPages(dependencies),
     ...guidePages(dependencies),
+    ...apiReferencePages(dependencies),
     ...webhookPages(dependencies),
     ...keyPages(dependencies),
     ...deliveryListPages(dependencies),
@@ -131,7 +133,7 @@ function sharedPages(dependencies: SharedPageDependencies): PageRoute<'both' | '
 }
 
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, store, clock, random, throttle, publicUrl, egressAddresses, offered } = dependencies;
+  const { services, store, clock, random, throttle, publicUrl, egressAddresses, offered, customersApi } = dependencies;
   const { sessions } = services;
   const assets = createAssets();
   const publicHost = (): string | null => {
@@ -176,6 +178,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
       allPagesOfCustomer({
         ...dependencies.ofCustomer(customerId),
         offered,
+        customersApi,
         clock,
         throttle,
         publicUrl,

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { referencePages } from '../../scripts/reference/pages.ts';
-import { membersTable, phraseOf, type Schema } from '../../scripts/reference/schema-table.ts';
+import { membersTable } from '../../scripts/reference/schema-table.ts';
+import { phraseOf, type Schema } from '../../src/http/api-document.ts';
 import { REFUSAL_STATUS } from '../../src/kernel/refusal.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 

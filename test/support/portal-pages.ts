@@ -51,6 +51,7 @@ const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
     feed: NOTHING,
   }),
   offered: () => [],
+  customersApi: NOTHING,
   services: NOTHING,
   // Only a PostgreSQL database has a page of its instances, and only an SQLite file a backup to download.
   store: new Proxy({}, { get: (_, name) => (name === 'instances' && !onPostgres ? null : NOTHING) }),

@@ -14,6 +14,7 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { caught, type PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
+import { type ApiCall, callTitle } from '../parts/api-calls.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
@@ -28,14 +29,17 @@ type ApplicationChoices = {
   readonly products: readonly ApiProduct[];
   /** Where the users are suggested; null in a customer's portal, where applications act as one service account. */
   readonly suggestFrom: string | null;
+  /** What the scopes open, in a customer's portal. */
+  readonly calls: readonly ApiCall[];
 };
 
 /** `userId` holds the name of the user, which people know. */
 export function applicationFields(
   before: Application | null,
-  { users, products, suggestFrom }: ApplicationChoices,
+  { users, products, suggestFrom, calls }: ApplicationChoices,
 ): FieldTable {
   const account = accountOf(before, users, suggestFrom === null);
+  const [lacks, opened] = [lackNote(account), openedNote(calls)];
   const userId = suggestFrom === null ? {} : { userId: userField(before, users, suggestFrom) };
   return {
     name: text({
@@ -56,7 +60,8 @@ export function applicationFields(
     }),
     scopes: {
       title: 'Scopes',
-      draw: (state, name) => html`${scopeChoices(state, name, products, lackNote(account))}`,
+      draw: (state, name) =>
+        html`${scopeChoices(state, name, products, (product, scope) => html`${opened(scope)}${lacks(product, scope)}`)}`,
       read: (sent, name) => sent.getAll(name),
       fill: (value, name) => ({ [name]: value as readonly string[] }),
     },
@@ -68,6 +73,14 @@ export function applicationFields(
 function accountOf(before: Application | null, users: readonly User[], isOfCustomer: boolean): User | null {
   const account = users.find(({ id }) => id === before?.userId) ?? null;
   return account !== null && isOfCustomer && ACCOUNT_NAMES.includes(account.userName) ? null : account;
+}
+
+/** The calls that a scope opens, by their titles. */
+function openedNote(calls: readonly ApiCall[]): (scope: string) => Html | null {
+  return (scope) => {
+    const own = calls.filter((call) => call.scope === scope).map(callTitle);
+    return own.length === 0 ? null : html`<span class="cell-hint is-sentence">Opens: ${own.join('; ')}.</span>`;
+  };
 }
 
 /** Marks the scopes that have no effect, because the account that the application acts as lacks the permission. */
@@ -160,7 +173,9 @@ function scopesLead(before: Application | null, { users, suggestFrom }: Applicat
 }
 
 const SCOPES_LEAD = 'What the program may do. Choose only what it needs.';
-const DEFAULT_ACCOUNT = ' It acts as your default account, which gets the permissions for them.';
+const DEFAULT_ACCOUNT =
+  ' Saving gives it these rights: all your applications act as one account, the “Default account” in Users, which gets the permissions' +
+  ' of their scopes. Each can use only its own scopes.';
 const LIFETIME = 'accessTokenValiditySeconds';
 
 function hasOtherLifetime(state: FormState): (name: string) => boolean {

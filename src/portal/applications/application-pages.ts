@@ -8,6 +8,7 @@ import { readHistorySection } from '../audit/record-changes.ts';
 import { addressFor } from '../frame/browser.ts';
 import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { apiCallsOf } from '../parts/api-calls.ts';
 import { confirmPage } from '../parts/form.ts';
 import { TOKENS_COUNTED } from '../parts/limits.ts';
 import { withQuery } from '../parts/list.ts';
@@ -73,7 +74,7 @@ function entityOf({ services, store }: SharedPageDependencies) {
 }
 
 function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
-  const { pages, results, services, store, publicUrl, offered } = dependencies;
+  const { pages, results, services, store, publicUrl, offered, customersApi } = dependencies;
   return recordPages(pages, {
     ...entityOf(dependencies),
     reader: applicationReader,
@@ -83,6 +84,7 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       return {
         users,
         products: owner === OPERATOR ? products : productsForCustomers(products, isOfCustomer ? offered() : null),
+        calls: isOfCustomer ? apiCallsOf(customersApi(publicUrl())) : [],
         suggestFrom: isOfCustomer ? null : withQuery('/users/suggestions', new URLSearchParams(), { customer: owner }),
       };
     },
@@ -148,7 +150,7 @@ async function userIdOf(
 }
 
 function applicationPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
-  const { pages, services, store, publicUrl } = dependencies;
+  const { pages, services, store, publicUrl, customersApi } = dependencies;
   return pages.view('/applications/{id}', 'both', async (call) => {
     const application = await services.applications.get(pathId(call));
     const [user, products, tokens, owner, history] = await Promise.all([
@@ -164,7 +166,9 @@ function applicationPage(dependencies: SharedPageDependencies): PageRoute<'both'
       }),
     ]);
     const named = store.customerId === null ? products : products.map(inCustomersWords);
-    const around = { user, products: named, tokens, owner, history, address: addressFor(call.request, publicUrl()) };
+    const address = addressFor(call.request, publicUrl());
+    const calls = store.customerId === null ? [] : apiCallsOf(customersApi(address));
+    const around = { user, products: named, calls, tokens, owner, history, address };
     return withOwner(owner, applicationView(call, application, around));
   });
 }

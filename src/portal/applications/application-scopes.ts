@@ -4,6 +4,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageCall } from '../frame/call.ts';
+import { type ApiCall, callLink } from '../parts/api-calls.ts';
 import { areasOf, SCOPES_AT_A_GLANCE } from '../parts/catalogue-areas.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { linkButton, section } from '../parts/header.ts';
@@ -19,11 +20,19 @@ type Held = {
   readonly lacks: readonly string[];
 };
 
+type Catalogue = {
+  readonly products: readonly ApiProduct[];
+  /** What the scopes open, in a customer's portal. */
+  readonly calls: readonly ApiCall[];
+};
+
+type Shown = { readonly hasProducts: boolean; readonly calls: readonly ApiCall[] };
+
 export function scopeSection(
   call: PageCall,
   { id, scopes }: Application,
   user: User | null,
-  products: readonly ApiProduct[],
+  { products, calls }: Catalogue,
 ): Html {
   const may = new Set(user?.permissions ?? []);
   const held = scopes.map((scope): Held => {
@@ -42,8 +51,8 @@ export function scopeSection(
     isPlain: true,
     content:
       scopes.length <= SCOPES_AT_A_GLANCE
-        ? scopeTable('Scopes of the application', held, hasProducts, empty)
-        : folds(held, products, hasProducts),
+        ? scopeTable('Scopes of the application', held, { hasProducts, calls }, empty)
+        : folds(held, products, { hasProducts, calls }),
   });
 }
 
@@ -58,7 +67,7 @@ export function lackingOf(
 }
 
 /** A part in which a permission is missing is unfolded. */
-function folds(held: readonly Held[], products: readonly ApiProduct[], hasProducts: boolean): Html {
+function folds(held: readonly Held[], products: readonly ApiProduct[], around: Shown): Html {
   const parts = products.flatMap((product) =>
     areasOf(product).map(({ title, scopes }) => ({
       title: title ?? product.name,
@@ -74,7 +83,7 @@ function folds(held: readonly Held[], products: readonly ApiProduct[], hasProduc
       title,
       note,
       isOpen: missing > 0,
-      content: scopeTable(`Scopes of the application: ${title}`, own, hasProducts),
+      content: scopeTable(`Scopes of the application: ${title}`, own, around),
     });
   });
   const permitted = held.filter(({ lacks }) => lacks.length === 0).length;
@@ -84,7 +93,13 @@ function folds(held: readonly Held[], products: readonly ApiProduct[], hasProduc
   `;
 }
 
-function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean, empty = html``): Html {
+/** Null for a scope that the API reference does not have. */
+function callLinks(calls: readonly ApiCall[], scope: string): Html | null {
+  const own = calls.filter((call) => call.scope === scope);
+  return own.length === 0 ? null : html`${own.map((call, at) => html`${at === 0 ? '' : ', '}${callLink(call)}`)}`;
+}
+
+function scopeTable(caption: string, held: readonly Held[], { hasProducts, calls }: Shown, empty = html``): Html {
   const rows = held.map(({ scope, product, lacks }) => [
     html`
       <code>${scope}</code>
@@ -93,7 +108,8 @@ function scopeTable(caption: string, held: readonly Held[], hasProducts: boolean
     ...(hasProducts
       ? [product === null ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`]
       : []),
-    product === null ? null : opens(product, scope, { isFolding: true, isFolded: product.builtIn }),
+    callLinks(calls, scope) ??
+      (product === null ? null : opens(product, scope, { isFolding: true, isFolded: product.builtIn })),
     lacks.length === 0
       ? badge('positive', 'granted', 'check')
       : html`${badge('caution', 'missing')} <span class="cell-hint">${lacks.join(', ')}</span>`,

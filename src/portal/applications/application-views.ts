@@ -10,6 +10,7 @@ import type { OwnerName } from '../../store/port/customers.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { API_REFERENCE_PATH, type ApiCall } from '../parts/api-calls.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
@@ -21,6 +22,7 @@ import { countOf, relativeTime, spanText, time } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
 import { scopeSection } from './application-scopes.ts';
+import { usageSections } from './secret-pages.ts';
 
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
@@ -48,7 +50,12 @@ export function applicationListPage({ pages, store }: SharedPageDependencies): P
     return listView({
       title: 'Applications',
       lead: `${whose} Each signs in with its client id and secret, and may do what both its scopes and its account allow.`,
-      actions: [call.may('administrator') ? newButton(owner.newQuery) : null],
+      actions: [
+        store.customerId === null
+          ? null
+          : linkButton({ href: API_REFERENCE_PATH, label: 'API reference', icon: 'product' }),
+        call.may('administrator') ? newButton(owner.newQuery) : null,
+      ],
       path: PATH,
       query,
       nextCursor,
@@ -146,12 +153,14 @@ type Around = {
   /** The account that the application acts as. */
   readonly user: User | null;
   readonly products: readonly ApiProduct[];
+  /** What its scopes open, in a customer's portal. */
+  readonly calls: readonly ApiCall[];
   readonly tokens: TokensInForce;
   readonly history: Html;
 };
 
 export function applicationView(call: PageCall, application: Application, around: Around): View {
-  const { user, products, owner, history } = around;
+  const { user, products, owner, history, calls, address } = around;
   const { id, name, active } = application;
   const userActive = user?.active === true;
   const mayChange =
@@ -186,7 +195,8 @@ export function applicationView(call: PageCall, application: Application, around
     }
     ${credentials(call, application, around, mayChange)}
     ${identity(call, application, user)}
-    ${scopeSection(call, application, user, products)}
+    ${scopeSection(call, application, user, { products, calls })}
+    ${address === null ? null : usageSections(application, products, address)}
     ${history}
     ${
       mayChange

@@ -87,7 +87,7 @@ function shownResult(
   { application, clientSecret }: WithSecret,
   { owner, publicUrl, products, title, use }: Shown,
 ): Result {
-  const { id, name, clientId, scopes } = application;
+  const { id, name, clientId } = application;
   const url = `${addressFor(request, publicUrl) ?? 'https://…'}${TOKEN_PATH}`;
   const secret = {
     label: 'Client secret',
@@ -112,19 +112,7 @@ function shownResult(
             ${secretBox(secret, showing)}
           `,
         })}
-        ${section({
-          title: 'Get a token',
-          lead: html`
-            The program requests a token, sends it with each call as <code>Authorization: Bearer …</code> until it
-            expires, and requests the next one. In the examples the secret is in the environment as
-            <code>CLIENT_SECRET</code>: read it from your secret store.
-          `,
-          content: html`
-            ${definitionList([['Token URL', copyable(url, 'token URL')]])}
-            ${codePanels('Get a token', tokenExamples(url, clientId, scopes))}
-          `,
-        })}
-        ${useSection(application, products, url.slice(0, -TOKEN_PATH.length))}
+        ${usageSections(application, products, url.slice(0, -TOKEN_PATH.length))}
         <div class="buttons result-next">
           ${linkButton({
             href: `/applications/${id}`,
@@ -134,6 +122,27 @@ function shownResult(
         </div>
       `,
   );
+}
+
+/** Code that gets a token and makes a call, without the secret. */
+export function usageSections(application: Application, products: readonly ApiProduct[], address: string): Html {
+  const { clientId, scopes } = application;
+  const url = `${address}${TOKEN_PATH}`;
+  return html`
+    ${section({
+      title: 'Get a token',
+      lead: html`
+        The program requests a token, sends it with each call as <code>Authorization: Bearer …</code> until it
+        expires, and requests the next one. In the examples the secret is in the environment as
+        <code>CLIENT_SECRET</code>: read it from your secret store.
+      `,
+      content: html`
+        ${definitionList([['Token URL', copyable(url, 'token URL')]])}
+        ${codePanels('Get a token', tokenExamples(url, clientId, scopes))}
+      `,
+    })}
+    ${useSection(application, products, address)}
+  `;
 }
 
 /** A call that its scopes allow, of a path without parameters: it runs as it is. An API of the company itself has a host of its own. */

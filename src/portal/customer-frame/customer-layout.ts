@@ -9,6 +9,7 @@ import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { readRenewal } from '../frame/cookies.ts';
 import { type Frame, type FrameOf, MENU_BUTTON, type Surroundings } from '../frame/layout.ts';
 import { type NavigationGroup, SHARED_PAGES, sideNavigation, tabNavigation, tabsButton } from '../frame/navigation.ts';
+import { API_REFERENCE_PATH } from '../parts/api-calls.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { icon } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
@@ -103,6 +104,7 @@ export const CUSTOMER_NAVIGATION: readonly NavigationGroup[] = [
       deliveries,
       keys,
       { path: GUIDE_PATH, label: 'Guide', icon: 'book', key: 'h' },
+      { path: API_REFERENCE_PATH, label: 'API reference', icon: 'product', key: 'r' },
     ],
   },
   { label: 'Access', items: [applications, users, audit, usage] },

@@ -45,9 +45,22 @@ export function documentationPages({ pages }: PageDependencies): PageRoute<'oper
   ];
 }
 
-async function documentView({ read, has, listed }: Library, file: string): Promise<View> {
+/** The latest view of each page with its source. The longest page takes a second to draw. */
+const drawn = new Map<string, { readonly source: Buffer; readonly view: View }>();
+
+async function documentView(library: Library, file: string): Promise<View> {
+  const source = library.read(file);
+  const known = drawn.get(file);
+  // In a checkout, a page may change while the service runs. The first page says whether the package is there.
+  if (known?.source.equals(source) === true && file !== INDEX) return known.view;
+  const view = await drawView(library, file, source);
+  drawn.set(file, { source, view });
+  return view;
+}
+
+async function drawView({ has, listed }: Library, file: string, source: Buffer): Promise<View> {
   const { lexer } = await import('marked');
-  const tokens = lexer(read(file).toString('utf8'));
+  const tokens = lexer(source.toString('utf8'));
   const download = file === INDEX ? receiverNotice() : null;
   const sections = sectionsOf(tokens);
   const place = placeOf(await listed(), file);

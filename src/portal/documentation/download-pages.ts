@@ -1,15 +1,18 @@
 /**
- * `/downloads/{file}`: the npm package of the receiver, and complete receivers in other languages. Nobody has to sign in, as for the
- * catalogue, which leads here.
+ * `/downloads/{file}`: the npm package of the receiver, complete receivers in other languages, and the API of customers as OpenAPI. Nobody
+ * has to sign in, as for the catalogue, which leads here.
  */
 import { type Html, html } from '../../http/html.ts';
 import { type AssetName, RECEIVER_PACKAGE, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 
 export const DOWNLOADS = '/downloads';
+const OPENAPI = 'openapi.json';
+export const OPENAPI_DOWNLOAD: string = `${DOWNLOADS}/${OPENAPI}`;
 
 type Program = {
   readonly language: string;
@@ -49,17 +52,17 @@ const PROGRAMS: readonly Program[] = [
   },
 ];
 
-export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'anyone'>[] {
+export function downloadPages({ pages, customersApi, publicUrl }: SharedPageDependencies): PageRoute<'anyone'>[] {
   return [
     pages.openPage({
       method: 'GET',
       path: `${DOWNLOADS}/{file}`,
       isForCustomers: true,
-      respond: async ({ params }) => {
+      respond: async ({ params, request }) => {
         const { file = '' } = params;
-        const body = bytesOf(file);
+        const body = file === OPENAPI ? jsonText(customersApi(addressFor(request, publicUrl()))) : bytesOf(file);
         if (body === null) throw new Refusal('not_found', 'there is no such file');
-        const type = file === RECEIVER_PACKAGE ? 'application/gzip' : 'text/plain;charset=UTF-8';
+        const type = TYPES[file] ?? 'text/plain;charset=UTF-8';
         const headers = { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` };
         return { reply: { status: 200, headers, body } };
       },
@@ -69,6 +72,15 @@ export function downloadPages({ pages }: SharedPageDependencies): PageRoute<'any
 
 function commands(lines: string): Html {
   return html`${lines.split('\n').map((line) => html`<div><code>${line}</code></div>`)}`;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  [RECEIVER_PACKAGE]: 'application/gzip',
+  [OPENAPI]: 'application/json',
+};
+
+function jsonText(document: unknown): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
 }
 
 function bytesOf(file: string): Buffer | null {

@@ -178,6 +178,7 @@ const ELSEWHERE: readonly (readonly [path: string, section: string])[] = [
   ['/publish', '/event-types'],
   ['/events', '/deliveries'],
   ['/guide', '/endpoints'],
+  ['/api-reference', '/applications'],
 ];
 
 /** The item of the navigation that a page belongs to: its own, or the one that it is below. */

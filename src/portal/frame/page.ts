@@ -11,6 +11,7 @@ import type { TestOauth } from '../../delivery/oauth.ts';
 import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import { ADMIN_REQUEST_BYTES } from '../../domain/limits.ts';
 import type { PortalRole, SignedIn } from '../../domain/user.ts';
+import type { CustomersApiAt } from '../../http/customers-api.ts';
 import type { Method, RefuseElsewhere, Reply, Route, ServedTo } from '../../http/route.ts';
 import type { Clock, Ids, Random } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -272,6 +273,8 @@ export type PortalDependencies = {
   /** The portal of one customer, made over its part of the service. */
   readonly ofCustomer: (customerId: string) => CustomerServices;
   readonly offered: () => readonly string[];
+  /** The description of what the applications of customers may call. */
+  readonly customersApi: CustomersApiAt;
   readonly services: Services;
   readonly store: Store;
   readonly storage: Storage;
@@ -309,5 +312,5 @@ export type PageDependencies<Whom extends ServedTo = 'operator'> = PortalDepende
 
 /** The dependencies of files with pages that customers have too, over the part of the service of the operator or of one customer. */
 export type SharedPageDependencies<Whom extends ServedTo = 'both'> = CustomerServices &
-  Pick<PortalDependencies, 'offered' | 'clock' | 'throttle' | 'publicUrl' | 'egressAddresses'> &
+  Pick<PortalDependencies, 'offered' | 'customersApi' | 'clock' | 'throttle' | 'publicUrl' | 'egressAddresses'> &
   Surroundings<Whom>;

@@ -258,11 +258,16 @@ export function inCustomersWords(product: ApiProduct): ApiProduct {
   if (!product.builtIn) return product;
   const scopes = product.scopes.map(({ name, description }) => ({
     name,
-    description: name === 'webhooks:manage' ? 'Create, change and delete webhooks.' : description,
+    description: WORDS_OF_CUSTOMERS[name] ?? description,
   }));
   const place = ({ name }: { readonly name: string }): number => WITHOUT_MANAGE.indexOf(name);
   return { ...product, name: 'Webhooks and access', scopes: scopes.toSorted((a, b) => place(a) - place(b)) };
 }
+
+const WORDS_OF_CUSTOMERS: Readonly<Record<string, string>> = {
+  'webhooks:manage': 'Create, change and delete webhooks.',
+  'events:publish': 'Publish events of your own. Your webhooks get them, and so does your provider.',
+};
 
 /** After the pairs of viewing and managing, so that each pair stays side by side. */
 const WITHOUT_MANAGE: readonly string[] = [

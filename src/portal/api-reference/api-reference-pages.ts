@@ -1,0 +1,260 @@
+/** `/api-reference`: the calls that a customer's programs may make, for the people who write them. */
+import type { ApiDocument } from '../../http/api-document.ts';
+import type { CustomersApi } from '../../http/customers-api.ts';
+import { type Html, html } from '../../http/html.ts';
+import { TOKEN_PATH } from '../../http/route.ts';
+import { contentsOf, type Heading } from '../documentation/contents.ts';
+import { OPENAPI_DOWNLOAD } from '../documentation/download-pages.ts';
+import { addressFor } from '../frame/browser.ts';
+import type { PageCall } from '../frame/call.ts';
+import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { API_REFERENCE_PATH, type ApiCall, apiCallsOf, callLink, callTitle } from '../parts/api-calls.ts';
+import { operatorName } from '../parts/brand.ts';
+import { opens } from '../parts/catalogue-choices.ts';
+import { copyable, definitionList } from '../parts/details.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { table } from '../parts/list.ts';
+import { icon } from '../parts/mark.ts';
+import { productsForCustomers } from '../record/owner.ts';
+import { callView, codeOf, scopeAnchor } from './calls.ts';
+import { createSchemaFields, fieldTable, inline } from './schema-fields.ts';
+
+export function apiReferencePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
+  const { pages, store, offered, customersApi, publicUrl } = dependencies;
+  return [
+    pages.view(API_REFERENCE_PATH, 'both', async (call) => {
+      const isCustomers = store.customerId !== null;
+      const address = addressFor(call.request, publicUrl());
+      const document = customersApi(address);
+      const products = productsForCustomers(await store.products.all(), offered());
+      const builtIn = products.filter((product) => product.builtIn).flatMap(({ scopes }) => scopes);
+      const own = products.filter((product) => !product.builtIn);
+      const { calls, headings } = callsOf(document, address ?? UNKNOWN);
+      const title = 'API reference';
+      const content = html`
+        ${pageHeader({
+          title,
+          lead: isCustomers
+            ? 'The calls that your programs can make.'
+            : 'The calls that the programs of customers can make. Their people see the same in their portal.',
+          actions: [DOWNLOAD],
+        })}
+        <div class="doc-page is-wide">
+          ${contentsOf([...FIRST, ...(own.length === 0 ? [] : [OWN]), ...headings, ERRORS])}
+          <div class="doc-main">
+            ${start(call, address ?? UNKNOWN, isCustomers)}
+            ${scopes(builtIn, apiCallsOf(document))}
+            ${own.length === 0 ? null : ownApis(call, own)}
+            ${calls}
+          </div>
+        </div>
+      `;
+      return { title, content };
+    }),
+  ];
+}
+
+/** Before the first request that tells it. */
+const UNKNOWN = 'https://…';
+
+const DOWNLOAD = html`
+  <a class="button button-plain" href="${OPENAPI_DOWNLOAD}" download>${icon('download')}<span>OpenAPI document</span></a>
+`;
+
+const FIRST: readonly Heading[] = [
+  { heading: 'Get a token', anchor: 'token', depth: 2 },
+  { heading: 'Conventions', anchor: 'conventions', depth: 2 },
+  { heading: 'Scopes', anchor: 'scopes', depth: 2 },
+];
+const OWN: Heading = { heading: 'Further APIs', anchor: 'own-apis', depth: 2 };
+const ERRORS: Heading = { heading: 'Errors', anchor: 'errors', depth: 2 };
+
+function start(call: PageCall, address: string, isCustomers: boolean): Html {
+  const register =
+    isCustomers && call.may('administrator')
+      ? html`<a href="/applications/new">Register an application</a>`
+      : html`An administrator registers an <a href="/applications">application</a>`;
+  return html`
+    ${section({
+      title: 'Get a token',
+      id: 'token',
+      content: html`
+        ${definitionList([
+          ['Base URL', copyable(address, 'base URL'), 'Before every path of this page.'],
+          ['Token URL', copyable(address + TOKEN_PATH, 'token URL')],
+        ])}
+        <div class="doc"><ol>
+          <li>
+            <p>${register}, with the scopes of the calls that it makes. The page after it shows a client id and a secret.</p>
+          </li>
+          <li>
+            <p>Exchange both for a token:</p>
+            ${codeOf(tokenCommand(address), 'Copy the command')}
+          </li>
+          <li>
+            <p>Send the <code>access_token</code> of the reply with each call, until <code>expires_in</code> seconds are over:</p>
+            ${codeOf(firstCall(address), 'Copy the command')}
+          </li>
+        </ol></div>
+      `,
+    })}
+    ${section({
+      title: 'Conventions',
+      id: 'conventions',
+      content: html`
+        <div class="doc"><ul>
+          <li>Bodies and replies are JSON in UTF-8. Instants are ISO 8601 in UTC with milliseconds. Ids are UUIDs.</li>
+          <li>
+            Lists come in pages: <code>limit</code> is the number of items, and <code>nextCursor</code> of one page is the
+            <code>cursor</code> of the next.
+          </li>
+          <li>Unknown fields and parameters are refused. Later versions may add fields to replies.</li>
+        </ul></div>
+      `,
+    })}
+  `;
+}
+
+function tokenCommand(address: string): string {
+  return `curl ${address}${TOKEN_PATH} \\\n  -u "$CLIENT_ID:$CLIENT_SECRET" \\\n  -d grant_type=client_credentials`;
+}
+
+function firstCall(address: string): string {
+  return `curl '${address}/services/api/x/edge/v1/deliveries?limit=5' \\\n  -H "Authorization: Bearer $TOKEN"`;
+}
+
+type Scope = { readonly name: string; readonly description: string };
+
+function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
+  const rows = offered.map(({ name, description }) => {
+    const links = calls
+      .filter(({ scope }) => scope === name)
+      .map((call, at) => html`${at === 0 ? '' : ', '}${callLink(call)}`);
+    return [
+      html`<code id="${scopeAnchor(name)}">${name}</code><span class="cell-hint">${description}</span>`,
+      html`${links}`,
+    ];
+  });
+  return section({
+    title: 'Scopes',
+    id: 'scopes',
+    lead: 'A token opens the calls of its scopes.',
+    isPlain: true,
+    content: table({
+      caption: 'Scopes',
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'Opens', phone: 'plain' },
+      ],
+      rows,
+      empty: html``,
+    }),
+  });
+}
+
+/** Of the company that the customer deals with. They have hosts of their own, and no description here. */
+function ownApis(call: PageCall, products: ReturnType<typeof productsForCustomers>): Html {
+  const rows = products.flatMap((product) =>
+    product.scopes.map(({ name, description }) => [
+      html`<code>${name}</code><span class="cell-hint">${description}</span>`,
+      product.name,
+      opens(product, name, { isFolding: true }),
+    ]),
+  );
+  const whose = call.brand === null ? 'Your own APIs' : `Further APIs of ${operatorName(call.brand)}`;
+  return section({
+    title: OWN.heading,
+    id: 'own-apis',
+    lead: `${whose}, with the same tokens. They have hosts of their own.`,
+    isPlain: true,
+    content: table({
+      caption: OWN.heading,
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'API', phone: 'plain' },
+        { label: 'Opens', phone: 'plain' },
+      ],
+      rows,
+      empty: html``,
+    }),
+  });
+}
+
+type Drawn = { readonly calls: Html; readonly headings: readonly Heading[] };
+
+/** The same for everyone at one address, so it is drawn once for each document. */
+const drawn = new WeakMap<CustomersApi, Drawn>();
+
+function callsOf(document: CustomersApi, address: string): Drawn {
+  const known = drawn.get(document) ?? draw(document, address);
+  drawn.set(document, known);
+  return known;
+}
+
+/** The titles of the groups, in their order. */
+const GROUPS: Readonly<Record<string, string>> = {
+  oauth: 'Access tokens',
+  'event-types': 'Event types',
+  events: 'Events',
+  webhooks: 'Webhooks',
+  deliveries: 'Deliveries',
+  endpoints: 'Endpoints',
+  keys: 'PGP keys',
+  applications: 'Applications',
+  users: 'Users',
+  audit: 'Audit log',
+  usage: 'Usage',
+};
+
+function draw(document: CustomersApi, address: string): Drawn {
+  const around = { document, fields: createSchemaFields(document), address };
+  const all = apiCallsOf(document);
+  const place = ({ name }: { readonly name: string }): number => {
+    const at = Object.keys(GROUPS).indexOf(name);
+    return at === -1 ? Number.MAX_SAFE_INTEGER : at;
+  };
+  const groups = document.tags
+    .toSorted((a, b) => place(a) - place(b))
+    .map(({ name, description }) => ({
+      anchor: `calls-${name}`,
+      heading: GROUPS[name] ?? name,
+      description,
+      own: all.filter(({ operation }) => operation.tags[0] === name),
+    }));
+  const sections = groups.map(({ anchor, heading, description, own }) =>
+    section({
+      title: heading,
+      id: anchor,
+      lead: inline(description),
+      content: html`<div class="api-calls">${own.map((call) => callView(call, around))}</div>`,
+    }),
+  );
+  return {
+    calls: html`${sections}${errors(document)}`,
+    headings: groups.flatMap(({ anchor, heading, own }) => [
+      { heading, anchor, depth: 2 },
+      ...own.map((call) => ({ heading: callTitle(call), anchor: call.operation.operationId, depth: 3 })),
+    ]),
+  };
+}
+
+function errors({ components }: ApiDocument): Html {
+  const shared = Object.values(components.responses).map(({ description = '', content }) => {
+    const [example] = Object.values(Object.values(content ?? {})[0]?.examples ?? {});
+    const value = example?.value as { readonly status?: string } | undefined;
+    return { status: value?.status ?? '', description, value };
+  });
+  const [sample] = shared;
+  const rows = shared.map(
+    ({ status, description }) => html`<tr><td><code>${status}</code></td><td>${inline(description)}</td></tr>`,
+  );
+  return section({
+    title: ERRORS.heading,
+    id: 'errors',
+    lead: 'Every refusal has this body. Name its errorId when you ask for help.',
+    content: html`
+      ${sample?.value === undefined ? null : codeOf(JSON.stringify(sample.value, null, 2), 'Copy the body')}
+      ${fieldTable(['Status', 'Meaning'], rows)}
+    `,
+  });
+}
