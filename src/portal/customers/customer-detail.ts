@@ -18,6 +18,7 @@ import {
 import { deliveryBadge, eventCell, progressOf } from '../deliveries/delivery-rows.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
 import { attentionSection, readAttention } from '../overview/attention.ts';
@@ -30,6 +31,7 @@ import { stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, relativeTime, shareText, time } from '../parts/text.ts';
+import { signInFact } from '../sign-in/sign-in-address.ts';
 import { userBadge } from '../users/user-state.ts';
 import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal.ts';
 
@@ -155,12 +157,16 @@ async function resourcesView(
   return html`<div class="columns">${groups.map((group) => groupSection(call, id, group, count[group.kind]))}</div>`;
 }
 
-async function settingsView({ store }: PageDependencies, { may }: PageCall, customer: Customer): Promise<Html> {
+async function settingsView(
+  { store, publicUrl }: PageDependencies,
+  { may, request }: PageCall,
+  customer: Customer,
+): Promise<Html> {
   const { id, active } = customer;
   const counts = (await store.customers.belongings([id])).get(id) ?? NOTHING;
   const manages = may('administrator');
   return html`
-    ${account(customer)}
+    ${account(customer, addressFor(request, publicUrl()))}
     ${manages && active ? suspensionSection(customer) : null}
     ${manages ? removal(customer, counts) : null}
   `;
@@ -250,13 +256,15 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
   });
 }
 
-function account({ id, externalId, metadata, limits, createdAt, updatedAt }: Customer): Html {
+function account(customer: Customer, address: string | null): Html {
+  const { id, externalId, metadata, limits, createdAt, updatedAt } = customer;
   return section({
     title: 'The customer',
     content: definitionList([
       ['External id', externalId === null ? html`<span class="quiet">none</span>` : copyable(externalId)],
       ['Customer id', copyable(id)],
       ...Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value] as const),
+      ...signInFact(id, address),
       ['Limits', limitsText(limits)],
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],
