@@ -21,7 +21,7 @@ import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection, readAttention } from '../overview/attention.ts';
+import { attentionSection, hasProblems, readAttention } from '../overview/attention.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
@@ -134,10 +134,9 @@ async function activityView(dependencies: PageDependencies, call: PageCall, cust
   ]);
   const startButton = call.may('operator') ? startButtonOf(call, id) : null;
   const problems = attentionSection({ ...attention, startButton, now: call.now });
-  const hasProblems = attention.ailing.length + attention.expiring.length > 0;
   const numbers = health(id, { series, backlog, dead });
   return html`
-    ${hasProblems ? html`${problems}${numbers}` : html`${numbers}${problems}`}
+    ${hasProblems(attention) ? html`${problems}${numbers}` : html`${numbers}${problems}`}
     ${deliverySection(call, id, deliveries.items)}
   `;
 }

@@ -1,4 +1,5 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
+import type { Delivery } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
@@ -20,7 +21,8 @@ import { countOf, countText, relativeTime, shareText, spanText } from '../parts/
 import { readOwners } from '../record/owner.ts';
 import { stoppedHint } from '../record/webhook-state.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
-import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
+import { type Attention, attentionSection, hasProblems, type ProblemOwners, readAttention } from './attention.ts';
+import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
 const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
@@ -131,17 +133,17 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   const waiting = queues(overview, mayAct);
   const isUrgent = overview.backlog.longest.some(({ state }) => state === 'stopped');
   // Problems and stopped webhooks with pending deliveries come first, also on a phone.
-  const hasProblems = overview.ailing.length + overview.expiring.length > 0;
+  const isTroubled = hasProblems(overview);
   return html`
-    ${hasProblems ? problems : null}
+    ${isTroubled ? problems : null}
     ${isUrgent ? waiting : null}
     ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures({ ...overview, hasTokens })}
-    ${hasProblems ? null : problems}
+    ${isTroubled ? null : problems}
     <div class="columns">
       ${section({
         title: rateTitle(TRIED, series),
-        lead: 'By outcome. A request with several deliveries counts as several.',
+        lead: isOfCustomer(overview) ? 'By outcome.' : BY_OUTCOME,
         content: deliveriesChart(series, at),
       })}
       ${section({
@@ -160,6 +162,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
       }
     </div>
     ${isUrgent ? null : waiting}
+    ${newestDeliveries(overview.newest, at)}
   `;
 }
 
@@ -212,6 +215,7 @@ function isOfCustomer({ owners }: Overview): boolean {
   return owners.customerId !== null;
 }
 
+const BY_OUTCOME = 'By outcome. A request with several deliveries counts as several.';
 const ANSWER_TIMES = 'How long receivers took to answer, connecting included.';
 
 function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
@@ -264,6 +268,7 @@ type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
+  readonly newest: readonly Delivery[];
   /** Why webhooks with pending deliveries are stopped, by their ids. */
   readonly stopped: ReadonlyMap<string, Html>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */
@@ -296,11 +301,12 @@ function overviewReader({
 }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): OverviewReader {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
-    const [series, attention, backlog, dead] = await Promise.all([
+    const [series, attention, backlog, dead, newest] = await Promise.all([
       figures.series(period, 0),
       readAttention(store, at),
       store.overview.backlog(store.customerId, QUEUES_SHOWN),
       store.overview.dead(store.customerId),
+      readNewestDeliveries(store),
     ]);
     const { ailing, expiring } = attention;
     const named = (kind: Expiry['kind']) => expiring.filter((one) => one.kind === kind).map(({ id }) => id);
@@ -315,7 +321,7 @@ function overviewReader({
       readOwners(store, 'endpoint', named('certificate')),
     ]);
     const owners = { customerId: store.customerId, webhooks, key, certificate };
-    return { ...attention, at, series, backlog, dead, stopped, owners, hasTokens: store.customerId === null };
+    return { ...attention, at, series, backlog, dead, newest, stopped, owners, hasTokens: store.customerId === null };
   };
   return {
     read: (period) => {
