@@ -156,7 +156,7 @@ describe('the search', () => {
       (await hits('rotate secret of Production', viewer)).filter((href) => href === rotate),
       [],
     );
-    assert.deepEqual(await hits('rotate secret production', await sessionOf(service, other, 'user')), []);
+    assert.ok(!(await hits('rotate secret production', await sessionOf(service, other, 'user'))).includes(rotate));
     assert.ok((await hits('rotate', await sessionOf(service, mine, 'user'))).includes(rotate));
     assert.ok(!(await hits('rotate', await sessionOf(service, other, 'user'))).includes(rotate));
     assert.equal((await hits('new webhook'))[0], '/webhooks/new');
