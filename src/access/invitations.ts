@@ -28,7 +28,7 @@ export type Invitations = {
   invite(userId: string, acting: Acting, beside?: Beside<NewInvitation>): Promise<NewInvitation>;
   /** The invited user, or null if the token is wrong, used, expired or replaced, or the user is inactive. */
   find(token: string): Promise<User | null>;
-  /** Whose user the token is an invitation of, also of one that was used or has expired: undefined if it is not known (`InvitationStore`). */
+  /** Whose user the token invites or has invited, as `ownerOf` of `InvitationStore`. */
   ownerOf(token: string): Promise<string | null | undefined>;
   /**
    * Sets the password, consumes the invitation, and ends the user's sessions. Returns the user with the new password. Of several concurrent

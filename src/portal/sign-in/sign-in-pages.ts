@@ -244,13 +244,14 @@ type Circumstances = Look & {
 
 function signInView(call: OpenCall, state: FormState, circumstances: Circumstances): View {
   const { path, isForCustomers, isSecure, takesPasskeys, look } = circumstances;
+  const shown = withOtherForms(state, circumstances);
   const wasSignedIn = call.cookieOf(SESSION_COOKIE) !== null && state.problems.length === 0;
   const content = html`
     <div class="sign-in">
       <span class="brand">${look === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(look)}</span>
       <h1>Sign in</h1>
       ${wasSignedIn ? notice({ tone: 'info', text: 'Your session has expired. Sign in again to continue.' }) : null}
-      ${isSecure ? passwordForm(call, withOtherForms(state, circumstances), circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
+      ${isSecure ? passwordForm(call, shown, circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>
     ${otherWay(circumstances)}
