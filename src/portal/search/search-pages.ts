@@ -343,7 +343,7 @@ function hitOf({ kind, id, shown: name, detail, state }: Named): Hit {
   };
 }
 
-/** Pages by their names and other words, which customers do not read, and the deliveries with an id of one, an event, an attempt or a batch. */
+/** Pages by their names and other words, which customers do not read, and deliveries by an id: of one, an event, an attempt or a batch. */
 function placesOf({ navigation, hasPage, store }: SharedPageDependencies, text: string, mayCreate: boolean): Hit[] {
   const needle = text.toLowerCase();
   const items: Hit[] = navigation()
