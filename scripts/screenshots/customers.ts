@@ -88,7 +88,10 @@ async function setUp(page: Page, service: ServiceInProcess, receiver: Receiver, 
   await page.getByLabel('Address').fill(`${receiver.origin}/hooks`);
   await page.getByRole('button', { name: 'Create the endpoint' }).click();
   const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
-  const apiKey = await page.locator('dd', { hasText: 'Sent in X-Api-Key' }).locator('code').innerText();
+  // Behind “Show”.
+  const key = page.locator('dd', { hasText: 'x-api-key' }).first();
+  await key.locator('summary').click();
+  const apiKey = await key.locator('details code').innerText();
   const endpoint = receiver.endpoint('/hooks', { secret, apiKey });
   await page.getByRole('button', { name: /^Verify now/ }).click();
   await page.getByText('passed the challenge and is enabled.').waitFor();

@@ -28,6 +28,8 @@ export type Invitations = {
   invite(userId: string, acting: Acting, beside?: Beside<NewInvitation>): Promise<NewInvitation>;
   /** The invited user, or null if the token is wrong, used, expired or replaced, or the user is inactive. */
   find(token: string): Promise<User | null>;
+  /** Whose user the token invites or has invited, as `ownerOf` of `InvitationStore`. */
+  ownerOf(token: string): Promise<string | null | undefined>;
   /**
    * Sets the password, consumes the invitation, and ends the user's sessions. Returns the user with the new password. Of several concurrent
    * calls one succeeds. Throws 404 if `find` returns null, 400 naming
@@ -111,6 +113,8 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
 
   return {
     find,
+    ownerOf: async (token) =>
+      credentialBytes('spi', token) === null ? undefined : store.invitations.ownerOf(hashCredential(token)),
     invite: (userId, acting, beside = () => []) =>
       retryStale(async () => {
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;

@@ -168,7 +168,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
       for (const { method, path } of made) if (method === 'GET') paths.add(path);
       return made;
     };
-    return { pages, cookies, results, hasPage, kept, register };
+    return { pages, cookies, results, hasPage, navigation, kept, register };
   };
   const { register, ...around } = surroundingsOf(null);
   const registered = register(allPages({ ...dependencies, ...around }));

@@ -28,7 +28,7 @@ export const CONFINEMENT = {
   },
   allowances: own('take', 'giveBack'),
   users: own('get', 'list', 'insert', 'update', 'remove', 'getByName', 'hasOtherAdministrator', 'isEmpty'),
-  invitations: { ...own('put', 'expiries'), ...none('find', 'use') },
+  invitations: { ...own('put', 'expiries'), ...none('find', 'ownerOf', 'use') },
   products: {
     // The catalogue has no secrets, and what a customer may use of it is decided by its scopes.
     ...shared('all'),

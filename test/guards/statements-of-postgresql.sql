@@ -16,6 +16,7 @@
 -- not called: instances.join
 -- not called: instances.limitTo
 -- not called: invitations.expiries
+-- not called: invitations.ownerOf
 -- not called: invitations.use
 -- not called: keptReplies.keep
 -- not called: keys.updateStatements

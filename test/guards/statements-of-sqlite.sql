@@ -11,6 +11,7 @@
 -- not called: expiry.warn
 -- not called: failures.throttle
 -- not called: invitations.expiries
+-- not called: invitations.ownerOf
 -- not called: invitations.use
 -- not called: keptReplies.keep
 -- not called: keys.updateStatements

@@ -66,7 +66,7 @@ function authorizationServer({
     ...discoveryRoutes({ issuer, products }),
     ...webhookKeyRoutes({ store, clock }),
     ...forwardAuthRoutes({ gate }),
-    ...invitationRoutes({ invitations, ...page }),
+    ...invitationRoutes({ invitations, knownAddress, ...page }),
   ];
 }
 
@@ -75,8 +75,6 @@ type AuthorizationServer = Pick<Composed, 'services' | 'store' | 'clock'> &
     readonly gate: Gate;
     /** The public address of the service. Throws `unavailable` if it is unknown. */
     readonly publicUrl: () => string;
-    /** The same, or null if it is unknown. */
-    readonly knownAddress: () => string | null;
   };
 
 /** The dependencies of the guarded routes for both, made for the operator or for one customer. */

@@ -30,6 +30,8 @@ export type InvitationDependencies = {
   readonly stylesheet: string;
   /** The sign-in page; null without a portal. */
   readonly signInPath: () => string | null;
+  /** The address of the service; null if it is unknown. */
+  readonly knownAddress: () => string | null;
   /** The look of the customers' portal. */
   readonly customersLook: () => Promise<PageLook>;
   /** Signs the browser in, and redirects it into the portal. Null if it has to sign in itself. */
@@ -70,16 +72,27 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 
 /** The page on which an invited user sets a password. */
 export function invitationRoutes(dependencies: InvitationDependencies): Route[] {
-  const { invitations, signInPath, signInInvited, customersLook } = dependencies;
+  const { invitations, signInPath, signInInvited, customersLook, knownAddress } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
-  /** The invited user. Throws 404 without the reason. Tries are not counted: nobody guesses 256 random bits. */
-  const invited = async (call: Call): Promise<User> => {
-    const user = await invitations.find(tokenOf(call));
-    if (user === null) throw new Refusal('not_found', 'this invitation cannot be used');
-    return user;
-  };
-  const lookOf = async ({ customerId }: User): Promise<PageLook | null> =>
+  const lookOf = async ({ customerId }: Pick<User, 'customerId'>): Promise<PageLook | null> =>
     customerId === null ? null : customersLook();
+  /** A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. */
+  const unusable = async (call: Call): Promise<Reply> => {
+    const customerId = (await invitations.ownerOf(tokenOf(call))) ?? null;
+    return unusablePage(pageReply, signInPath, customerId, await lookOf({ customerId }));
+  };
+  /** Tries are not counted: nobody guesses 256 random bits. */
+  const withUser = async (call: Call, respond: (user: User) => Promise<Reply>): Promise<Reply> => {
+    const user = await invitations.find(tokenOf(call));
+    return user === null ? unusable(call) : respond(user);
+  };
+  /** Where the user signs in later. */
+  const placeOf = (user: User): string | null => {
+    const [address, form] = [knownAddress(), formOf(user, signInPath())];
+    return user.customerId === null || address === null || form === null ? null : address + form;
+  };
+  const showForm = async (user: User, status: number, problems: readonly FieldProblem[]): Promise<Reply> =>
+    formPage(pageReply, { status, user, problems, place: placeOf(user), look: await lookOf(user) });
   const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
     for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
@@ -94,10 +107,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
       method: 'GET',
       summary: 'The page on which a user sets a password',
       replies: { 200: { description: 'The page', mediaType: 'text/html' } },
-      respond: async (call) => {
-        const user = await invited(call);
-        return formPage(pageReply, 200, user, [], await lookOf(user));
-      },
+      respond: (call) => withUser(call, (user) => showForm(user, 200, [])),
     },
     {
       ...page,
@@ -108,27 +118,31 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
         200: { description: 'It is set', mediaType: 'text/html' },
         303: { description: 'It is set, and the browser is signed in to the portal' },
       },
-      respond: async (call) => {
-        const user = await invited(call);
-        let changed: User;
-        try {
-          changed = await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
-        } catch (error) {
-          if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
-          return formPage(pageReply, error.status, user, error.details ?? [], await lookOf(user));
-        }
-        const signedIn = await signInInvited(changed, call);
-        if (signedIn !== null) return signedIn;
-        return pageReply(
-          200,
-          'Your password is set',
-          html`
-            <p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>
-            ${signInLink(user, signInPath())}
-          `,
-          await lookOf(user),
-        );
-      },
+      respond: (call) =>
+        withUser(call, async (user) => {
+          let changed: User;
+          try {
+            changed = await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
+          } catch (error) {
+            if (!(error instanceof Refusal)) throw error;
+            // Another request has used the link in the meantime.
+            if (error.code === 'not_found') return unusable(call);
+            if (error.code !== 'validation_failed') throw error;
+            return showForm(user, error.status, error.details ?? []);
+          }
+          const signedIn = await signInInvited(changed, call);
+          if (signedIn !== null) return signedIn;
+          return pageReply(
+            200,
+            'Your password is set',
+            html`
+              <p>It is now the password of <strong>${user.userName}</strong>. The link is used and no longer works.</p>
+              ${signInLink(formOf(user, signInPath()))}
+              ${placeText(placeOf(user))}
+            `,
+            await lookOf(user),
+          );
+        }),
     },
   ];
 }
@@ -137,20 +151,32 @@ function tokenOf({ params }: Call): string {
   return params.token ?? '';
 }
 
-/** Accounts with the role service cannot sign in. */
-function signInLink({ role, customerId }: User, path: string | null): Html | null {
+/** The path of the form of a user's company. Accounts with the role service cannot sign in. */
+function formOf({ role, customerId }: Pick<User, 'customerId'> & Partial<User>, path: string | null): string | null {
   if (path === null || role === 'service') return null;
-  const form = customerId === null ? path : `${path}/${customerId}`;
-  return html`<p><a class="button button-primary" href="${form}">Sign in</a></p>`;
+  return customerId === null ? path : `${path}/${customerId}`;
 }
 
-function formPage(
-  pageReply: PageReply,
-  status: number,
-  { userName }: User,
-  problems: readonly FieldProblem[],
-  look: PageLook | null,
-): Reply {
+function signInLink(form: string | null): Html | null {
+  return form === null ? null : html`<p><a class="button button-primary" href="${form}">Sign in</a></p>`;
+}
+
+/** `place`: the address of the sign-in page. */
+function placeText(place: string | null): Html | null {
+  return place === null
+    ? null
+    : html`<p class="hint">Your sign-in page: <a href="${place}">${place}</a>. Keep this address.</p>`;
+}
+
+type ShownForm = {
+  readonly status: number;
+  readonly user: User;
+  readonly problems: readonly FieldProblem[];
+  readonly place: string | null;
+  readonly look: PageLook | null;
+};
+
+function formPage(pageReply: PageReply, { status, user: { userName }, problems, place, look }: ShownForm): Reply {
   const hint = html`
     ${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. A few unrelated
     words are a good password.
@@ -168,6 +194,7 @@ function formPage(
         ${passwordField('passwordAgain', 'The same again', null, problems)}
         <div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
       </form>
+      ${placeText(place)}
     `,
     look,
   );
@@ -200,9 +227,24 @@ function passwordField(name: string, label: string, hint: Html | null, problems:
   `;
 }
 
-/** The same reply for a wrong, used, expired, replaced or inactive invitation. */
+/** For a wrong, used, expired, replaced or inactive invitation. */
+function unusablePage(
+  pageReply: PageReply,
+  signInPath: () => string | null,
+  customerId: string | null,
+  look: PageLook | null,
+): Reply {
+  const [title, text] = UNUSABLE;
+  const form = formOf({ customerId }, signInPath());
+  const content = html`
+    <p>${text}</p>
+    ${form === null ? null : html`<p>Already set your password? <a href="${form}">Sign in</a></p>`}
+  `;
+  return pageReply(404, title, content, look);
+}
+
 function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): Reply {
-  const [title, text] = code === 'not_found' ? UNUSABLE : code === 'too_many_requests' ? TOO_MANY : FAILED;
+  const [title, text] = code === 'too_many_requests' ? TOO_MANY : FAILED;
   const reply = pageReply(status, title, html`<p>${text}</p>`);
   return { ...reply, headers: { ...headers, ...reply.headers } };
 }

@@ -6,11 +6,11 @@ import { refuseBlocked } from '../../domain/throttle.ts';
 import { type Passkey, SESSION_IDLE_MS, SESSION_MS, type Session, type User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { browserName, requestOrigin } from '../frame/browser.ts';
+import { addressFor, browserName, requestOrigin } from '../frame/browser.ts';
 import { ownPath, type PageCall, redirectTo, type View } from '../frame/call.ts';
 import { clearCookie, SESSION_COOKIE, setThemeCookie } from '../frame/cookies.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { SIGN_IN_PATH } from '../frame/request-context.ts';
+import { signInPathOf } from '../frame/request-context.ts';
 import { operatorName, portalName } from '../parts/brand.ts';
 import { definitionList } from '../parts/details.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
@@ -21,6 +21,7 @@ import { table } from '../parts/list.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { lengthText, relativeTime, time } from '../parts/text.ts';
+import { signInFact } from '../sign-in/sign-in-address.ts';
 import { tooOften } from '../sign-in/sign-in-pages.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
@@ -39,6 +40,7 @@ export function accountPages(dependencies: SharedPageDependencies): PageRoute<'b
         passkeys: await passkeys.ofUser(accountOf(call).id),
         hasPassword: (await services.users.get(accountOf(call).id)).passwordHash !== null,
         takesPasskeys: passkeys.isPossible(placeOf(call).origin),
+        address: addressFor(call.request, dependencies.publicUrl()),
       },
     );
   const refused = (call: PageCall, refusal: Parameters<typeof refusedForm>[1]): FormState =>
@@ -119,7 +121,7 @@ function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCal
       title: 'Your session',
       lead:
         opener === null && !isFramed
-          ? `After signing out, only a new link from ${provider} opens it again.`
+          ? `After signing out, only a new link from ${provider} opens this portal again.`
           : undefined,
     })}
     ${section({
@@ -173,9 +175,7 @@ export function sessionPages({ pages, services: { sessions } }: SharedPageDepend
     }),
     pages.act('/account/sign-out-everywhere', 'both', 'viewer', async (call) => {
       await sessions.endAll(accountOf(call).id, call.acting);
-      const { customerId } = call.session;
-      const form = customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
-      return { ...redirectTo(form), cookies: [clearCookie(SESSION_COOKIE)] };
+      return { ...redirectTo(signInPathOf(call.session.customerId)), cookies: [clearCookie(SESSION_COOKIE)] };
     }),
   ];
 }
@@ -202,6 +202,8 @@ type AccountState = {
   readonly hasPassword: boolean;
   /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
+  /** Of the service; null if it is unknown. */
+  readonly address: string | null;
 };
 
 function accountView(call: PageCall, forms: AccountForms, state: AccountState): View {
@@ -215,6 +217,9 @@ function accountView(call: PageCall, forms: AccountForms, state: AccountState): 
         ['User name', user.userName],
         ['Name', user.displayName],
         ['Role', label, hint],
+        ...(session.customerId === null
+          ? []
+          : [['Company', session.customerName] as const, ...signInFact(session.customerId, state.address)]),
       ]),
     })}
     ${section({

@@ -108,7 +108,7 @@
       const { local } = element.dataset;
       const text =
         { relative: relativeText, ahead: aheadText, brief: briefText, length: lengthText }[local]?.(at) ??
-        ({ short, exact, day }[local] ?? instant).format(at);
+        ({ short, minute: dayAndClock, exact, day }[local] ?? instant).format(at);
       say(element, text);
     }
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();

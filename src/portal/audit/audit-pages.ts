@@ -2,10 +2,11 @@
 import type { Changes } from '../../domain/audit.ts';
 import { STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { AuditFilter, AuditKind, AuditRecord } from '../../store/port/audit.ts';
+import { type AuditFilter, type AuditKind, type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice, readInstant } from '../frame/query.ts';
+import { operatorName } from '../parts/brand.ts';
 import { changesSummary, differences } from '../parts/differences.ts';
 import { type Choice, newForm, selectField, textField } from '../parts/fields.ts';
 import { tabs } from '../parts/header.ts';
@@ -35,7 +36,9 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
     pages.view(PATH, 'both', async (call) => {
       const { query, brand } = call;
       const owner = await ownerFilter(store, query);
-      const filter = { ...(await readFilter(query, store)), ...owner.filter };
+      const isCustomers = store.customerId !== null;
+      const operator = isCustomers && brand !== null ? operatorName(brand) : null;
+      const filter = { ...(await readFilter(query, store, operator)), ...owner.filter };
       const { items, nextCursor } = await readListed(
         query,
         (before, limit) => store.audit.list(before, limit, filter),
@@ -46,7 +49,6 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         items.flatMap(({ actor, target, changes }) => [actor, target, ...referencesIn(changes)]),
         hasPage,
       );
-      const isCustomers = store.customerId !== null;
       const actorOf = actorsSeen(store, linkOf, brand);
       return listView({
         title: 'Audit log',
@@ -54,7 +56,7 @@ export function auditPages({ pages, store, hasPage }: SharedPageDependencies): P
         path: PATH,
         query,
         nextCursor,
-        filters: filters(query, owner.fields, isCustomers),
+        filters: filters(query, owner.fields, { isCustomers, operator }),
         layout: 'audit-list',
         results: html`
           ${kindTabs(query)}
@@ -85,8 +87,12 @@ function kindTabs(query: URLSearchParams): Html {
   );
 }
 
-/** The actor may be a user name. `since` and `until` are in UTC. */
-async function readFilter(query: URLSearchParams, store: SharedPageDependencies['store']): Promise<AuditFilter> {
+/** The actor may be a user name, or the name of the operator as a customer reads it. `since` and `until` are in UTC. */
+async function readFilter(
+  query: URLSearchParams,
+  store: SharedPageDependencies['store'],
+  operator: string | null,
+): Promise<AuditFilter> {
   const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
   const since = readInstant(query, 'since');
   const until = readInstant(query, 'until');
@@ -94,13 +100,17 @@ async function readFilter(query: URLSearchParams, store: SharedPageDependencies[
   const kind: AuditKind | null = shown === 'all' ? null : shown;
   const user = actor ? await store.users.getByName(store.customerId, actor) : null;
   return {
-    ...(actor && { actor: user === null ? actor : `user:${user.id}` }),
+    ...(actor && { actor: user === null ? actorNamed(actor, operator) : `user:${user.id}` }),
     ...(action && { action }),
     ...(target && { target }),
     ...(since !== null && { since }),
     ...(until !== null && { until }),
     ...(kind !== null && { kind }),
   };
+}
+
+function actorNamed(text: string, operator: string | null): string {
+  return operator !== null && text.toLowerCase() === operator.toLowerCase() ? OPERATOR_ACTOR : text;
 }
 
 type Seen = {
@@ -236,11 +246,19 @@ export function stopText({ stateReason }: Changes): string | null {
 }
 
 /** `ownerFields`: none in the portal of a customer. */
-function filters(query: URLSearchParams, ownerFields: readonly Html[], isCustomers: boolean): Html[] {
+function filters(
+  query: URLSearchParams,
+  ownerFields: readonly Html[],
+  { isCustomers, operator }: { readonly isCustomers: boolean; readonly operator: string | null },
+): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   const actions = actionTexts(isCustomers).map(([value, label]) => ({ value, label }));
   return [
-    textField(state, { name: 'actor', label: 'Who', placeholder: 'User name' }),
+    textField(state, {
+      name: 'actor',
+      label: 'Who',
+      placeholder: operator === null ? 'User name' : `User name or ${operator}`,
+    }),
     selectField(state, {
       name: 'action',
       label: 'Action',

@@ -59,7 +59,7 @@ function backLink({ returnUrl }: SignedIn, brand: PortalTheme): Html | null {
   return html`
     <a class="back-link" href="${returnUrl}" rel="noreferrer" aria-label="Back to ${to}">
       ${icon('previous')}
-      <span>Back to ${to}</span>
+      <span>Back<span class="back-to"> to ${to}</span></span>
     </a>
   `;
 }

@@ -73,8 +73,8 @@ function wayIn(
     visit === null
       ? html`
         <p class="quiet">
-          With an account of your own here, ask an administrator of your company for the address of its sign-in page, or
-          for a new invitation.
+          With an account of your own here, ask an administrator of your company for the address of its sign-in page, which
+          is on their page <em>Users</em>, or for a new invitation.
         </p>
       `
       : html`

@@ -17,9 +17,10 @@ import {
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection, readAttention } from '../overview/attention.ts';
+import { attentionSection, hasProblems, readAttention } from '../overview/attention.ts';
 import { queuesSection, readStopped } from '../overview/queues.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
@@ -31,6 +32,7 @@ import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, shareText, time } from '../parts/text.ts';
 import { NO_OWNERS } from '../record/owner.ts';
+import { signInFact } from '../sign-in/sign-in-address.ts';
 import { invitationBadge, waitsForPassword } from '../users/user-state.ts';
 import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal.ts';
 
@@ -149,10 +151,9 @@ async function activityView(dependencies: PageDependencies, call: PageCall, cust
   ]);
   const startButton = call.may('operator') ? startButtonOf(call, id) : null;
   const problems = attentionSection({ ...attention, startButton, now: call.now });
-  const hasProblems = attention.ailing.length + attention.expiring.length > 0;
   const numbers = health(id, { series, backlog, dead });
   return html`
-    ${hasProblems ? html`${problems}${numbers}` : html`${numbers}${problems}`}
+    ${hasProblems(attention) ? html`${problems}${numbers}` : html`${numbers}${problems}`}
     ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, startButton, call.now)}
     ${
       latest === null
@@ -182,12 +183,16 @@ async function resourcesView(
   return html`<div class="columns">${groups.map((group) => groupSection(call, id, group, count[group.kind]))}</div>`;
 }
 
-async function settingsView({ store }: PageDependencies, { may }: PageCall, customer: Customer): Promise<Html> {
+async function settingsView(
+  { store, publicUrl }: PageDependencies,
+  { may, request }: PageCall,
+  customer: Customer,
+): Promise<Html> {
   const { id, active } = customer;
   const counts = (await store.customers.belongings([id])).get(id) ?? NOTHING;
   const manages = may('administrator');
   return html`
-    ${account(customer)}
+    ${account(customer, addressFor(request, publicUrl()))}
     ${manages && active ? suspensionSection(customer) : null}
     ${manages ? removal(customer, counts) : null}
   `;
@@ -277,13 +282,15 @@ function groupSection(call: PageCall, id: string, { kind, title, items }: Group,
   });
 }
 
-function account({ id, externalId, metadata, limits, createdAt, updatedAt }: Customer): Html {
+function account(customer: Customer, address: string | null): Html {
+  const { id, externalId, metadata, limits, createdAt, updatedAt } = customer;
   return section({
     title: 'The customer',
     content: definitionList([
       ['External id', externalId === null ? html`<span class="quiet">none</span>` : copyable(externalId)],
       ['Customer id', copyable(id)],
       ...Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value] as const),
+      ...signInFact(id, address),
       ['Limits', limitsText(limits)],
       ['Added', time(createdAt)],
       ['Changed', time(updatedAt)],

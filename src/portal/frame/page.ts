@@ -29,6 +29,7 @@ import { type Cookies, readCustomerVisit, SESSION_COOKIE } from './cookies.ts';
 import { enterLive, eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import type { Layout } from './layout.ts';
+import type { NavigationGroup } from './navigation.ts';
 import { createRecognition, type PagePlace, type RecognitionParts } from './recognition.ts';
 import { PageRefusal, refusalView, roleRefusal } from './refusal-page.ts';
 import { createReplies } from './replies.ts';
@@ -303,6 +304,8 @@ type Surroundings<Whom extends ServedTo> = {
   readonly results: Results;
   /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
   hasPage(path: string): boolean;
+  /** The pages that the navigation of this portal leads to. */
+  readonly navigation: () => readonly NavigationGroup[];
   /** How long deliveries are kept; 0: forever. */
   readonly kept: { readonly deliveredDays: number; readonly deadDays: number };
 };

@@ -13,6 +13,11 @@ import type { Surroundings } from './layout.ts';
 export const SIGN_IN_PATH = '/sign-in';
 export const SESSION_ENDED_PATH = '/session-ended';
 
+/** The sign-in page of a customer's users, or of the operator's with null. */
+export function signInPathOf(customerId: string | null): string {
+  return customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
+}
+
 /** The facts before the page answers. `cookie` is the secret that its forms are bound to. */
 export type PageContext = Surroundings & {
   readonly cookie: string;
@@ -105,7 +110,7 @@ export function signInFirst(
   const visit = readCustomerVisit(cookieOf);
   // Nobody types a password into a frame, and a portal link is not opened twice.
   if (frameAncestors.length > 0 || visit?.by === 'link') return { redirect: SESSION_ENDED_PATH };
-  const form = visit === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${visit.customerId}`;
+  const form = signInPathOf(visit?.customerId ?? null);
   if (request.method === 'POST') return { redirect: form };
   const current = String(request.headers['hx-current-url'] ?? '');
   const seen = isPartial && URL.canParse(current) ? new URL(current) : null;

@@ -1,4 +1,8 @@
-/** The section *Problems*: webhooks that do not deliver, keys and certificates that expire soon, and what helps. */
+/**
+ * The section *Problems*: webhooks that do not deliver, endpoints that are not verified, keys and certificates that expire soon, and what
+ * helps.
+ */
+import { type Endpoint, isUnverified } from '../../domain/endpoint.ts';
 import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable, NO_DEAD_LEFT, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
@@ -6,6 +10,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
+import { withoutCode } from '../endpoints/challenge-section.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
@@ -25,9 +30,11 @@ import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
 import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
 export type Attention = {
-  /** Whether a webhook is started, and whether there is one. */
-  readonly webhooks: 'started' | 'none started' | 'none';
+  /** Whether a webhook has sent something since its start, is started, and whether there is one. */
+  readonly webhooks: 'sending' | 'started' | 'none started' | 'none';
   readonly ailing: readonly AilingWebhook[];
+  /** Endpoints of a customer that get nothing until they pass their challenge. */
+  readonly unverified: readonly Endpoint[];
   /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
@@ -53,31 +60,27 @@ const OF_ONE_CUSTOMER: ProblemOwners = {
   certificate: NO_OWNERS,
 };
 
-export function attentionSection({
-  webhooks,
-  ailing,
-  expiring,
-  owners = OF_ONE_CUSTOMER,
-  startButton,
-  now,
-}: Attention): Html {
-  const count = ailing.length + expiring.length;
-  const content =
-    count === 0
-      ? webhooks === 'started'
-        ? notice({
-            tone: 'positive',
-            text: 'Every started webhook delivers, and no key or certificate expires soon.',
-          })
-        : html`<p class="quiet">${NO_WEBHOOKS[webhooks]}</p>`
-      : html`
-        ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton })}
-        ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
-      `;
-  return section({ title: 'Problems', id: 'attention', content, isPlain: count > 0 });
+export function hasProblems({ ailing, unverified, expiring }: Omit<Attention, 'now' | 'startButton'>): boolean {
+  return ailing.length + unverified.length + expiring.length > 0;
 }
 
-const NO_WEBHOOKS = {
+export function attentionSection(attention: Attention): Html {
+  const { webhooks, ailing, unverified, expiring, owners = OF_ONE_CUSTOMER, startButton, now } = attention;
+  const isTroubled = hasProblems(attention);
+  const content = isTroubled
+    ? html`
+      ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton })}
+      ${unverified.length === 0 ? null : unverifiedTable(unverified, now)}
+      ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
+    `
+    : webhooks === 'sending'
+      ? notice({ tone: 'positive', text: 'Every started webhook delivers, and no key or certificate expires soon.' })
+      : html`<p class="quiet">${NOTHING_SENT[webhooks]}</p>`;
+  return section({ title: 'Problems', id: 'attention', content, isPlain: isTroubled });
+}
+
+const NOTHING_SENT = {
+  started: 'No event has come since the webhooks were started. No key or certificate expires soon.',
   'none started': 'No webhook is started. No key or certificate expires soon.',
   none: 'No webhook yet. Problems will be listed here.',
 } as const;
@@ -111,12 +114,45 @@ function ailingTable(
             : html`<div class="problem-action">${startOf(webhook, startButton)}</div>`
         }
       `,
-      html`${shortTime(webhook.since)} <span class="cell-hint">${lengthTime(webhook.since, now)}</span>`,
+      sinceCell(webhook.since, now),
       webhook.waiting === 0
         ? 0
         : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
     ]),
     rowIds: ailing.map(({ id }) => `problem-${id}`),
+    live: ['problem', 'problems'],
+    empty: html``,
+  });
+}
+
+function sinceCell(since: number, now: number): Html {
+  return html`${shortTime(since, 'minute')} <span class="cell-hint">${lengthTime(since, now)}</span>`;
+}
+
+/** The page of each endpoint has the button, and compares the challenge with its answer. */
+function unverifiedTable(unverified: readonly Endpoint[], now: number): Html {
+  return table({
+    caption: 'Endpoints that are not verified',
+    columns: [
+      { label: 'Endpoint', kind: 'main' },
+      { label: 'State', phone: 'state' },
+      { label: 'Problem', phone: 'plain' },
+      { label: 'Since', phone: 'named' },
+    ],
+    rows: unverified.map(({ id, name, createdAt, lastVerification }) => [
+      html`<a href="/endpoints/${id}">${name}</a>`,
+      stateBadge('unverified'),
+      html`
+        ${lastVerification?.error == null ? 'It has not passed a challenge yet.' : sentence(withoutCode(lastVerification.error))}
+        ${' '}
+        <span class="cell-hint is-sentence">
+          Nothing is sent to it until it passes its challenge.
+          <a href="/endpoints/${id}#challenge" aria-label="See the challenge of ${name}">See the challenge</a>
+        </span>
+      `,
+      sinceCell(createdAt, now),
+    ]),
+    rowIds: unverified.map(({ id }) => `unverified-${id}`),
     live: ['problem', 'problems'],
     empty: html``,
   });
@@ -223,9 +259,10 @@ export async function readAttention(
   now: number,
 ): Promise<Omit<Attention, 'now' | 'startButton'>> {
   const { customerId, directory, expiry } = store;
-  const [states, ailing, expiries] = await Promise.all([
+  const [states, ailing, unverified, expiries] = await Promise.all([
     directory.states(customerId),
     readAiling(store),
+    customerId === null ? [] : readUnverified(store),
     expiry.all(customerId, EXPIRIES_SHOWN),
   ]);
   const numbers = ailing.map(({ webhookNumber }) => webhookNumber);
@@ -237,8 +274,15 @@ export async function readAttention(
       dead: deadAt(webhook.webhookNumber),
       causes: causesOf(webhook.id),
     })),
+    unverified,
     expiring: expiries.filter(({ expiresAt }) => expiresAt <= now + EXPIRY_WARNING_MS),
   };
+}
+
+/** An endpoint that someone disabled as well is no problem: nothing is expected of it. */
+export async function readUnverified({ directory }: Pick<Store, 'directory'>): Promise<readonly Endpoint[]> {
+  const found = await directory.endpoints({ state: 'problems' }, null, AILING_SHOWN);
+  return found.filter((endpoint) => isUnverified(endpoint) && endpoint.enableWhenVerified);
 }
 
 /** The webhooks with problems, a failing one with the time since which it fails by the rule of its own page. */
@@ -258,5 +302,6 @@ export async function readAiling(
 
 function webhooksIn(states: Readonly<Partial<Record<WebhookState, number>>>): Attention['webhooks'] {
   const present = Object.keys(states) as readonly WebhookState[];
+  if (present.some((state) => state === 'running' || state === 'failing')) return 'sending';
   return present.some(isRunnable) ? 'started' : present.length > 0 ? 'none started' : 'none';
 }

@@ -1,4 +1,5 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
+import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
@@ -15,7 +16,8 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
-import { type Attention, attentionSection, type ProblemOwners, readAttention } from './attention.ts';
+import { type Attention, attentionSection, hasProblems, type ProblemOwners, readAttention } from './attention.ts';
+import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
 import { queuesSection, readStopped } from './queues.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
@@ -127,17 +129,17 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   const waiting = queuesSection({ ...overview, owners: overview.owners.webhooks }, mayAct ? startButton : null, at);
   const isUrgent = overview.backlog.longest.some(({ state }) => state === 'stopped');
   // Problems and stopped webhooks with pending deliveries come first, also on a phone.
-  const hasProblems = overview.ailing.length + overview.expiring.length > 0;
+  const isTroubled = hasProblems(overview);
   return html`
-    ${hasProblems ? problems : null}
+    ${isTroubled ? problems : null}
     ${isUrgent ? waiting : null}
     ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures({ ...overview, hasTokens })}
-    ${hasProblems ? null : problems}
+    ${isTroubled ? null : problems}
     <div class="columns">
       ${section({
         title: rateTitle(TRIED, series),
-        lead: 'By outcome. A request with several deliveries counts as several.',
+        lead: isOfCustomer(overview) ? 'By outcome.' : BY_OUTCOME,
         content: deliveriesChart(series, at),
       })}
       ${section({
@@ -156,6 +158,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
       }
     </div>
     ${isUrgent ? null : waiting}
+    ${newestDeliveries(overview.newest, at)}
   `;
 }
 
@@ -209,6 +212,7 @@ function isOfCustomer({ owners }: Overview): boolean {
   return owners.customerId !== null;
 }
 
+const BY_OUTCOME = 'By outcome. A request with several deliveries counts as several.';
 const ANSWER_TIMES = 'How long receivers took to answer, connecting included.';
 
 function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
@@ -224,6 +228,7 @@ type Overview = Omit<Attention, 'now' | 'startButton'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
+  readonly newest: readonly Delivery[];
   /** Why webhooks with pending deliveries are stopped, by their ids. */
   readonly stopped: ReadonlyMap<string, Html>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */
@@ -245,11 +250,12 @@ function overviewReader({
 }: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): OverviewReader {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
-    const [series, attention, backlog, dead] = await Promise.all([
+    const [series, attention, backlog, dead, newest] = await Promise.all([
       figures.series(period, 0),
       readAttention(store, at),
       store.overview.backlog(store.customerId, QUEUES_SHOWN),
       store.overview.dead(store.customerId),
+      readNewestDeliveries(store),
     ]);
     const { ailing, expiring } = attention;
     const named = (kind: Expiry['kind']) => expiring.filter((one) => one.kind === kind).map(({ id }) => id);
@@ -264,7 +270,7 @@ function overviewReader({
       readOwners(store, 'endpoint', named('certificate')),
     ]);
     const owners = { customerId: store.customerId, webhooks, key, certificate };
-    return { ...attention, at, series, backlog, dead, stopped, owners, hasTokens: store.customerId === null };
+    return { ...attention, at, series, backlog, dead, newest, stopped, owners, hasTokens: store.customerId === null };
   };
   return {
     read: (period) => {

@@ -13,8 +13,8 @@ export function time(at: number | null): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
 }
 
-/** An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. */
-export function shortTime(at: number, local: 'short' | 'exact' = 'short'): Html {
+/** An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. The script shows today's without the day, but for `minute`. */
+export function shortTime(at: number, local: 'short' | 'minute' | 'exact' = 'short'): Html {
   const iso = new Date(at).toISOString();
   const [clock, utc] = [iso.slice(11, 19), `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`];
   const day = `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1]}`;

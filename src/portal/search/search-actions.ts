@@ -148,6 +148,9 @@ export const STARTS: readonly (Pick<Creation, 'label' | 'page' | 'role'> & { rea
   { label: 'Add a user', page: '/users/new', role: 'administrator', icon: 'plus' },
   { label: 'Watch live', page: '/deliveries/watch', role: 'viewer', icon: 'delivery' },
   { label: 'Send many again', page: '/deliveries/replay', role: 'operator', icon: 'replay' },
+  // For customers, who have fewer of the others.
+  { label: 'Register an application', page: '/applications/new', role: 'administrator', icon: 'plus' },
+  { label: 'Guide', page: '/guide', role: 'viewer', icon: 'book' },
 ];
 
 /** Words that neither name an action nor what it is done to. */

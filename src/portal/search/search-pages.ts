@@ -13,7 +13,6 @@ import { createLibrary, type FoundSection, type Library } from '../documentation
 import { switchOf } from '../endpoints/endpoint-detail.ts';
 import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import type { PageCall } from '../frame/call.ts';
-import { navigationOf } from '../frame/navigation.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { readAiling } from '../overview/attention.ts';
@@ -78,7 +77,7 @@ async function leadWithAction({ directory }: SharedPageDependencies['store']): P
 
 /** Problems shown before anything is typed, and actions. */
 const PROBLEMS_SHOWN = 3;
-const STARTS_SHOWN = 6;
+const STARTS_SHOWN = 8;
 
 /** The hits before anything is typed: problems, and frequent actions. */
 async function startHits(
@@ -133,23 +132,33 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     actionHits(dependencies, asked),
     findNamed(dependencies, text),
     store.terms.find(text, store.customerId, SEARCH_PER_KIND),
-    // A customer's search has no index for subjects.
+    // A customer's search has no index for subjects, so it offers that of the list in their place.
     store.customerId === null ? newestOf(dependencies, { subject: text }) : null,
     keyHit(dependencies, asked),
     text.length < WORD_MIN_LENGTH || !hasPage('/docs') ? [] : documents.search(text),
   ]);
+  const hasList = hasPage('/deliveries');
+  const deliveries = hasList ? deliveriesHit(text, events[0] ?? null, ofSubject, now) : [];
   return [
-    ...placesOf(text, hasPage, may('administrator')),
+    ...placesOf(dependencies, text, may('administrator')),
     ...actions,
     ...named.map(hitOf),
-    ...(hasPage('/deliveries') ? deliveriesHit(text, events[0] ?? null, ofSubject, now) : []),
+    ...deliveries,
     ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
     ...pages
       .filter(({ title, section }) => isAbout(`${title} ${section.heading}`, text))
       .slice(0, DOCUMENTS_SHOWN)
       .map(documentHit),
+    ...(store.customerId !== null && deliveries.length === 0 && hasList ? [searchHit(text)] : []),
   ];
+}
+
+/** The way on for a part of a subject, such as an order number. Its list says whether there are any. */
+function searchHit(text: string): Hit {
+  const href = `/deliveries?${new URLSearchParams({ q: valueText(text) })}`;
+  const label = `Search deliveries for “${text}”`;
+  return { href, icon: 'delivery', label, group: 'Deliveries', detail: 'by subject' };
 }
 
 /** `shown`: the name with that of the owner. */
@@ -334,10 +343,10 @@ function hitOf({ kind, id, shown: name, detail, state }: Named): Hit {
   };
 }
 
-/** Pages by their names and other words, and the deliveries with an id: of a delivery, an event, an attempt or a batch. */
-function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: boolean): Hit[] {
+/** Pages by their names and other words, which customers do not read, and deliveries by an id: of one, an event, an attempt or a batch. */
+function placesOf({ navigation, hasPage, store }: SharedPageDependencies, text: string, mayCreate: boolean): Hit[] {
   const needle = text.toLowerCase();
-  const items: Hit[] = navigationOf(hasPage)
+  const items: Hit[] = navigation()
     .flatMap((group) => group.items)
     .flatMap(({ path, label, icon: shape }) => {
       const page = { href: path, icon: shape, label, group: 'Pages', detail: null };
@@ -348,7 +357,7 @@ function placesOf(text: string, hasPage: (path: string) => boolean, mayCreate: b
           ...page,
           href: pathOf(one, mayCreate),
           ...(one.field !== undefined && { label: one.field.label, aside: `Field of ${label}` }),
-          detail: one.word,
+          detail: store.customerId === null ? one.word : null,
         }));
       return isNamed ? [page, ...others] : others;
     });

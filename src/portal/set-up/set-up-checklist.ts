@@ -1,17 +1,21 @@
 /** The steps to the first delivery, for new users. */
+import { isUnverified } from '../../domain/endpoint.ts';
 import type { PortalRole } from '../../domain/user.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
+import { GUIDE_PATH } from '../endpoints/guide-text.ts';
 import { mayAct } from '../frame/call.ts';
 import { linkButton, section } from '../parts/header.ts';
 import { icon } from '../parts/mark.ts';
 
 type SetUpStep = {
   readonly title: string;
-  readonly text: string;
+  readonly text: string | Html;
   readonly isDone: boolean;
   readonly isOptional?: true;
-  readonly link: { readonly href: string; readonly label: string };
+  /** Null while an earlier step is missing. `page`: the registered path, if `href` is another one. */
+  readonly link: { readonly href: string; readonly label: string; readonly page?: string } | null;
 };
 
 /** The steps and which of them are done. */
@@ -70,16 +74,24 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
   ];
 }
 
+/** Among which an endpoint to verify, and a webhook to test, are sought. */
+const RECORDS_READ = 20;
+
 /** From the catalogue to the first verified delivery, in a customer's portal. */
 async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
-  const [has, delivered] = await Promise.all([
+  const [has, delivered, endpoints, webhooks] = await Promise.all([
     store.overview.setUp(store.customerId),
     store.attempts.latest(1, 'delivered'),
+    store.directory.endpoints({ state: 'problems' }, null, RECORDS_READ),
+    store.directory.webhooks({}, null, RECORDS_READ),
   ]);
+  const unverified = endpoints.find(isUnverified);
+  const pushed = webhooks.map(({ webhook }) => webhook).filter(({ mode }) => mode === 'push');
+  const tested = pushed.find(({ progress }) => isRunnable(progress.state)) ?? pushed[0];
   return [
     {
       title: 'Look at the event catalogue',
-      text: 'Each with a sample of what your program gets.',
+      text: 'The kinds of events that you can receive, each with a sample of its data.',
       isDone: has.webhooks,
       isOptional: true,
       link: { href: '/event-types', label: 'Open the catalogue' },
@@ -92,9 +104,19 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
     },
     {
       title: 'Verify the endpoint',
-      text: 'Your program signs a challenge. Until then nothing else is sent.',
+      text: html`
+        Your program signs a challenge. The <a href="${GUIDE_PATH}">Guide</a> has the code. Until then nothing else is
+        sent.
+      `,
       isDone: has.enabledEndpoints,
-      link: { href: '/endpoints', label: 'See the endpoints' },
+      link:
+        unverified === undefined
+          ? null
+          : {
+              href: `/endpoints/${unverified.id}#challenge`,
+              label: `Verify ${unverified.name}`,
+              page: '/endpoints/{id}',
+            },
     },
     {
       title: 'Create a webhook',
@@ -106,7 +128,10 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'See the first delivery arrive',
       text: 'Send a test event.',
       isDone: delivered.length > 0,
-      link: { href: '/webhooks', label: 'Send a test event' },
+      link:
+        tested === undefined
+          ? null
+          : { href: `/webhooks/${tested.id}#test-button`, label: 'Send a test event', page: '/webhooks/{id}' },
     },
   ];
 }
@@ -129,8 +154,9 @@ export function setUpChecklist(
   const items = steps.map((step, at) => {
     const { title, text, isDone, isOptional, link } = step;
     const kind = isDone ? 'step-done' : step === next ? 'step-next' : 'step-open';
-    const isOffered = !isDone && hasPage(link.href) && mayAct(role, 'administrator');
-    const button = linkButton({ ...link, kind: step === next ? 'primary' : 'plain' });
+    const isOffered = !isDone && link !== null && hasPage(link.page ?? link.href) && mayAct(role, 'administrator');
+    const kindOfButton = step === next ? 'primary' : 'plain';
+    const button = isOffered ? linkButton({ href: link.href, label: link.label, kind: kindOfButton }) : null;
     return html`
       <li class="${kind}">
         <span class="step-mark" aria-hidden="true">${isDone ? icon('check') : at + 1}</span>
@@ -147,7 +173,7 @@ export function setUpChecklist(
           </p>
           <p class="step-text">${text}</p>
         </div>
-        ${isOffered ? button : html`<span></span>`}
+        ${button ?? html`<span></span>`}
       </li>
     `;
   });

@@ -2,14 +2,15 @@
 import type { NewSession, Visitor } from '../../access/sessions.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Attempt, refuseBlocked } from '../../domain/throttle.ts';
+import type { User } from '../../domain/user.ts';
 import { userNameKey } from '../../domain/user-name.ts';
 import { type Html, html } from '../../http/html.ts';
 import { networkOf } from '../../http/request.ts';
 import type { SignInInvited } from '../../http/routes/invitations.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { isTrustworthy, requestOrigin } from '../frame/browser.ts';
+import { addressFor, isTrustworthy, requestOrigin } from '../frame/browser.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../frame/call.ts';
-import type { ReadCookie } from '../frame/cookie-values.ts';
+import type { Flash, ReadCookie } from '../frame/cookie-values.ts';
 import {
   clearCookie,
   clearedCustomerVisit,
@@ -23,7 +24,7 @@ import {
 } from '../frame/cookies.ts';
 import { PAGE_HEADERS } from '../frame/headers.ts';
 import type { PageDependencies, PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { SESSION_ENDED_PATH, SIGN_IN_PATH } from '../frame/request-context.ts';
+import { SESSION_ENDED_PATH, SIGN_IN_PATH, signInPathOf } from '../frame/request-context.ts';
 import { brandMark } from '../parts/brand.ts';
 import { type FormState, newForm, refusedForm, textField } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
@@ -58,10 +59,7 @@ export function signInForms(
       takesPasskeys: passkeys.isPossible(requestOrigin(call.request)),
       ...(isForCustomers ? { look: call.brand, hasCustomers: true } : await readLook(dependencies)),
     });
-  const pathOf = (call: OpenCall): string => {
-    const customerId = customerIdOf(call);
-    return customerId === null ? SIGN_IN_PATH : `${SIGN_IN_PATH}/${customerId}`;
-  };
+  const pathOf = (call: OpenCall): string => signInPathOf(customerIdOf(call));
   const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
@@ -134,8 +132,8 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
         if (opener !== null)
           return { ...redirectTo(`/customers/${customerId}`), cookies: [clearCookie(VISITED_COOKIE)] };
         const cleared = [clearCookie(SESSION_COOKIE)];
-        if (customerId === null) return { ...redirectTo(SIGN_IN_PATH), cookies: cleared };
-        if (userId !== null) return { ...redirectTo(`${SIGN_IN_PATH}/${customerId}`), cookies: cleared };
+        if (customerId === null || userId !== null)
+          return { ...redirectTo(signInPathOf(customerId)), cookies: cleared };
         // The customer's visit stays: a later page is not the operator's sign-in, but says that the session has ended.
         if (returnUrl === null || isFramed) return { ...redirectTo(SESSION_ENDED_PATH), cookies: cleared };
         const set = cookies.placed(cleared, request, false);
@@ -164,10 +162,18 @@ export function createSignInInvited({
     const begun = await sessions.begin(user, 'password', visitorOf({ request, remoteAddress }));
     if (begun === null) return null;
     if (other !== null) await sessions.signOut(other);
-    const flash = writeFlash(begun.token, { tone: 'positive', text: 'Your password is set, and you are signed in.' });
+    const flash = writeFlash(begun.token, passwordSet(user, addressFor(request, publicUrl())));
     const set = cookies.placed([...signedInCookies(begun, cookieOf), flash], request, false);
     return { status: 303, headers: { ...PAGE_HEADERS, Location: '/', 'Set-Cookie': set }, body: '' };
   };
+}
+
+/** People of customers find their form only by its address. */
+function passwordSet({ customerId }: Pick<User, 'customerId'>, address: string | null): Flash {
+  const text = 'Your password is set, and you are signed in.';
+  if (customerId === null || address === null) return { tone: 'positive', text };
+  const href = signInPathOf(customerId);
+  return { tone: 'positive', text: `${text} Your sign-in page from now on:`, link: { href, label: address + href } };
 }
 
 /**
@@ -238,18 +244,26 @@ type Circumstances = Look & {
 
 function signInView(call: OpenCall, state: FormState, circumstances: Circumstances): View {
   const { path, isForCustomers, isSecure, takesPasskeys, look } = circumstances;
+  const shown = withOtherForms(state, circumstances);
   const wasSignedIn = call.cookieOf(SESSION_COOKIE) !== null && state.problems.length === 0;
   const content = html`
     <div class="sign-in">
       <span class="brand">${look === null ? html`${icon('gate')}<span>Sallyport</span>` : brandMark(look)}</span>
       <h1>Sign in</h1>
       ${wasSignedIn ? notice({ tone: 'info', text: 'Your session has expired. Sign in again to continue.' }) : null}
-      ${isSecure ? passwordForm(call, state, circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
+      ${isSecure ? passwordForm(call, shown, circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>
     ${otherWay(circumstances)}
   `;
   return { title: 'Sign in', content, brand: look };
+}
+
+/** A customer's user may be at the form of the operator. It is said whatever was typed, so that it tells of no account. */
+function withOtherForms(state: FormState, { isForCustomers, look, hasCustomers }: Circumstances): FormState {
+  if (isForCustomers || !hasCustomers || state.problems.length === 0) return state;
+  const problem = `each customer ${look?.name == null ? '' : `of ${look.name} `}has a sign-in page of its own`;
+  return { ...state, problems: [...state.problems, { field: '', problem }] };
 }
 
 /** Most people of customers have no password: the operator's product opens the portal for them. */

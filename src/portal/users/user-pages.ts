@@ -16,6 +16,7 @@ import { notice } from '../parts/mark.ts';
 import { sentence, time } from '../parts/text.ts';
 import { OPERATOR, ownedCrumbs, ownedName, permissionsForCustomers, readOwner, withOwner } from '../record/owner.ts';
 import { recordPages, removalPages } from '../record/record-pages.ts';
+import { signInAddress } from '../sign-in/sign-in-address.ts';
 import { refusedUserForm, userFields } from './user-form.ts';
 import { userSuggestionPage } from './user-suggestions.ts';
 import { heldByApplications, nounOf, userListPage, userView } from './user-views.ts';
@@ -114,7 +115,7 @@ function userRights(fields: readonly Html[], isOpen: boolean): Html {
 }
 
 function userPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
-  const { pages, services, store } = dependencies;
+  const { pages, services, store, publicUrl } = dependencies;
   return pages.view('/users/{id}', 'both', async (call) => {
     const user = await services.users.get(pathId(call));
     const target = `user:${user.id}`;
@@ -132,7 +133,8 @@ function userPage(dependencies: SharedPageDependencies): PageRoute<'both'> {
       }),
     ]);
     const invitedUntil = invited.get(user.id) ?? null;
-    const visits = { open: open.length, lastAt: signedIn.get(target) ?? null, invitedUntil };
+    const address = addressFor(call.request, publicUrl());
+    const visits = { open: open.length, lastAt: signedIn.get(target) ?? null, invitedUntil, address };
     return withOwner(owner, userView(call, user, { applications, visits, owner, history }));
   });
 }
@@ -208,10 +210,11 @@ async function invite(
   user: User,
   url: string,
 ): Promise<Result> {
-  const { id, userName } = user;
-  const { token, expiresAt } = await services.invitations.invite(id, acting);
+  const { token, expiresAt } = await services.invitations.invite(user.id, acting);
   const link = invitationUrl(url, token);
-  return invitedResult({ id, userName, link, expiresAt, owner: await readOwner(store, user) });
+  const { customerId } = user;
+  const place = customerId === null ? null : signInAddress(customerId, url);
+  return invitedResult({ user, link, expiresAt, place, owner: await readOwner(store, user) });
 }
 
 function userRemoval(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
@@ -242,14 +245,15 @@ function refused(id: string, text: string) {
 }
 
 type Invited = {
-  readonly id: string;
-  readonly userName: string;
+  readonly user: Pick<User, 'id' | 'userName'>;
   readonly link: string;
+  /** The address of the sign-in page of a customer's user. */
+  readonly place: Html | null;
   readonly expiresAt: number;
   readonly owner: OwnerName | null;
 };
 
-function invitedResult({ id, userName, link, expiresAt, owner }: Invited): Result {
+function invitedResult({ user: { id, userName }, link, place, expiresAt, owner }: Invited): Result {
   const title = `Invitation for ${ownedName(userName, owner)}`;
   const secret = {
     label: 'Invitation',
@@ -276,6 +280,7 @@ function invitedResult({ id, userName, link, expiresAt, owner }: Invited): Resul
                 It works once, until ${time(expiresAt)}. Earlier invitations for this account no longer work.
               `,
             })}
+            ${place === null ? null : html`<p>Later, ${userName} signs in at ${place}</p>`}
           `,
         })}
       `,

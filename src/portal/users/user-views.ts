@@ -7,6 +7,7 @@ import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import type { UserListing } from '../../store/port/directory.ts';
+import { addressFor } from '../frame/browser.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readChoice } from '../frame/query.ts';
@@ -21,11 +22,12 @@ import { relativeTime, time } from '../parts/text.ts';
 import { accountText, isOfApplications } from '../record/account-of-applications.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { ownerFacts } from '../record/record-tabs.ts';
+import { signInAddress, signInFact } from '../sign-in/sign-in-address.ts';
 import { invitationBadge, userBadge, waitsForPassword } from './user-state.ts';
 
 const PATH = '/users';
 
-export function userListPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {
+export function userListPage({ pages, store, publicUrl }: SharedPageDependencies): PageRoute<'both'> {
   return pages.view(PATH, 'both', async (call) => {
     const { query } = call;
     const text = query.get('q')?.trim() ?? '';
@@ -52,7 +54,7 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
     });
     return listView({
       title: 'Users',
-      lead: 'People who sign in to the portal, and service accounts, which only applications use.',
+      lead: listLead(store.customerId, addressFor(call.request, publicUrl())),
       actions: [call.may('administrator') ? create : null],
       path: PATH,
       query,
@@ -70,6 +72,14 @@ export function userListPage({ pages, store }: SharedPageDependencies): PageRout
       }),
     });
   });
+}
+
+const LEAD = 'People who sign in to the portal, and service accounts, which only applications use.';
+
+/** A customer's users find their sign-in page only by its address. */
+function listLead(customerId: string | null, address: string | null): string | Html {
+  const place = customerId === null ? null : signInAddress(customerId, address);
+  return place === null ? LEAD : html`<p>${LEAD}</p><p>They sign in at ${place}</p>`;
 }
 
 type Around = {
@@ -206,6 +216,8 @@ type Visits = {
   readonly lastAt: number | null;
   /** When the link of its invitation expires; null: it has none. */
   readonly invitedUntil: number | null;
+  /** The address of the service; null if it is unknown. */
+  readonly address: string | null;
 };
 
 type Page = {
@@ -256,7 +268,8 @@ function serviceLead({ displayName }: User): string {
   return `${displayName === null ? 'A' : `${displayName}: a`} service account. Only applications act as it, and nobody signs in with it.`;
 }
 
-function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }: Visits, isChangeable: boolean): Html {
+function portalAccess(call: PageCall, user: User, visits: Visits, isChangeable: boolean): Html {
+  const { open, lastAt, invitedUntil, address } = visits;
   const { id, role, userName, active, passwordHash, customerId } = user;
   const isElsewhere = customerId !== null && call.session.customerId === null;
   const { label, hint } = isElsewhere ? customersRoleText(role) : roleText(role, customerId !== null);
@@ -275,6 +288,7 @@ function portalAccess(call: PageCall, user: User, { open, lastAt, invitedUntil }
     actions: isChangeable ? [open > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
       ['Role', label, hint],
+      ...(customerId === null ? [] : signInFact(customerId, address)),
       ['Password', passwordHash === null ? 'not set yet' : 'set', passwordHash === null ? INVITING : undefined],
       [
         'Last signed in',

@@ -31,6 +31,11 @@ export type InvitationStore = {
   /** The user of a valid invitation, or null. */
   find(tokenHash: Uint8Array, now: number): Promise<User | null>;
   /**
+   * Whose user this is the newest invitation of, also after its use or its end: a customer's id, or null for the operator's user. Undefined
+   * for any other token.
+   */
+  ownerOf(tokenHash: Uint8Array): Promise<string | null | undefined>;
+  /**
    * Consumes the invitation, writes the password and ends the user's sessions. Throws `StaleWrite` if the invitation was used or the
    * user changed since `before` was read.
    */

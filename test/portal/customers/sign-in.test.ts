@@ -29,6 +29,8 @@ describe('a user of a customer', () => {
     for (const path of ['/sign-in', `/sign-in/${globex.id}`, `/sign-in/${nobody}`, '/sign-in/no-id']) {
       await enter(plain, path);
       await plain.page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
+      const others = await plain.page.getByText('Each customer has a sign-in page of its own.').count();
+      assert.equal(others, path === '/sign-in' ? 1 : 0, path);
     }
     await enter(visitor, `/sign-in/${acme.id}?next=/endpoints`);
     const { page, open, isAccessible } = visitor;
@@ -83,14 +85,39 @@ describe('a user of a customer', () => {
     await page.getByLabel('User name').fill('grace');
     await page.getByRole('button', { name: 'Add the user' }).click();
     const link = await page.getByRole('group', { name: 'Invitation' }).locator('code').innerText();
-    const guest = await portal.visit({ isBrowserless: true });
+    const place = `${portal.url}/sign-in/${acme.id}`;
+    const shows = async ({ page: { getByText } }: Pick<Visitor, 'page'>, path: string): Promise<void> =>
+      assert.ok((await getByText(place, { exact: true }).count()) > 0, path);
+    await shows({ page }, 'the invitation');
+    const guest = await portal.visit({ isBrowserless: true, expecting: [404] });
     await guest.open(new URL(link).pathname);
     assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
+    await shows(guest, 'the form of the password');
     await guest.page.getByLabel('Password').fill(PASSWORD);
     await guest.page.getByLabel('The same again').fill(PASSWORD);
     await guest.page.getByRole('button', { name: 'Set password' }).click();
     await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.equal(await guest.page.getByRole('link', { name: 'API products' }).count(), 0);
+    assert.equal(await guest.page.getByRole('link', { name: place }).getAttribute('href'), `/sign-in/${acme.id}`);
+    const { items } = await succeeded<{ items: { id: string }[] }>(
+      portal.service.admin.get(`users?customerId=${acme.id}`),
+    );
+    for (const path of ['/account', '/users', `/users/${items[0]?.id}`]) {
+      await guest.open(path);
+      await shows(guest, path);
+    }
+    const operator = await portal.signIn('administrator', { isBrowserless: true });
+    for (const path of [`/customers/${acme.id}/settings`, `/users/${items[0]?.id}`]) {
+      await operator.open(path);
+      await shows(operator, path);
+    }
+    // The usual way back is the link in the message.
+    await guest.open(new URL(link).pathname);
+    await guest.page.getByRole('heading', { name: 'This link cannot be used' }).waitFor();
+    assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
+    assert.equal(await guest.page.getByRole('link', { name: 'Sign in' }).getAttribute('href'), `/sign-in/${acme.id}`);
+    await guest.open('/invitations/spi_unknown');
+    assert.equal(await guest.page.getByRole('link', { name: 'Sign in' }).getAttribute('href'), '/sign-in');
   });
 });
 

@@ -513,7 +513,8 @@ describe('what needs attention', () => {
   const said = (some: readonly Partial<AilingWebhook>[], ends: readonly number[] = []): string =>
     textOf(
       attentionSection({
-        webhooks: 'started',
+        webhooks: 'sending',
+        unverified: [],
         ailing: some.map((more) => ({ ...ailing, ...more })),
         expiring: ends.map((inMs, at) => ({
           kind: at === 0 ? 'key' : 'certificate',

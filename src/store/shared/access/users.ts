@@ -140,6 +140,8 @@ const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @no
 const FIND = `
   SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id JOIN customer AS c ON c.id = u.customer_id
   WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active AND c.active`;
+const OWNER_OF = `
+  SELECT u.customer_id FROM user_account AS u WHERE u.id = (SELECT user_id FROM invitation WHERE token_hash = @tokenHash)`;
 // By the primary key, once for each user.
 const EXPIRIES = `
   SELECT i.user_id, i.expires_at FROM texts(@userIds) AS wanted CROSS JOIN invitation AS i
@@ -160,6 +162,10 @@ export function invitationStore(db: Database): InvitationStore {
       return new Map(rows.map((row) => [String(row.user_id), Number(row.expires_at)]));
     },
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
+    ownerOf: async (tokenHash) => {
+      const row = await db.get(OWNER_OF, { tokenHash });
+      return row === undefined ? undefined : customer.read(row.customer_id ?? '', '');
+    },
     use: async (invitation, change, audit) =>
       void (await db.commit([
         ...requireActive(change.before.customerId),

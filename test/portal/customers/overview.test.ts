@@ -1,0 +1,75 @@
+/** The overview of a customer: the steps to the first delivery, and what it says while nothing was sent. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startPortal } from '../../support/browser.ts';
+import { succeeded } from '../../support/client.ts';
+import { type Customer, makeCustomer, openAs } from '../../support/customer-portal.ts';
+import { makeEventType } from '../../support/journey.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { sharedCertificates } from '../../support/tls.ts';
+
+describe('the overview of a customer', () => {
+  it('leads each step to where it is done, and to nothing that is not there yet', async (t) => {
+    const portal = await startPortal(t);
+    const { admin } = portal.service;
+    await makeEventType(admin, 'order.created');
+    const customer = await makeCustomer(portal);
+    const { page, open } = await openAs(portal, customer, { isBrowserless: true });
+    const href = async (name: string): Promise<string | null> => {
+      const link = page.locator('.checklist').getByRole('link', { name, exact: true });
+      return (await link.count()) === 0 ? null : link.getAttribute('href');
+    };
+    assert.equal(await href('Guide'), '/guide');
+    for (const name of ['See the endpoints', 'Send a test event']) assert.equal(await href(name), null, name);
+
+    const make = (kind: string, body: object): Promise<Customer> =>
+      succeeded<Customer>(admin.post(kind, { ...body, customerId: customer.id }));
+    const endpoint = await make('endpoints', {
+      name: 'Warehouse',
+      url: 'https://receiver.example/',
+      tokenChallenge: true,
+    });
+    await open('/');
+    assert.equal(await href('Verify Warehouse'), `/endpoints/${endpoint.id}#challenge`);
+    const webhook = { name: 'Orders', endpointId: endpoint.id, eventTypes: ['order.created'] };
+    const { id } = await make('webhooks', webhook);
+    // Each period is read for itself, so none of these is a reading that was kept.
+    await open('/?period=day');
+    assert.equal(await href('Send a test event'), `/webhooks/${id}#test-button`);
+    const problems = page.getByRole('table', { name: 'Endpoints that are not verified' });
+    await problems.getByRole('link', { name: 'Warehouse', exact: true }).waitFor();
+    await problems.getByText('Nothing is sent to it until it passes its challenge.').waitFor();
+    const operator = await portal.signIn('viewer', { isBrowserless: true });
+    await operator.open(`/customers/${customer.id}`);
+    await operator.page.getByRole('table', { name: 'Endpoints that are not verified' }).waitFor();
+
+    // It was disabled on purpose.
+    await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: false }));
+    await open('/?period=week');
+    assert.equal(await problems.count(), 0);
+  });
+
+  it('praises no webhook that has sent nothing, and lists the newest deliveries', async (t) => {
+    const { ca, server } = sharedCertificates();
+    const portal = await startPortal(t, { ca });
+    const { admin, clock } = portal.service;
+    const receiver = await startReceiver(t, server, { clock });
+    await makeEventType(admin, 'order.created');
+    const customer = await makeCustomer(portal);
+    const of = { customerId: customer.id };
+    const { id: endpointId } = await succeeded<Customer>(
+      admin.post('endpoints', { name: 'Shop', url: `${receiver.origin}/shop`, tokenChallenge: false, ...of }),
+    );
+    const { id } = await succeeded<Customer>(
+      admin.post('webhooks', { name: 'Orders', endpointId, eventTypes: ['order.created'], ...of }),
+    );
+    await succeeded(admin.post(`webhooks/${id}/start`, {}));
+    const { page, open } = await openAs(portal, customer, { isBrowserless: true });
+    await page.getByText('No event has come since the webhooks were started.').waitFor();
+    assert.equal(await page.getByText('Every started webhook delivers').count(), 0);
+    assert.equal(await page.getByRole('table', { name: 'Latest deliveries' }).count(), 0);
+    await succeeded(admin.post('events', { type: 'order.created', subject: 'buyer-34', data: { n: 1 }, ...of }));
+    await open('/?period=day');
+    await page.getByRole('table', { name: 'Latest deliveries' }).getByText('buyer-34').waitFor();
+  });
+});
