@@ -223,6 +223,7 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
             label: 'Event type',
             isRequired: true,
             choices,
+            hint: all.every(({ builtIn }) => builtIn) ? NO_OWN_TYPE : undefined,
           })}
           ${customer === null || customer === '' ? null : html`<input type="hidden" name="customer" value="${customer}">`}
           <div class="buttons">
@@ -236,6 +237,8 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
     </form>
   `;
 }
+
+const NO_OWN_TYPE = html`These are the built-in types. For an event of your product, <a href="/event-types/new">create its type</a> first.`;
 
 /** Ends with the webhooks that the choice reaches. */
 function audienceFields(state: FormState, { public: isPublic }: EventType, foreseen: Html): Html {

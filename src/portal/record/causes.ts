@@ -97,11 +97,16 @@ export function failingAdvice(causes: readonly Cause[], latest: LatestError, rea
   return latest === null ? null : adviceForMessage(reader, ...latest);
 }
 
-type NamedEndpoint = { readonly id: string; readonly name: string };
+export type NamedEndpoint = { readonly id: string; readonly name: string };
+
+/** Whether the receiver or its token server rejects the credentials. */
+export function isOfCredentials(cause: string): boolean {
+  return ['401', '403', 'oauth_token'].includes(cause);
+}
 
 /** A link to the credentials of the endpoint, if the receiver or its token server rejects them. */
 export function credentialsLink(cause: string | null, { id, name }: NamedEndpoint): Html | null {
-  if (cause === null || !['401', '403', 'oauth_token'].includes(cause)) return null;
+  if (cause === null || !isOfCredentials(cause)) return null;
   return html`<a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
 }
 

@@ -150,11 +150,15 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     // Beside rows of customers, a row without one seems to lack it.
-    if (customerId === null)
-      return namesOwn && ids.length > 0 ? html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>` : null;
+    if (customerId === null) return namesOwn && ids.length > 0 ? ownHint() : null;
     const name = names.get(customerId);
     return name === undefined ? null : ownerHint({ id: customerId, name });
   };
+}
+
+/** The operator beside rows of customers. */
+export function ownHint(): Html {
+  return html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>`;
 }
 
 /** The customer of a row, in the operator's portal. */
