@@ -15,7 +15,14 @@ import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, lengthTime, relativeTime, shortTime } from '../parts/text.ts';
-import { causeAdvice, causeText, credentialsLink, isOfCredentials, type NamedEndpoint, sumOf } from '../record/causes.ts';
+import {
+  causeAdvice,
+  causeText,
+  credentialsLink,
+  isOfCredentials,
+  type NamedEndpoint,
+  sumOf,
+} from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';

@@ -87,7 +87,12 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
       ${
         count === null
           ? section({ title: dead === null ? 'Which deliveries' : 'Or choose the deliveries yourself', content: which })
-          : folded({ title: 'Choose others', note: 'webhook, state, period, cause', content: which, isOpen: count === 0 })
+          : folded({
+              title: 'Choose others',
+              note: 'webhook, state, period, cause',
+              content: which,
+              isOpen: count === 0,
+            })
       }
     `;
     return { title: TITLE, content };

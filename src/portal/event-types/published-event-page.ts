@@ -152,7 +152,7 @@ function gotIt(id: string, got: readonly Got[], ownerIn: OwnerIn, now: number): 
 
 type Fate = Pick<Delivery, 'state' | 'webhookState'>;
 
-/** `Pending at 4 webhooks, 2 of them are not running`, and later `2 delivered, 2 wait`. Of the first hundred, if there are more. */
+/** `Pending at 4 webhooks: 2 are not running`, and later `2 delivered, 2 wait`. Of the first hundred, if there are more. */
 export function fateText(deliveries: readonly Fate[]): string {
   const listed = deliveries.slice(0, DELIVERIES_SHOWN);
   const isMore = deliveries.length > listed.length;
@@ -160,11 +160,15 @@ export function fateText(deliveries: readonly Fate[]): string {
   const pending = count(({ state }) => state === 'pending');
   const waiting = count(({ state, webhookState }) => state === 'pending' && !isRunnable(webhookState));
   const held = count(({ state, webhookState }) => state === 'pending' && webhookState === 'failing');
-  if (pending === listed.length && held === 0) {
+  if (pending === listed.length) {
     const all = `Pending at ${isMore ? 'more than ' : ''}${countOf(listed.length, 'webhook')}`;
-    if (waiting === 0) return all;
-    if (waiting === listed.length) return `${all}, ${waiting === 1 ? 'which is not' : 'none of which is'} running`;
-    return `${all}, ${waiting} of them ${waiting === 1 ? 'is' : 'are'} not running`;
+    const troubles = [
+      ...(held === 0 ? [] : [`${held} ${held === 1 ? 'is' : 'are'} failing`]),
+      ...(waiting === 0 ? [] : [`${waiting} ${waiting === 1 ? 'is' : 'are'} not running`]),
+    ];
+    if (troubles.length === 0) return all;
+    if (listed.length === 1) return `${all}, which is ${held === 1 ? 'failing' : 'not running'}`;
+    return waiting === listed.length ? `${all}, none of which is running` : `${all}: ${troubles.join(', ')}`;
   }
   const parts = [
     [count(({ state }) => state === 'delivered'), 'delivered'],

@@ -34,14 +34,16 @@ const dead: Fate = { state: 'dead', webhookState: 'failing' };
 it('an event is pending until it is delivered, and waits at webhooks that do not run', () => {
   const cases: readonly [readonly Fate[], string][] = [
     [[queued], 'Pending at 1 webhook'],
-    [[queued, queued, waits, failed], 'Pending at 4 webhooks, 2 of them are not running'],
-    [[queued, waits], 'Pending at 2 webhooks, 1 of them is not running'],
+    [[queued, queued, waits, failed], 'Pending at 4 webhooks: 2 are not running'],
+    [[queued, waits], 'Pending at 2 webhooks: 1 is not running'],
     [[waits], 'Pending at 1 webhook, which is not running'],
     [[waits, failed], 'Pending at 2 webhooks, none of which is running'],
     [[arrived, arrived, waits, failed], '2 delivered, 2 wait'],
     [[arrived, queued, waits, dead], '1 delivered, 1 pending, 1 waits, 1 dead'],
     [[arrived, failing], '1 delivered, 1 pending at a failing webhook'],
-    [[failing, failing, queued], '1 pending, 2 pending at failing webhooks'],
+    [[arrived, failing, failing, queued], '1 delivered, 1 pending, 2 pending at failing webhooks'],
+    [[failing], 'Pending at 1 webhook, which is failing'],
+    [[failing, waits, queued], 'Pending at 3 webhooks: 1 is failing, 1 is not running'],
     [Array<Fate>(101).fill(queued), 'Pending at more than 100 webhooks'],
     [Array<Fate>(101).fill(arrived), 'Of the first 100: 100 delivered'],
   ];
