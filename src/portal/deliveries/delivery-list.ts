@@ -5,7 +5,6 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
-import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ifFound, ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -16,6 +15,7 @@ import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.
 import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText, listText } from '../parts/text.ts';
 import { causeAdvice, causeText } from '../record/causes.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { webhookNamed } from '../record/webhook-choice.ts';
 import { keptStateCounts, readStateCounts } from './delivery-counts.ts';
 import { readAsked } from './delivery-filters.ts';

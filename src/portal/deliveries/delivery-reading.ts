@@ -6,11 +6,11 @@ import type { DeliveryContent, FailureGroup } from '../../store/port/deliveries.
 import type { Store } from '../../store/port/store.ts';
 import { type NumberedAttempt, numbered, type Resend, replayEntries, resendsOf } from '../../webhooks/sent-again.ts';
 import { actorsSeen, readResourceLinks } from '../audit/entries.ts';
-import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { readCausesOf } from '../record/causes.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { ownerNames } from '../record/owner.ts';
 import { readFailsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';

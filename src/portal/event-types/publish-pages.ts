@@ -17,11 +17,12 @@ import { pageHeader, submitButton } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { sentence } from '../parts/text.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, OPERATOR, ownerNamed } from '../record/owner.ts';
 import { preview, previewPage, previewRegion } from './publish-preview.ts';
-import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
+import { publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
 

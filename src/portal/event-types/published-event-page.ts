@@ -17,9 +17,8 @@ import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, time } from '../parts/text.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { ownerNames } from '../record/owner.ts';
-
-export const EVENTS_PATH = '/events';
 
 const DELIVERIES_SHOWN = 100;
 
