@@ -180,6 +180,7 @@ for (const isScriptless of [false, true]) {
       await page.getByRole('heading', { name: '3 deliveries of Dock' }).waitFor();
       if (!isScriptless) await isAccessible();
       // Sending everything again that was ever delivered is refused.
+      await page.getByText('Choose others').click();
       await page.getByLabel('State').selectOption('delivered');
       await page.getByRole('button', { name: 'Preview' }).click();
       await page.getByText('everything that was ever delivered would be sent again').first().waitFor();
@@ -220,6 +221,7 @@ for (const isScriptless of [false, true]) {
         .filter({ hasText: /^404 Not Found 1$/ })
         .waitFor();
       if (!isScriptless) {
+        await page.getByText('Choose others').click();
         await page.getByLabel('Published from').fill('2999-01-01T00:00');
         await page.locator('#field-cause-list option').first().waitFor({ state: 'detached' });
         await page.getByLabel('Published from').fill('');
@@ -228,6 +230,7 @@ for (const isScriptless of [false, true]) {
         await page.getByRole('option', { name: '422 Unprocessable Entity, 3 deliveries' }).click();
         await page.getByRole('button', { name: 'Preview' }).click();
         await page.getByRole('heading', { name: '3 deliveries of Dock failed with 422' }).waitFor();
+        await page.getByText('Choose others').click();
         await page.getByLabel('State').selectOption('delivered');
         assert.equal(await page.getByLabel('Cause').isVisible(), false);
         // The rest takes no script.

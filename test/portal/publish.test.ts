@@ -166,14 +166,17 @@ describe('an event for someone', () => {
 
     for (const name of ['acme', 'acme-1', acme, 'cme']) {
       const theirs = textOf(await send({ for: 'customer', customer: name, data: '{"of": "acme", "total": 500}' }));
-      assert.match(theirs, /For Acme .*Queued for 2 webhooks, 1 of them is not running.*total&quot;: 500/, name);
-      assert.match(theirs, /Large orders Your company pending It waits until the webhook is started: it is stopped\./);
+      assert.match(theirs, /For Acme .*Pending at 2 webhooks: 1 is failing, 1 is not running.*total&quot;: 500/, name);
+      assert.match(
+        theirs,
+        /Large orders Your company pending – webhook stopped It waits until the webhook is started\./,
+      );
       assert.match(theirs, /Of Bolt Bolt The event is for another customer\./);
       assert.doesNotMatch(theirs, /Type –|Published –/);
     }
     assert.match(
       textOf(await send({ for: 'everyone', data: '{"of": "acme"}' })),
-      /For Everyone.*Queued for 2 webhooks/,
+      /For Everyone.*Pending at 2 webhooks/,
     );
 
     service.advance(1000);

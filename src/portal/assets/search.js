@@ -98,7 +98,9 @@
     if (wasGoing) document.querySelector(`#navigation [data-go="${CSS.escape(key)}"]`)?.click();
     else if (key === '?' || key === '/') {
       event.preventDefault();
-      open(key === '?' ? 'shortcuts' : 'search');
+      const line = key === '/' ? document.querySelector('[data-search-line] [name=q]') : null;
+      if (line !== null) line.select();
+      else open(key === '?' ? 'shortcuts' : 'search');
     }
   });
 })();

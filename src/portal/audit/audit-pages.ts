@@ -23,6 +23,7 @@ import {
   type ResourceLink,
   readResourceLinks,
   resourceId,
+  verificationText,
 } from './entries.ts';
 import { fieldLabelsOf } from './field-labels.ts';
 import { visitText } from './visits.ts';
@@ -231,7 +232,7 @@ function changesOf(entry: AuditRecord, { linkOf, isCustomers }: Seen): Html {
   return html`
     <details class="audit-changes">
       <summary>
-        ${visitText(entry) ?? stopText(changes) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
+        ${visitText(entry) ?? stopText(changes) ?? verificationText(changes) ?? (hasWords ? changesSummary(changes, labelOf) : 'Details')}
       </summary>
       ${differences(changes, labelOf)}
       <p class="cell-hint"><code>${action}</code> ${resourceId(target)}</p>

@@ -1,5 +1,5 @@
 /** The sentence of an entry of the audit log: the actor, the action and its object. */
-import type { AuditAction } from '../../domain/audit.ts';
+import type { AuditAction, Changes } from '../../domain/audit.ts';
 import type { PortalTheme } from '../../domain/portal-theme.ts';
 import { type Html, html } from '../../http/html.ts';
 import { deliveryAddress, isUuidV7 } from '../../kernel/ids.ts';
@@ -8,7 +8,7 @@ import { type AuditRecord, OPERATOR_ACTOR } from '../../store/port/audit.ts';
 import type { Store } from '../../store/port/store.ts';
 import { operatorName } from '../parts/brand.ts';
 import { copyable } from '../parts/details.ts';
-import { capital } from '../parts/text.ts';
+import { capital, sentence } from '../parts/text.ts';
 import { isNamedForApplications } from '../record/account-of-applications.ts';
 
 /** The actors as the reader of this portal may know them. */
@@ -137,13 +137,28 @@ const OF_OPERATOR: ReadonlySet<string> = new Set([
 
 type Told = Pick<AuditRecord, 'action' | 'changes'>;
 
-/** The text of the action. A verification that failed is told apart: both have the same action. An unknown action is shown by its name. */
+/**
+ * The text of the action. A verification that failed is told apart, and so is a delivery that was tried before its time: each has an action
+ * with another. An unknown action is shown by its name.
+ */
 export function entryText({ action, changes }: Told, isCustomers = false): string {
-  const verification = changes.lastVerification?.to;
-  const isFailed = action === 'endpoint.verify' && isObject(verification) && verification.verified === false;
-  if (isFailed) return 'Tried to verify the endpoint: failed';
+  if (action === 'endpoint.verify' && failedVerification(changes) !== null)
+    return 'Tried to verify the endpoint: failed';
+  if (action === 'delivery.replay' && changes.nextAttemptAt !== undefined) return 'Tried the delivery now';
   const text = (isCustomers ? CUSTOMERS_TEXTS.get(action) : undefined) ?? TEXTS.get(action);
   return text ?? action.replace('.', ': ').replaceAll('-', ' ');
+}
+
+function failedVerification({ lastVerification }: Changes): Readonly<Record<string, unknown>> | null {
+  const verification = lastVerification?.to;
+  return isObject(verification) && verification.verified === false ? verification : null;
+}
+
+/** Why a verification failed, in a sentence. Null for another change. */
+export function verificationText(changes: Changes): string | null {
+  const { error = null, responseStatus = null } = failedVerification(changes) ?? {};
+  if (typeof error === 'string') return sentence(error);
+  return responseStatus === null ? null : `The answer had the status ${String(responseStatus)}.`;
 }
 
 /** The names of kinds in texts, if they are others. */
@@ -209,10 +224,11 @@ async function userName(store: Store, id: string): Promise<string | null> {
   return user === null ? null : (user.displayName ?? user.userName);
 }
 
-/** A delivery has no name: the type of its event says most. */
-async function deliveredType(store: Store, id: string): Promise<string | null> {
+/** A delivery has no name: `order.created #164 of Orders`. */
+async function deliveryName(store: Store, id: string): Promise<string | null> {
   const address = deliveryAddress(id);
-  return address === null ? null : ((await store.deliveries.get(address))?.eventType ?? null);
+  const delivery = address === null ? null : await store.deliveries.get(address);
+  return delivery === null ? null : `${delivery.eventType} #${delivery.offset} of ${delivery.webhookName}`;
 }
 
 const SOURCES: Readonly<Record<string, Source>> = {
@@ -224,7 +240,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   key: { path: '/keys', name: async (store, id) => (await store.keys.get(id))?.name ?? null },
   webhook: { path: '/webhooks', name: async (store, id) => (await store.webhooks.get(id))?.name ?? null },
   'event-type': { path: '/event-types', name: async (store, id) => (await store.eventTypes.get(id))?.name ?? null },
-  delivery: { path: '/deliveries', name: deliveredType },
+  delivery: { path: '/deliveries', name: deliveryName },
 };
 
 const FIXED: Readonly<Record<string, string>> = {

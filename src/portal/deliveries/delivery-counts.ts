@@ -5,7 +5,7 @@ import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { countText } from '../parts/text.ts';
 import { sumOf } from '../record/causes.ts';
 import type { Searched } from './delivery-search.ts';
-import { isRetrying, type StateCounts } from './search-line.ts';
+import { isFailed, type StateCounts } from './search-line.ts';
 
 type Counted = Pick<Store, 'customerId' | 'overview' | 'directory'>;
 
@@ -19,7 +19,7 @@ export async function readStateCounts(
   failures: () => Promise<Failures>,
 ): Promise<StateCounts> {
   const { terms, problems, one, numbers, customerId } = asked;
-  const isCounted = terms.every((term) => COUNTED_BY.includes(term.field) || isRetrying(term)) && problems.length === 0;
+  const isCounted = terms.every((term) => COUNTED_BY.includes(term.field) || isFailed(term)) && problems.length === 0;
   // Several webhooks of one name have no count of their pending deliveries.
   if (!isCounted || numbers?.length === 0 || (asked.webhook !== null && one === null)) return {};
   const [pending, failing] = await Promise.all([
@@ -29,8 +29,8 @@ export async function readStateCounts(
     failures(),
   ]);
   return {
-    retrying: leastText(sumOf(failing.groups, 'retrying'), failing),
     pending: countText(pending),
+    failed: leastText(sumOf(failing.groups, 'retrying'), failing),
     dead: leastText(failing.dead, failing),
   };
 }

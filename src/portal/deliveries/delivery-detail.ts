@@ -39,10 +39,14 @@ export function deliveryDetailPages(dependencies: SharedPageDependencies): PageR
       const id = pathId(call);
       const { delivery } = await deliveries.get(id);
       const { progress, ordered } = await services.webhooks.get(delivery.webhookId);
+      const starts = call.form.get('start') !== null;
       // The list goes on with the delivery beside it.
       const back = ownPath(call.form.get('back'));
       const next = back.startsWith(`${PATH}?`) ? back : `${PATH}/${id}`;
-      return attempted(next, resendText(delivery, progress.state, ordered), () => deliveries.replay(id, call.acting));
+      return attempted(next, resendText(delivery, starts ? 'started' : progress.state, ordered), async () => {
+        if (starts) await services.webhooks.start(delivery.webhookId, call.acting);
+        return deliveries.replay(id, call.acting);
+      });
     }),
   ];
 }

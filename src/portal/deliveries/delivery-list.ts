@@ -5,7 +5,6 @@ import { attributes, type Html, html } from '../../http/html.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
-import { EVENTS_PATH } from '../event-types/published-event-page.ts';
 import { ifFound, ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../frame/call.ts';
 import { type LiveReading, liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -16,6 +15,7 @@ import { emptyState, listResults, nothingFound, withQuery } from '../parts/list.
 import { type IconName, icon, notice } from '../parts/mark.ts';
 import { countOf, countText, listText } from '../parts/text.ts';
 import { causeAdvice, causeText } from '../record/causes.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { webhookNamed } from '../record/webhook-choice.ts';
 import { keptStateCounts, readStateCounts } from './delivery-counts.ts';
 import { readAsked } from './delivery-filters.ts';
@@ -181,14 +181,14 @@ function listPage(call: PageCall, rows: DeliveryRows, story: Story | null, sugge
       <div class="beside-list">
         ${line}
         <div id="results" class="results delivery-list"${problems.length > 0 ? null : live}>
-          ${problems.length > 0 ? null : listResults(resultsOf(call, rows))}
+          ${problems.length > 0 ? notSearched(rows) : listResults(resultsOf(call, rows))}
         </div>
       </div>
       ${panel(call, withQuery(DELIVERIES_PATH, query, {}), story)}
     </div>
   `;
   const title = 'Deliveries';
-  const content = html`${pageHeader({ title, actions: actionsOf(call, asked) })}${deliveryTabs('list')}${partial}`;
+  const content = html`${pageHeader({ title, actions: isNew(rows) ? [] : actionsOf(call, asked) })}${deliveryTabs('list')}${partial}`;
   return { title, content, partial, ...(problems.length > 0 && !call.isPartial && { status: 400 }) };
 }
 
@@ -225,6 +225,11 @@ function panelStep(step: -1 | 1, shape: IconName, label: string, key: string): H
   `;
 }
 
+/** Whether there is no delivery at all, so none can be sent again. */
+function isNew({ asked: { terms, problems }, listed: { items, next }, query }: DeliveryRows): boolean {
+  return terms.length + problems.length + items.length === 0 && next === null && !query.has('cursor');
+}
+
 function actionsOf({ may }: PageCall, { one, filter }: Searched): (Html | null)[] {
   const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), {
     webhook: one?.id ?? null,
@@ -239,8 +244,18 @@ function resultsOf(call: PageCall, rows: DeliveryRows) {
   const back = withQuery(DELIVERIES_PATH, query, {});
   const list = deliveryTable(call, rows, back, emptyOf(call, rows));
   const states = quickFilters({ path: DELIVERIES_PATH, query, terms: asked.terms, counts: rows.counts });
-  const results = html`${states}${countLine(rows)}${hint(asked)}${troubleNotice(listed.states)}${deadNotice(call, listed.dead)}${list}`;
+  const bar = html`<div class="list-bar">${states}${countLine(rows)}</div>`;
+  const results = html`${bar}${hint(asked)}${troubleNotice(listed.states)}${deadNotice(call, listed.dead)}${list}`;
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
+}
+
+/** Nothing is listed while a filter is wrong: without it, the list would have others than those that were asked for. */
+function notSearched({ asked: { terms }, query }: DeliveryRows): Html {
+  const states = quickFilters({ path: DELIVERIES_PATH, query, terms, counts: {} });
+  const title = 'Nothing was searched';
+  const text = 'Correct the marked filter, or remove it.';
+  const action = linkButton({ href: searchHref(DELIVERIES_PATH, query, terms), label: 'Search without it' });
+  return html`<div class="list-bar">${states}</div>${emptyState({ title, text, action })}`;
 }
 
 /** How many there are, if the page has all of them. Counting more would cost more with every delivery. */
@@ -295,8 +310,8 @@ function deadNotice({ may, session }: PageCall, dead: FoundDeliveries['dead']): 
 }
 
 function emptyOf(
-  { brand }: PageCall,
-  { asked: { id, terms }, listed: { next, unsent, hasWebhooks } }: DeliveryRows,
+  { brand, may }: PageCall,
+  { asked: { id, terms, filter }, listed: { next, unsent, hasWebhooks } }: DeliveryRows,
 ): Html {
   if (next !== null) return GO_ON;
   if (unsent !== null) {
@@ -307,7 +322,8 @@ function emptyOf(
     });
   }
   if (terms.length === 0 && brand !== null) return hasWebhooks ? NOTHING_YET_FOR_CUSTOMERS : NO_WEBHOOK_YET;
-  if (terms.length === 0) return NOTHING_YET;
+  if (terms.length === 0) return nothingYet(may('operator'));
+  if (id === null && filter.text !== undefined) return noText(filter.text, brand === null);
   if (id === null) return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
@@ -318,14 +334,29 @@ function emptyOf(
   });
 }
 
-const NOTHING_YET = emptyState({
-  title: 'No deliveries yet',
-  text: html`
-    A published event becomes one delivery for each webhook that is subscribed to its type. Publish an event with
-    <code>sallyport event publish</code> or <code>POST /services/api/x/edge/v1/events</code>, or send a test event
-    from the page of a webhook.
-  `,
-});
+/** A bare word is compared with whole values, so a part of an id finds nothing. */
+function noText(text: string, isOfOperator: boolean): Html {
+  const type = isOfOperator ? html`<a href="/event-types">its type</a>` : html`its type`;
+  return emptyState({
+    title: 'Nothing found',
+    text: html`
+      No delivery fits. “${text}” is compared with whole values: the subject of an event, and the fields by which ${type}
+      is found. A part of a value finds nothing, and a new event is found some seconds after it is published.
+    `,
+    action: linkButton({ href: DELIVERIES_PATH, label: 'Show all' }),
+  });
+}
+
+function nothingYet(mayPublish: boolean): Html {
+  return emptyState({
+    title: 'No deliveries yet',
+    text: html`
+      A published event becomes one delivery for each webhook that is subscribed to its type. Your programs publish
+      events with <code>POST /services/api/x/edge/v1/events</code>, and here you can publish one by hand.
+    `,
+    action: mayPublish ? linkButton({ href: '/publish', label: 'Publish an event', icon: 'send' }) : null,
+  });
+}
 const NOTHING_YET_FOR_CUSTOMERS = emptyState({
   title: 'No deliveries yet',
   text: html`

@@ -10,6 +10,7 @@ import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { readCausesOf } from '../record/causes.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { ownerNames } from '../record/owner.ts';
 import { readFailsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
@@ -32,6 +33,8 @@ export type Story = Pick<Standing, 'base' | 'ahead' | 'causes'> & {
   readonly endpoint: Endpoint | null;
   /** The customer, in the operator's portal. */
   readonly owner: Html | null;
+  /** The page of its event, in the operator's portal; null if the event is not kept any more. */
+  readonly eventPage: string | null;
 };
 
 /** Throws 404 for an unknown delivery. */
@@ -57,7 +60,12 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     ...(await placeOf(dependencies, delivery, webhook)),
     endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
     owner: (await ownerNames(store, [delivery]))(delivery.customerId),
+    eventPage: await eventPageOf(store, delivery.eventId),
   };
+}
+
+async function eventPageOf({ customerId, events }: Store, eventId: string): Promise<string | null> {
+  return customerId === null && (await events.find(eventId)) !== null ? `${EVENTS_PATH}/${eventId}` : null;
 }
 
 /** Whether it was not tried since it was published or sent again, and is not being tried now. */
@@ -71,17 +79,17 @@ const NOT_FAILING = { failsSince: null, succeededAt: null, causes: [] };
 
 /** Reads the deliveries that are sent before one that waits for its turn. */
 async function placeOf({ store }: SharedPageDependencies, delivery: Delivery, webhook: Webhook): Promise<Place> {
-  if (!waitsForTurn(delivery)) return { ahead: null, before: null, ...NOT_FAILING };
-  const { offset } = delivery;
+  const { offset, state, attemptCount } = delivery;
+  const { id, progress } = webhook;
+  const { webhookNumber } = progress;
+  // Sent again, it is due, but has no error of its own yet.
+  const isUntried = state === 'pending' && attemptCount === 0 && progress.state === 'failed';
+  const failedFor = isUntried ? (await readCausesOf(store, [webhookNumber]))(id) : [];
+  if (!waitsForTurn(delivery)) return { ahead: null, before: null, ...NOT_FAILING, causes: failedFor };
   const listing = webhook.ordered === 'key' ? null : await store.directory.webhook(webhook.id);
   // The untried ones are sent in the order of the log, so it and all behind it wait.
   const before = listing === null ? null : listing.pendingRecords - (listing.webhook.progress.nextOffset - offset);
-  const { id, progress } = webhook;
-  const { webhookNumber } = progress;
-  if (progress.state === 'failed') {
-    const causes = (await readCausesOf(store, [webhookNumber]))(id);
-    return { ahead: null, before, ...NOT_FAILING, causes };
-  }
+  if (progress.state === 'failed') return { ahead: null, before, ...NOT_FAILING, causes: failedFor };
   if (progress.state !== 'failing') return { ahead: await aheadOf(store, offset, webhook, []), before, ...NOT_FAILING };
   const [failsSince, outcomes, causesOf] = await Promise.all([
     readFailsSince(store, { id, ...progress }),

@@ -55,13 +55,11 @@ export async function readScope(
   };
 }
 
-/** A customer's portal has no filter by customer. */
-type ScopeFields = readonly [webhook: Html, ...customer: Html[]];
-
-/** The fields of both filters. */
-export async function scopeFields(store: Store, { owner, webhook, unknown }: DeliveryScope): Promise<ScopeFields> {
+/** The fields of both filters, in the order of the list of deliveries. A customer's portal has no filter by customer. */
+export async function scopeFields(store: Store, { owner, webhook, unknown }: DeliveryScope): Promise<Html[]> {
   const shown = webhook === null ? unknown : await shownWebhook(store, webhook);
-  return [webhookField(newForm({ webhook: shown }), { customer: owner.typed }), ...owner.fields];
+  const form = newForm({ webhook: shown });
+  return [...owner.fields, webhookField(form, { customer: owner.typed, placeholder: 'Any webhook' })];
 }
 
 /** The feed of the attempts to deliver to the customer of the filter. */

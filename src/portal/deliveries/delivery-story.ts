@@ -104,8 +104,8 @@ function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
 function deadStep({ webhookId, webhookName }: Delivery, { progress: { state, stateAt } }: Standing['webhook']): Html {
   if (isRunnable(state)) return html`It is kept. Fix the cause, then send it again.`;
   return html`
-    It is kept. ${webhookName} has sent nothing since ${shortTime(stateAt)}: fix the cause and
-    <a href="/webhooks/${webhookId}#start-button">start ${webhookName}</a>, then send it again.
+    It is kept. ${webhookName} has sent nothing since ${shortTime(stateAt)}. Fix the cause, then
+    <a href="/webhooks/${webhookId}#start-button">start ${webhookName}</a> and send it again.
   `;
 }
 
@@ -170,7 +170,7 @@ function nextStep(given: Standing, now: number): Html {
 /** Goes on after `its webhook has failed`: why, and what helps. A delivery that was tried has a problem of its own. */
 function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint }: Standing): Html {
   const { stateReason } = progress;
-  if (delivery.nextAttemptAt !== null || stateReason === null) return html`.`;
+  if (delivery.attemptCount > 0 || stateReason === null) return html`.`;
   const known = givenUpFor(stateReason, causes, reader);
   if (known !== null) {
     const credentials = endpoint === null ? null : credentialsLink(known.cause, endpoint);

@@ -66,7 +66,7 @@ function pageHead(call: PageCall, story: Story): Html {
     crumbs: [{ href: PATH, label: 'Deliveries' }],
     badges: [deliveryBadge(delivery)],
     lead: leadOf(call, story),
-    actions: [testLink(call, story), sendButton(call, story)],
+    actions: actionsOf(call, story),
   });
 }
 
@@ -77,7 +77,7 @@ function panelHead(call: PageCall, story: Story): Html {
     <header class="page-header">
       <div class="page-header-row">
         <div class="page-title"><h2>${delivery.eventType}</h2>${deliveryBadge(delivery)}</div>
-        ${buttonRow([testLink(call, story), sendButton(call, story)])}
+        ${buttonRow(actionsOf(call, story))}
       </div>
       <div class="lead">${leadOf(call, story)}</div>
     </header>
@@ -95,6 +95,26 @@ function leadOf({ now }: PageCall, { delivery, owner }: Story): Html {
   `;
 }
 
+function actionsOf(call: PageCall, story: Story): (Html | null)[] {
+  return [testLink(call, story), startAndSendButton(call, story), sendButton(call, story)];
+}
+
+/** For a dead one: sent again only, it would wait for its webhook. */
+function startAndSendButton(call: PageCall, { delivery, webhook, endpoint }: Story): Html | null {
+  const isStopped = webhook.mode === 'push' && !isRunnable(webhook.progress.state);
+  if (!call.may('operator') || delivery.state !== 'dead' || !isReplayable(delivery)) return null;
+  if (!isStopped || endpoint?.enabled !== true) return null;
+  return actionButton({
+    action: `${PATH}/${delivery.id}/replay`,
+    csrf: call.csrf,
+    kind: 'primary',
+    label: 'Start, and send again',
+    longLabel: `Start ${webhook.name}, and send #${delivery.offset} again`,
+    icon: 'play',
+    fields: { start: 'yes' },
+  });
+}
+
 /** *Send again* if settled, *Try now* of one that waits or the one before it, *Start* for its webhook; null if nothing would help. */
 function sendButton(call: PageCall, story: Story): Html | null {
   const { delivery, webhook } = story;
@@ -102,7 +122,7 @@ function sendButton(call: PageCall, story: Story): Html | null {
   const { ahead } = story;
   const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
   if (isReplayable(delivery)) {
-    const kind = delivery.state === 'dead' ? 'primary' : 'plain';
+    const kind = delivery.state === 'dead' && startAndSendButton(call, story) === null ? 'primary' : 'plain';
     return actionButton({ ...form, kind, label: 'Send again', icon: 'replay' });
   }
   const { state } = webhook.progress;
@@ -125,7 +145,8 @@ function sendButton(call: PageCall, story: Story): Html | null {
 /** Before a webhook that failed is started: whether its receiver accepts events again. */
 function testLink(call: PageCall, { delivery, webhook }: Story): Html | null {
   if (!call.may('operator') || delivery.state !== 'pending' || webhook.progress.state !== 'failed') return null;
-  return linkButton({ href: `/webhooks/${webhook.id}#test-button`, label: 'Send a test event', icon: 'send' });
+  const href = `/webhooks/${webhook.id}#test-button`;
+  return linkButton({ href, label: 'Send a test event', icon: 'send', kind: 'primary' });
 }
 
 /** The receiver's endpoint may be off: then nothing can start. */
@@ -155,13 +176,17 @@ function curls({ delivery, content, webhook, endpoint }: Story): (attempt: Attem
 }
 
 function facts(story: Story): Html {
-  const { delivery, base, endpoint, owner } = story;
+  const { delivery, base, endpoint, owner, eventPage } = story;
   const { eventId, subject, orderingKey, attemptCount, settledAt } = delivery;
   const search = (field: 'id' | 'subject' | 'key', value: string): string =>
     searchHref(PATH, new URLSearchParams(), [{ field, value }]);
   return section({
     title: 'Details',
-    actions: [linkButton({ href: search('id', eventId), label: 'All of this event', kind: 'quiet' })],
+    actions: [
+      eventPage === null
+        ? linkButton({ href: search('id', eventId), label: 'All of this event', kind: 'quiet' })
+        : linkButton({ href: eventPage, label: 'Who got this event', kind: 'quiet' }),
+    ],
     content: html`
       ${definitionList(
         present([

@@ -15,7 +15,14 @@ import { FAILURES_EVERY_MS } from '../parts/limits.ts';
 import { emptyState, listResults, listView, table, withQuery } from '../parts/list.ts';
 import { badge, stateBadge } from '../parts/mark.ts';
 import { countOf, countText, lengthTime, relativeTime, shortTime } from '../parts/text.ts';
-import { causeAdvice, causeText, sumOf } from '../record/causes.ts';
+import {
+  causeAdvice,
+  causeText,
+  credentialsLink,
+  isOfCredentials,
+  type NamedEndpoint,
+  sumOf,
+} from '../record/causes.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
@@ -71,12 +78,14 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
   ];
 }
 
-const LEAD = 'Failed deliveries of any age, dead or waiting for a retry, grouped by webhook and cause.';
+const LEAD = 'Failed deliveries of any age, dead or still pending, grouped by webhook and cause.';
 
 type OwnedFailures = Failures & {
   readonly owners: RecordOwners;
   /** Pending deliveries that were not tried yet, by the id of the webhook: the groups have only tried ones. */
   readonly untried: Readonly<Record<string, number>>;
+  /** By the id of the webhook, of groups that its credentials may have caused. */
+  readonly endpoints: ReadonlyMap<string, NamedEndpoint>;
 };
 
 /** Webhooks whose pending deliveries are counted. */
@@ -85,8 +94,26 @@ const PENDING_COUNTED = 20;
 async function readFailures(store: Store, numbers: readonly number[] | null): Promise<OwnedFailures> {
   const failures = await store.deliveries.failures(numbers);
   const ids = failures.groups.map(({ webhookId }) => webhookId);
-  const [owners, untried] = await Promise.all([readOwners(store, 'webhook', ids), readUntried(store, failures.groups)]);
-  return { ...failures, owners, untried };
+  const [owners, untried, endpoints] = await Promise.all([
+    readOwners(store, 'webhook', ids),
+    readUntried(store, failures.groups),
+    readEndpoints(store, failures.groups),
+  ]);
+  return { ...failures, owners, untried, endpoints };
+}
+
+async function readEndpoints(
+  { directory }: Store,
+  groups: readonly FailureGroup[],
+): Promise<OwnedFailures['endpoints']> {
+  const ofCredentials = groups.filter(({ cause }) => isOfCredentials(cause)).map(({ webhookId }) => webhookId);
+  const found = [...new Set(ofCredentials)].slice(0, PENDING_COUNTED).map(async (id) => {
+    const listing = await directory.webhook(id);
+    const { endpointId = null } = listing?.webhook ?? {};
+    const name = listing?.endpointName ?? null;
+    return endpointId === null || name === null ? [] : [[id, { id: endpointId, name }] as const];
+  });
+  return new Map((await Promise.all(found)).flat());
 }
 
 async function readUntried({ directory }: Store, groups: readonly FailureGroup[]): Promise<OwnedFailures['untried']> {
@@ -150,7 +177,7 @@ function resultsOf(call: PageCall, failures: OwnedFailures) {
       { label: 'Cause', kind: 'main' },
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
-      { label: 'Retrying', kind: 'number', phone: 'named' },
+      { label: 'Pending', kind: 'number', phone: 'named' },
       { label: 'Since', phone: 'named' },
       { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
@@ -185,9 +212,11 @@ function unknownNote(count: number, query: URLSearchParams): Html {
 }
 
 function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html[] {
-  const { owners, untried, groups } = failures;
+  const { owners, untried, groups, endpoints } = failures;
   const { webhookId, webhookName, cause, dead, retrying, oldest, firstAt, lastAt } = group;
   const { now } = call;
+  const endpoint = endpoints.get(webhookId);
+  const credentials = endpoint === undefined ? null : credentialsLink(cause, endpoint);
   const isFirst = group === groups.find((one) => one.webhookId === webhookId && one.retrying > 0);
   const others = isFirst ? (untried[webhookId] ?? 0) : 0;
   const listed = (state: 'dead' | 'pending', count: number): Html => {
@@ -199,6 +228,8 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html
       ${badge('negative', causeText(cause))}
       <span class="cell-hint is-sentence">
         ${causeAdvice(cause, call.session.customerId)}
+        ${credentials === null ? null : html` ${credentials}.`}
+        ${call.may('operator') ? testLink(group) : null}
         ${' '}The oldest is <a href="${searchHref(webhookId, { q: `#${oldest.offset}` })}">#${oldest.offset}</a>.
       </span>
     `,
@@ -217,7 +248,7 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html
       }
     `,
     listed('dead', dead),
-    listed('pending', retrying),
+    html`${listed('pending', retrying)}${retrying === 0 ? null : waitText(group)}`,
     html`
       <span class="failure-last">${shortTime(firstAt)}</span>
       <span class="cell-hint failure-last">${lengthTime(firstAt, now)}</span>
@@ -225,6 +256,19 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html
     html`<span class="failure-last">${relativeTime(lastAt, now)}</span>`,
     ...(call.may('operator') ? [action(group, owners.named({ id: webhookId, name: webhookName }), call)] : []),
   ];
+}
+
+/** Before a failed webhook is started: whether its receiver accepts events again. */
+function testLink({ webhookId, webhookName, webhookState }: FailureGroup): Html | null {
+  if (webhookState !== 'failed') return null;
+  const label = `Send a test event: ${webhookName}`;
+  return html` <a href="/webhooks/${webhookId}#test-button" aria-label="${label}">Send a test event</a> before you start it.`;
+}
+
+/** A webhook that does not run tries nothing again. */
+function waitText({ webhookState }: FailureGroup): Html {
+  const text = isRunnable(webhookState) ? 'retrying' : 'waiting for the start';
+  return html`<span class="cell-hint">${text}</span>`;
 }
 
 /** The list of deliveries of one webhook. */

@@ -24,8 +24,8 @@ type Latest = {
 /** Newest first, as the list of all has them. */
 export type LatestDeliveries = {
   readonly rows: readonly Latest[];
-  /** They are the deliveries of the last attempts, because newer ones are held back. */
-  readonly areTried: boolean;
+  /** Why newer ones are held back, if these are the deliveries of the last attempts. */
+  readonly heldBack: string | null;
 };
 
 /** The newest deliveries. While a receiver fails, these only wait, so the deliveries of the last attempts are read in their place. */
@@ -41,7 +41,15 @@ export async function readLatestDeliveries(
   const rows = all
     .map((delivery, at) => ({ delivery, attempt: last[at] ?? null }))
     .toSorted(({ delivery: one }, { delivery: other }) => other.createdAt - one.createdAt || other.offset - one.offset);
-  return { rows, areTried: tried.length > 0 };
+  return { rows, heldBack: tried.length > 0 ? heldBackText(newest.filter(isHeldBack)) : null };
+}
+
+/** A failing webhook tries one request at a time, a failed one none. */
+function heldBackText(held: readonly Delivery[]): string {
+  const failed = held.filter(({ webhookState }) => webhookState === 'failed').length;
+  if (failed === 0) return 'Newer deliveries are held back until one of these succeeds.';
+  if (failed === held.length) return 'Newer deliveries wait until their webhook is started.';
+  return 'Newer deliveries wait until one of these succeeds, or their webhook is started.';
 }
 
 /** Whether it was not tried yet because its webhook fails or has failed. */
@@ -87,7 +95,7 @@ type Telling = {
 
 /** `webhookIds`: those whose deliveries they are. Each row names its webhook if there are several. */
 export function latestSection(
-  { rows, areTried }: LatestDeliveries,
+  { rows, heldBack }: LatestDeliveries,
   webhookIds: readonly string[],
   { now, isPulled, actions }: Telling,
 ): Html {
@@ -95,9 +103,9 @@ export function latestSection(
   const isOne = webhookIds.length === 1;
   const ofOne = isOne && first !== undefined ? `?webhook=${first}` : '';
   return section({
-    title: areTried ? 'Deliveries tried last' : 'Latest deliveries',
+    title: heldBack === null ? 'Latest deliveries' : 'Deliveries tried last',
     id: 'deliveries',
-    lead: areTried ? 'Newer deliveries are held back while these fail.' : undefined,
+    lead: heldBack ?? undefined,
     isPlain: true,
     actions:
       actions ??

@@ -21,6 +21,7 @@ import {
 } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
 import { type ButtonKind, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { emptyState, folded } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, countText } from '../parts/text.ts';
 import { causeText } from '../record/causes.ts';
@@ -63,19 +64,14 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
     const state = refusal === null ? newForm(Object.fromEntries(typed)) : refusedForm(typed, refusal);
     const causes = await readCauses(store, fields);
     const dead = refusal === null && asked === null ? await deadSection(dependencies, call.now) : null;
+    const which = whichForm(state, {
+      kind: count === null ? 'primary' : 'plain',
+      causes: causeSuggestions(causes, fields),
+      isOfOperator: store.customerId === null,
+    });
     const content = html`
-      ${pageHeader({
-        title: 'Send many again',
-        lead: LEAD,
-        crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
-      })}
+      ${HEADER}
       ${dead}
-      ${whichSection(state, {
-        title: dead === null ? 'Which deliveries' : 'Or choose the deliveries yourself',
-        kind: count === null ? 'primary' : 'plain',
-        causes: causeSuggestions(causes, fields),
-        isOfOperator: store.customerId === null,
-      })}
       ${
         count === null
           ? null
@@ -88,8 +84,18 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
               narrower: asked?.input.states?.join() === 'dead' ? narrowerOf(fields, causes, count) : null,
             })
       }
+      ${
+        count === null
+          ? section({ title: dead === null ? 'Which deliveries' : 'Or choose the deliveries yourself', content: which })
+          : folded({
+              title: 'Choose others',
+              note: 'webhook, state, period, cause',
+              content: which,
+              isOpen: count === 0,
+            })
+      }
     `;
-    return { title: 'Send many again', content };
+    return { title: TITLE, content };
   };
   /** The list of the deliveries that are about to be sent again: their offsets, if they are not more than a page. */
   const placeOfSent = async ({ webhookId, input }: AskedReplay): Promise<string> => {
@@ -120,7 +126,10 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
   return [
     replayCausePage(dependencies),
     pages.page(PATH, 'both', 'operator', {
-      respond: (call) => view(call, call.query, null),
+      respond: async (call) => {
+        const { items } = await services.deliveries.list({}, null, 1);
+        return items.length === 0 ? NOTHING_YET : view(call, call.query, null);
+      },
       invalid: (call, refusal) => view(call, call.query, refusal),
     }),
     pages.act(PATH, 'both', 'operator', {
@@ -140,9 +149,23 @@ export function deliveryReplayPages(dependencies: SharedPageDependencies): PageR
   ];
 }
 
+const TITLE = 'Send many again';
 const LEAD =
   'Send deliveries again that were given up, or that the receiver lost after it accepted them. They keep their ' +
   'message ids: a receiver that checks these ids drops the ones it already has.';
+
+const HEADER = pageHeader({ title: TITLE, lead: LEAD, crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }] });
+const NOTHING_YET: View = {
+  title: TITLE,
+  content: html`
+    ${HEADER}
+    ${emptyState({
+      title: 'No deliveries yet',
+      text: 'Once events are delivered, you can choose here which ones to send again.',
+      action: linkButton({ href: DELIVERIES_PATH, label: 'Deliveries' }),
+    })}
+  `,
+};
 
 /** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
@@ -171,7 +194,6 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
 }
 
 type Which = {
-  readonly title: string;
   readonly kind: ButtonKind;
   readonly causes: readonly Suggestion[];
   readonly isOfOperator: boolean;
@@ -222,7 +244,7 @@ function whichFields(state: FormState, { causes, isOfOperator }: Which): Html[] 
   ];
 }
 
-function whichSection(state: FormState, which: Which): Html {
+function whichForm(state: FormState, which: Which): Html {
   // The causes are those of the webhook and the span that are chosen.
   const follow = attributes({
     'data-hx-get': CAUSES_PATH,
@@ -232,19 +254,16 @@ function whichSection(state: FormState, which: Which): Html {
     'data-hx-swap': 'innerHTML',
     'data-hx-sync': 'this:replace',
   });
-  return section({
-    title: which.title,
-    content: html`
-      <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
-        ${errorSummary(state, LABELS, 'Check the selection')}
-        <div class="fields fields-pairs"${follow}>${whichFields(state, which)}</div>
-        <div class="buttons form-buttons">
-          ${submitButton({ label: 'Preview', kind: which.kind })}
-          <span class="quiet">You see the number before anything is sent.</span>
-        </div>
-      </form>
-    `,
-  });
+  return html`
+    <form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>
+      ${errorSummary(state, LABELS, 'Check the selection')}
+      <div class="fields fields-pairs"${follow}>${whichFields(state, which)}</div>
+      <div class="buttons form-buttons">
+        ${submitButton({ label: 'Preview', kind: which.kind })}
+        <span class="quiet">You see the number before anything is sent.</span>
+      </div>
+    </form>
+  `;
 }
 
 const WHICH = [

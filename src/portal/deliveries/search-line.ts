@@ -142,32 +142,34 @@ type QuickFilters = Pick<SearchLine, 'path' | 'query' | 'terms'> & { readonly co
 
 /** The states that most people look for. The other filters stay. */
 export function quickFilters({ path, query, terms, counts }: QuickFilters): Html {
-  const others = terms.filter((term) => term.field !== 'state' && !isRetrying(term));
+  const others = terms.filter((term) => term.field !== 'state' && !isFailed(term));
   const state = terms.find(({ field }) => field === 'state')?.value ?? 'all';
-  const chosen = state === 'pending' && terms.some(isRetrying) ? 'retrying' : state;
+  const chosen = state === 'pending' && terms.some(isFailed) ? PART : state;
   const links = Object.entries(QUICK).map(([name, added]) => {
     const current = attributes({ 'aria-current': name === chosen ? 'true' : null });
     const count = counts[name] === undefined ? null : html` <span class="count">${counts[name]}</span>`;
     const href = searchHref(path, query, [...others, ...added]);
-    return html`<li><a href="${href}"${current}>${capital(name)}${count}</a></li>`;
+    if (name !== PART) return html`<li><a href="${href}"${current}>${capital(name)}${count}</a></li>`;
+    return html`<li class="is-part"><a href="${href}"${current}>of these failed${count}</a></li>`;
   });
   return html`<ul class="quick-filters" aria-label="States">${links}</ul>`;
 }
 
-const RETRYING: SearchTerm = { field: 'response', value: 'failed' };
+const FAILED: SearchTerm = { field: 'response', value: 'failed' };
 const PENDING: SearchTerm = { field: 'state', value: 'pending' };
-/** *Retrying*: pending ones whose last attempt failed. */
+/** Those of the pending ones whose last attempt failed. Their webhook may have failed since, so nothing retries them. */
+const PART = 'failed';
 const QUICK: Readonly<Record<string, readonly SearchTerm[]>> = {
   all: [],
-  retrying: [PENDING, RETRYING],
   pending: [PENDING],
+  [PART]: [PENDING, FAILED],
   dead: [{ field: 'state', value: 'dead' }],
   delivered: [{ field: 'state', value: 'delivered' }],
 };
 
-/** The filter that *Retrying* adds to the pending ones. */
-export function isRetrying({ field, value }: SearchTerm): boolean {
-  return field === RETRYING.field && value === RETRYING.value;
+/** The filter that *of these failed* adds to the pending ones. */
+export function isFailed({ field, value }: SearchTerm): boolean {
+  return field === FAILED.field && value === FAILED.value;
 }
 
 const PLACEHOLDER = 'Search: order id, subject, 5xx, state:dead, since:1h';

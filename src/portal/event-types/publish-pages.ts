@@ -17,11 +17,12 @@ import { pageHeader, submitButton } from '../parts/header.ts';
 import { SAMPLE_BYTES } from '../parts/limits.ts';
 import { notice } from '../parts/mark.ts';
 import { sentence } from '../parts/text.ts';
+import { EVENTS_PATH } from '../record/events-path.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
 import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, OPERATOR, ownerNamed } from '../record/owner.ts';
 import { preview, previewPage, previewRegion } from './publish-preview.ts';
-import { EVENTS_PATH, publishedEventPages } from './published-event-page.ts';
+import { publishedEventPages } from './published-event-page.ts';
 
 export const PUBLISH_PATH = '/publish';
 
@@ -223,6 +224,7 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
             label: 'Event type',
             isRequired: true,
             choices,
+            hint: all.every(({ builtIn }) => builtIn) ? NO_OWN_TYPE : undefined,
           })}
           ${customer === null || customer === '' ? null : html`<input type="hidden" name="customer" value="${customer}">`}
           <div class="buttons">
@@ -236,6 +238,8 @@ function typeChoice(all: readonly EventType[], chosen: EventType | null, custome
     </form>
   `;
 }
+
+const NO_OWN_TYPE = html`These are the built-in types. For an event of your product, <a href="/event-types/new">create its type</a> first.`;
 
 /** Ends with the webhooks that the choice reaches. */
 function audienceFields(state: FormState, { public: isPublic }: EventType, foreseen: Html): Html {

@@ -10,6 +10,7 @@ const SHORTCUTS: readonly (readonly [group: string, keys: readonly Shortcut[]])[
   [
     'Deliveries',
     [
+      ['Search the list', '/'],
       ['Next, previous', 'j k'],
       ['Close', 'Esc'],
     ],
@@ -17,7 +18,7 @@ const SHORTCUTS: readonly (readonly [group: string, keys: readonly Shortcut[]])[
   [
     'General',
     [
-      ['Search', 'Ctrl K or /'],
+      ['Search everything', 'Ctrl K or /'],
       ['Keyboard shortcuts', '?'],
     ],
   ],

@@ -53,7 +53,12 @@ function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string
   const all = entries.map(([name]) => name);
   const others = all.filter((name) => !TOLD.has(name));
   const names = others.length === 0 ? all : others;
-  return names.length > NAMED ? `${names.length} settings` : names.map(labelOf).join(', ');
+  const values = new Map(entries.map(([name, { to }]) => [name, to]));
+  const named = (name: string): string => {
+    const value = values.get(name);
+    return typeof value === 'number' ? `${labelOf(name)} ${value}` : labelOf(name);
+  };
+  return names.length > NAMED ? `${names.length} settings` : names.map(named).join(', ');
 }
 
 /** An id says less than any other member. */

@@ -106,9 +106,14 @@ export function advisedCause(causes: readonly Cause[], latest: LatestError): str
 
 export type NamedEndpoint = { readonly id: string; readonly name: string };
 
+/** Whether the receiver or its token server rejects the credentials. */
+export function isOfCredentials(cause: string): boolean {
+  return ['401', '403', 'oauth_token'].includes(cause);
+}
+
 /** A link to the credentials of the endpoint, if the receiver or its token server rejects them. */
 export function credentialsLink(cause: string | null, endpoint: NamedEndpoint | null): Html | null {
-  if (endpoint === null || cause === null || !['401', '403', 'oauth_token'].includes(cause)) return null;
+  if (endpoint === null || cause === null || !isOfCredentials(cause)) return null;
   const { id, name } = endpoint;
   return html`<a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
 }

@@ -150,13 +150,16 @@ export async function ownerNames(
   const names = await (store.customerId === null ? store.customers.names(ids) : new Map<string, string>());
   return (customerId) => {
     // Beside rows of customers, a row without one seems to lack it.
-    if (customerId === null) return namesOwn && ids.length > 0 ? OWN_HINT : null;
+    if (customerId === null) return namesOwn && ids.length > 0 ? ownHint() : null;
     const name = names.get(customerId);
     return name === undefined ? null : ownerHint({ id: customerId, name });
   };
 }
 
-const OWN_HINT = html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>`;
+/** The operator beside rows of customers. */
+export function ownHint(): Html {
+  return html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>`;
+}
 
 /** The customer of a row, in the operator's portal. */
 function ownerHint({ id, name }: OwnerName): Html {
@@ -192,7 +195,7 @@ export async function readOwners(store: Owners, table: OwnedTable, ids: readonly
   return {
     hintOf,
     named,
-    hintAmong: (id) => hintOf(id) ?? (areMixed ? OWN_HINT : null),
+    hintAmong: (id) => hintOf(id) ?? (areMixed ? ownHint() : null),
     namedAmong: (record) => (areMixed && !owners.has(record.id) ? `${record.name} · ${YOUR_OWN}` : named(record)),
   };
 }

@@ -3,7 +3,13 @@ import { describe, it } from 'node:test';
 import { html } from '../../../src/http/html.ts';
 import { stopText } from '../../../src/portal/audit/audit-pages.ts';
 import { burstSummary, bursts } from '../../../src/portal/audit/bursts.ts';
-import { actionTexts, entrySentence, entryText, type ResourceLink } from '../../../src/portal/audit/entries.ts';
+import {
+  actionTexts,
+  entrySentence,
+  entryText,
+  type ResourceLink,
+  verificationText,
+} from '../../../src/portal/audit/entries.ts';
 import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-labels.ts';
 import { visitText } from '../../../src/portal/audit/visits.ts';
 import { endpointFields } from '../../../src/portal/endpoints/endpoint-form.ts';
@@ -60,6 +66,13 @@ it('the audit log tells a verification that failed from one that succeeded', () 
   assert.equal(verified({ verified: true }), 'Verified the endpoint');
   assert.equal(verified({ verified: false }), 'Tried to verify the endpoint: failed');
   assert.equal(entryText({ action: 'endpoint.verify', changes: {} }), 'Verified the endpoint');
+  const because = (to: object): string | null => verificationText({ lastVerification: { from: null, to } });
+  assert.equal(because({ verified: false, responseStatus: null, error: 'no such host' }), 'No such host.');
+  assert.equal(because({ verified: false, responseStatus: 404, error: null }), 'The answer had the status 404.');
+  assert.equal(because({ verified: true, responseStatus: 200, error: null }), null);
+  const due = { nextAttemptAt: { from: '2026-01-01T00:00:00.000Z', to: '2026-01-01T00:00:00.000Z' } };
+  assert.equal(entryText({ action: 'delivery.replay', changes: due }), 'Tried the delivery now');
+  assert.equal(entryText({ action: 'delivery.replay', changes: {} }), 'Sent the delivery again');
   const created = { lastVerification: { from: null, to: { verified: false } } };
   assert.equal(entryText({ action: 'endpoint.create', changes: created }), 'Created the endpoint');
   assert.equal(entryText({ action: 'thing.do-it', changes: {} }), 'thing: do it');
@@ -151,6 +164,7 @@ describe('an entry of the audit log', () => {
     const made = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`field${at}`, { from: null, to: 'x' }]));
     assert.equal(changesSummary(made(2)).markup, 'field0, field1');
+    assert.equal(changesSummary({ limit: { from: null, to: 3 }, url: { from: null, to: 'u' } }).markup, 'limit 3, url');
     assert.equal(changesSummary(made(4)).markup, '4 settings');
     const expiry = changesSummary({ expiresAt: { from: null, to: '2026-12-01T22:04:28.000Z' } }).markup;
     assert.match(expiry, /^expires at: <time datetime="2026-12-01T22:04:28\.000Z" .*data-local="instant">/);

@@ -266,7 +266,7 @@ describe('the state of a delivery', () => {
       { state: 'dead', attemptCount: 2 },
       failed,
       'failed',
-      /sent nothing since .* UTC: fix the cause and start Orders, then/,
+      /sent nothing since .* UTC\. Fix the cause, then start Orders and send it again/,
     ],
     [
       { state: 'dead', attemptCount: 1 },

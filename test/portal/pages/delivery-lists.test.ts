@@ -75,7 +75,7 @@ describe('the latest deliveries of a webhook', () => {
         { delivery: delivered, attempt: { ...attempt, responseStatus: 204, errorClass: null } },
         { delivery: waiting, attempt: null },
       ],
-      areTried: false,
+      heldBack: null,
     },
     ['w'],
     { now: NOW, isPulled: false },
@@ -116,15 +116,23 @@ describe('the deliveries that a page reads as the latest', () => {
       { ...held(9), webhookState: 'running' as const },
       { ...held(8), webhookState: 'running' as const },
     ];
-    const { rows, areTried } = await read(running, [tried]);
-    assert.deepEqual([rows.map(({ delivery }) => delivery.offset), areTried], [[9, 8], false]);
+    const { rows, heldBack } = await read(running, [tried]);
+    assert.deepEqual([rows.map(({ delivery }) => delivery.offset), heldBack], [[9, 8], null]);
   });
 
-  it('are those of the last attempts while newer ones are held back, and the title says so', async () => {
-    const latest = await read([held(9), held(8)], [tried]);
-    assert.deepEqual([latest.rows.map(({ delivery }) => delivery.offset), latest.areTried], [[3], true]);
-    const { markup } = latestSection(latest, ['w'], { now: NOW, isPulled: false });
-    assert.match(markup, /Deliveries tried last.*Newer deliveries are held back while these fail/s);
+  it('are those of the last attempts while newer ones are held back, and the lead says what they wait for', async () => {
+    const failed = { ...held(9), webhookState: 'failed' as const };
+    const cases: readonly (readonly [readonly Delivery[], string])[] = [
+      [[held(9), held(8)], 'Newer deliveries are held back until one of these succeeds.'],
+      [[failed], 'Newer deliveries wait until their webhook is started.'],
+      [[failed, held(8)], 'Newer deliveries wait until one of these succeeds, or their webhook is started.'],
+    ];
+    for (const [newest, heldBack] of cases) {
+      const latest = await read(newest, [tried]);
+      assert.deepEqual([latest.rows.map(({ delivery }) => delivery.offset), latest.heldBack], [[3], heldBack]);
+      const { markup } = latestSection(latest, ['w'], { now: NOW, isPulled: false });
+      assert.ok(markup.includes('Deliveries tried last') && markup.includes(heldBack), markup);
+    }
   });
 });
 
@@ -145,8 +153,8 @@ describe('the states above the list of deliveries', () => {
     const webhook = { field: 'webhook', value: 'Orders' } as const;
     assert.deepEqual(links([webhook, { field: 'state', value: 'dead' }]), [
       ['All', '/deliveries?limit=5&q=webhook%3AOrders', false],
-      ['Retrying', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending+failed', false],
       ['Pending', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending', false],
+      ['of these failed', '/deliveries?limit=5&q=webhook%3AOrders+state%3Apending+failed', false],
       ['Dead', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adead', true],
       ['Delivered', '/deliveries?limit=5&q=webhook%3AOrders+state%3Adelivered', false],
     ]);
@@ -154,8 +162,8 @@ describe('the states above the list of deliveries', () => {
       links([]).map(([label, , isCurrent]) => [label, isCurrent]),
       [
         ['All', true],
-        ['Retrying', false],
         ['Pending', false],
+        ['of these failed', false],
         ['Dead', false],
         ['Delivered', false],
       ],
@@ -175,7 +183,7 @@ describe('the counts beside the states', () => {
       const asked = await lookedUp({ services, store } as never, readAsked(new URLSearchParams({ q }), NOW));
       return readStateCounts(store, asked, failuresOnce(store, asked));
     };
-    const all = { retrying: '0', pending: '3', dead: '0' };
+    const all = { pending: '3', failed: '0', dead: '0' };
     assert.deepEqual(await counts(''), all);
     assert.deepEqual(await counts(`webhook:${id} state:dead`), all);
     assert.deepEqual(await counts('customer:own'), all);
@@ -189,8 +197,8 @@ describe('the counts beside the states', () => {
     const { store } = services;
     const asked = await lookedUp({ services, store } as never, readAsked(new URLSearchParams(), NOW));
     const counts = (dead: number) => readStateCounts(store, asked, async () => ({ groups: [], dead, isWhole: false }));
-    assert.deepEqual(await counts(7), { retrying: undefined, pending: '0', dead: '7+' });
-    assert.deepEqual(await counts(0), { retrying: undefined, pending: '0', dead: undefined });
+    assert.deepEqual(await counts(7), { pending: '0', failed: undefined, dead: '7+' });
+    assert.deepEqual(await counts(0), { pending: '0', failed: undefined, dead: undefined });
   });
 
   it('are inside the links', () => {
@@ -213,7 +221,7 @@ describe('the retried deliveries', () => {
     const line = { path: '/deliveries', query: new URLSearchParams(), terms, counts: {} };
     assert.deepEqual(
       [...quickFilters(line).markup.matchAll(/aria-current="true">([^<]*)</g)].map(([, label]) => label),
-      ['Retrying'],
+      ['of these failed'],
     );
   });
 });

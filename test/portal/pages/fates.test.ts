@@ -27,19 +27,24 @@ type Fate = Pick<Delivery, 'state' | 'webhookState'>;
 const queued: Fate = { state: 'pending', webhookState: 'running' };
 const waits: Fate = { state: 'pending', webhookState: 'stopped' };
 const failed: Fate = { state: 'pending', webhookState: 'failed' };
+const failing: Fate = { state: 'pending', webhookState: 'failing' };
 const arrived: Fate = { state: 'delivered', webhookState: 'running' };
 const dead: Fate = { state: 'dead', webhookState: 'failing' };
 
-it('an event is queued until it is delivered, and waits at webhooks that do not run', () => {
+it('an event is pending until it is delivered, and waits at webhooks that do not run', () => {
   const cases: readonly [readonly Fate[], string][] = [
-    [[queued], 'Queued for 1 webhook'],
-    [[queued, queued, waits, failed], 'Queued for 4 webhooks, 2 of them are not running'],
-    [[queued, waits], 'Queued for 2 webhooks, 1 of them is not running'],
-    [[waits], 'Queued for 1 webhook, which is not running'],
-    [[waits, failed], 'Queued for 2 webhooks, none of which is running'],
+    [[queued], 'Pending at 1 webhook'],
+    [[queued, queued, waits, failed], 'Pending at 4 webhooks: 2 are not running'],
+    [[queued, waits], 'Pending at 2 webhooks: 1 is not running'],
+    [[waits], 'Pending at 1 webhook, which is not running'],
+    [[waits, failed], 'Pending at 2 webhooks, none of which is running'],
     [[arrived, arrived, waits, failed], '2 delivered, 2 wait'],
-    [[arrived, queued, waits, dead], '1 delivered, 1 queued, 1 waits, 1 dead'],
-    [Array<Fate>(101).fill(queued), 'Queued for more than 100 webhooks'],
+    [[arrived, queued, waits, dead], '1 delivered, 1 pending, 1 waits, 1 dead'],
+    [[arrived, failing], '1 delivered, 1 pending at a failing webhook'],
+    [[arrived, failing, failing, queued], '1 delivered, 1 pending, 2 pending at failing webhooks'],
+    [[failing], 'Pending at 1 webhook, which is failing'],
+    [[failing, waits, queued], 'Pending at 3 webhooks: 1 is failing, 1 is not running'],
+    [Array<Fate>(101).fill(queued), 'Pending at more than 100 webhooks'],
     [Array<Fate>(101).fill(arrived), 'Of the first 100: 100 delivered'],
   ];
   for (const [fates, text] of cases) assert.equal(fateText(fates), text);
