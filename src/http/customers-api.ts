@@ -10,7 +10,7 @@ import type { Route } from './route.ts';
 
 export type CustomersApi = ApiDocument & { readonly openapi: string };
 
-/** Without its address, the document has those that are relative to its own. */
+/** Without an address, the addresses in the document are relative. */
 export type CustomersApiAt = (publicUrl: string | null) => CustomersApi;
 
 /** `routes`: those of the operator. The document of the latest address is kept. */
@@ -65,7 +65,7 @@ export const OPERATORS_MEMBERS: readonly string[] = [
   'by',
 ];
 
-/** Parts of texts, and what stands there for a customer. None has a character that JSON escapes. */
+/** Parts of texts, and the text for a customer. None has a character that JSON escapes. */
 export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: string])[] = [
   ['List what customers used, by customer', 'List your usage, by day'],
   ['Download what customers used', 'Download your usage, by day'],
@@ -79,7 +79,7 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['List event-types, in order of creation', 'List event types, in order of creation'],
   ['Access tokens: issued, introspected, revoked, and checked for a proxy.', 'Get and revoke access tokens.'],
   ['Portal accounts: permissions and constraints.', 'The accounts of your people and your programs.'],
-  ['Publishing and erasing events.', 'Publish events, and read those that your webhooks get.'],
+  ['Publishing and erasing events.', 'Publish events, and read the events of your webhooks.'],
   ['Create, change and delete webhooks and event types.', 'Create, change and delete webhooks.'],
   ['There is no such customer', 'There is no such usage'],
   ['Too many tests of the customer are in progress', 'Too many of your tests are in progress'],

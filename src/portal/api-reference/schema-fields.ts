@@ -4,7 +4,7 @@ import { type Html, html } from '../../http/html.ts';
 import { countOf } from '../parts/text.ts';
 
 export type SchemaFields = {
-  /** The tables of a schema and of those that it refers to, folded. Null if it has none, or if all are on the page already. */
+  /** The tables of a schema and of the schemas to which it refers, folded. Null if it has none, or if all are on the page already. */
   place(schema: Schema): Html | null;
   /** A phrase with links to the tables. */
   phrase(schema: Schema): Html;

@@ -29,7 +29,7 @@ type ApplicationChoices = {
   readonly products: readonly ApiProduct[];
   /** Where the users are suggested; null in a customer's portal, where applications act as one service account. */
   readonly suggestFrom: string | null;
-  /** What the scopes open, in a customer's portal. */
+  /** The calls that the scopes open, in a customer's portal. */
   readonly calls: readonly ApiCall[];
 };
 

@@ -22,7 +22,7 @@ type Held = {
 
 type Catalogue = {
   readonly products: readonly ApiProduct[];
-  /** What the scopes open, in a customer's portal. */
+  /** The calls that the scopes open, in a customer's portal. */
   readonly calls: readonly ApiCall[];
 };
 

@@ -153,7 +153,7 @@ type Around = {
   /** The account that the application acts as. */
   readonly user: User | null;
   readonly products: readonly ApiProduct[];
-  /** What its scopes open, in a customer's portal. */
+  /** The calls that its scopes open, in a customer's portal. */
   readonly calls: readonly ApiCall[];
   readonly tokens: TokensInForce;
   readonly history: Html;

@@ -249,7 +249,7 @@ function resultsOf(call: PageCall, rows: DeliveryRows) {
   return { path: DELIVERIES_PATH, query, results, nextCursor: listed.next, target: '#deliveries' };
 }
 
-/** Nothing is listed while a filter is wrong: without it, the list would have others than those that were asked for. */
+/** Nothing is listed while a filter is wrong: without it, the list would have deliveries that nobody asked for. */
 function notSearched({ asked: { terms }, query }: DeliveryRows): Html {
   const states = quickFilters({ path: DELIVERIES_PATH, query, terms, counts: {} });
   const title = 'Nothing was searched';

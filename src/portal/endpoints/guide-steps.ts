@@ -3,6 +3,7 @@ import { type Endpoint, isUnverified } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageCall } from '../frame/call.ts';
+import { API_REFERENCE_PATH } from '../parts/api-calls.ts';
 import { section } from '../parts/header.ts';
 import { newWebhookOf } from './endpoint-detail.ts';
 import type { GuideLink } from './guide-text.ts';
@@ -21,6 +22,7 @@ export function guideLinks({ may }: PageCall, endpoint: Endpoint | null, webhook
     test: webhook === undefined ? '/webhooks' : `/webhooks/${webhook.id}#samples`,
     live: '/deliveries/watch',
     deliveries: '/deliveries',
+    reference: API_REFERENCE_PATH,
     register: may('administrator') ? '/applications/new' : '/applications',
     applications: '/applications',
   };

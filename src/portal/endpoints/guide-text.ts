@@ -21,6 +21,7 @@ export type GuideLink =
   | 'credentials'
   | 'deliveries'
   | 'live'
+  | 'reference'
   | 'register'
   | 'applications'
   | 'test'
@@ -58,7 +59,7 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
   [
     /You need this only to call our API\. Send your client id and client secret\./,
     `You need this only to call our API. ${linkTo('Register an application', 'register')} and choose its scopes. The next page ` +
-      'shows its client id and client secret: send both.',
+      `shows its client id and client secret: send both. The ${linkTo('API reference', 'reference')} lists the calls.`,
   ],
   [
     /ask us for the right/,
