@@ -266,7 +266,7 @@ describe('the public catalogue', () => {
     assert.equal(await page.getByText('order.audited').count(), 0);
     await isAccessible();
     await page.getByLabel('Name or description').fill('placed');
-    await page.getByText('order.booked').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'order.booked' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'order.placed' }).click();
     await page.getByRole('heading', { name: 'order.placed', level: 1 }).waitFor();
     const code = (label: string) => page.getByRole('group', { name: label, exact: true });
