@@ -579,7 +579,7 @@ describe('what needs attention', () => {
     [
       'more dead than were counted, whatever their causes',
       said([{ dead: { records: 1000, isWhole: false }, causes: [{ ...CAUSE, cause: '401', dead: 10 }] }]),
-      /\.1,000\+ dead · Failures by cause/,
+      /\. 1,000\+ dead · Failures by cause/,
     ],
     [
       'too many dead, all sent again',
