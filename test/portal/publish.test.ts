@@ -287,6 +287,8 @@ describe('the public catalogue', () => {
     assert.match(await code('Type of order.placed: TypeScript').innerText(), /export type OrderPlaced = \{/);
     await page.getByRole('tab', { name: 'JSON Schema' }).click();
     assert.deepEqual(JSON.parse(await code('Type of order.placed: JSON Schema').innerText()), SCHEMA);
+    // With the package of the receiver, the first one is TypeScript.
+    await page.getByRole('tab', { name: 'JavaScript' }).click();
     await page.getByRole('group', { name: 'Receive order.placed: JavaScript' }).getByText('"order.placed"').waitFor();
     await isAccessible();
     const plain = await portal.visit({ isBrowserless: true, expecting: [404] });

@@ -253,8 +253,10 @@ function errors({ components }: ApiDocument): Html {
     id: 'errors',
     lead: 'Every refusal has this body. Name its errorId when you ask for help.',
     content: html`
-      ${sample?.value === undefined ? null : codeOf(JSON.stringify(sample.value, null, 2), 'Copy the body')}
-      ${fieldTable(['Status', 'Meaning'], rows)}
+      <div class="doc">
+        ${sample?.value === undefined ? null : codeOf(JSON.stringify(sample.value, null, 2), 'Copy the body')}
+        ${fieldTable(['Status', 'Meaning'], rows)}
+      </div>
     `,
   });
 }

@@ -109,7 +109,7 @@ function startAndSendButton(call: PageCall, { delivery, webhook, endpoint }: Sto
     csrf: call.csrf,
     kind: 'primary',
     label: 'Start, and send again',
-    longLabel: `Start ${webhook.name}, and send #${delivery.offset} again`,
+    longLabel: `Start, and send again: #${delivery.offset} of ${webhook.name}`,
     icon: 'play',
     fields: { start: 'yes' },
   });
