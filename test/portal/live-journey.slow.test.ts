@@ -78,7 +78,7 @@ describe('the page of a delivery', () => {
     const attempts = page.locator('.attempt');
     await attempts.first().locator('summary').first().click();
     await page.getByRole('tab', { name: 'As it is received' }).click();
-    const link = page.getByRole('link', { name: 'All of this event' });
+    const link = page.getByRole('link', { name: 'Who got this event' });
     await link.focus();
     await page.evaluate('scrollTo(0, 200)');
     const unchanged = await notReloaded(page);
@@ -295,6 +295,8 @@ describe('the overview', () => {
     at.answer(() => ({ status: 503 }));
     await sendOne();
     const { page } = await openAs('viewer', '/');
+    // A table that was scrolled to also stays as it is.
+    await page.setViewportSize({ width: 1280, height: 1600 });
     const problem = page.getByRole('row').filter({ hasText: 'Dock' }).first();
     await problem.getByText('failing').waitFor();
     await problem.hover();

@@ -22,7 +22,8 @@ describe('every page of the portal', () => {
     const names = pages.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual([...new Set(names)], names);
     const open = pages.filter(({ role }) => role === null).map(({ path }) => path);
-    for (const path of open) assert.match(path, /^\/(sign-in|session-ended|theme|portal-links|event-catalogue|downloads)(\/|$)/);
+    for (const path of open)
+      assert.match(path, /^\/(sign-in|session-ended|theme|portal-links|event-catalogue|downloads)(\/|$)/);
   });
 
   it('sends visitors without a session to the sign-in page, and does nothing', async (t) => {

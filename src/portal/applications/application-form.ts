@@ -174,8 +174,8 @@ function scopesLead(before: Application | null, { users, suggestFrom }: Applicat
 
 const SCOPES_LEAD = 'What the program may do. Choose only what it needs.';
 const DEFAULT_ACCOUNT =
-  ' Saving gives it these rights: all your applications act as one account, the “Default account” in Users, which gets the permissions' +
-  ' of their scopes. Each can use only its own scopes.';
+  ' The application acts as the “Default account” in Users, which is made with the first application. Saving gives this account the' +
+  ' permissions of the scopes. Each application can use only its own scopes.';
 const LIFETIME = 'accessTokenValiditySeconds';
 
 function hasOtherLifetime(state: FormState): (name: string) => boolean {

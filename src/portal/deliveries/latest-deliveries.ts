@@ -41,12 +41,17 @@ export async function readLatestDeliveries(
   const rows = all
     .map((delivery, at) => ({ delivery, attempt: last[at] ?? null }))
     .toSorted(({ delivery: one }, { delivery: other }) => other.createdAt - one.createdAt || other.offset - one.offset);
-  return { rows, heldBack: tried.length > 0 ? heldBackText(newest.filter(isHeldBack)) : null };
+  return { rows, heldBack: tried.length > 0 ? heldBackText(newest.filter(isHeldBack), numbers.length > 1) : null };
 }
 
 /** A failing webhook tries one request at a time, a failed one none. */
-function heldBackText(held: readonly Delivery[]): string {
+function heldBackText(held: readonly Delivery[], isOfSeveral: boolean): string {
   const failed = held.filter(({ webhookState }) => webhookState === 'failed').length;
+  if (isOfSeveral) {
+    if (failed === 0) return 'Newer deliveries of failing webhooks are held back until one of them succeeds.';
+    if (failed === held.length) return 'Newer deliveries of failed webhooks wait until the webhook is started.';
+    return 'Newer deliveries of failing webhooks wait until one succeeds, and those of failed ones until the start.';
+  }
   if (failed === 0) return 'Newer deliveries are held back until one of these succeeds.';
   if (failed === held.length) return 'Newer deliveries wait until their webhook is started.';
   return 'Newer deliveries wait until one of these succeeds, or their webhook is started.';

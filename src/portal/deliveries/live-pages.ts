@@ -219,7 +219,7 @@ function row(
     webhook === null
       ? null
       : html`
-        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a>${webhook.owner}</span>
+        ${DOT}<span class="tail-webhook"><a class="plain-link" href="/webhooks/${webhook.id}">${webhook.name}</a> ${webhook.owner}</span>
       `;
   const hidden = attributes({ hidden: isRepeated(attempt, above) });
   const took = timings.totalMs === null ? null : spanText(timings.totalMs);

@@ -79,7 +79,7 @@ const LEAD = 'People who sign in to the portal, and service accounts, which only
 /** A customer's users find their sign-in page only by its address. */
 function listLead(customerId: string | null, address: string | null): string | Html {
   const place = customerId === null ? null : signInAddress(customerId, address);
-  return place === null ? LEAD : html`<p>${LEAD}</p><p>They sign in at ${place}</p>`;
+  return place === null ? LEAD : html`<p>${LEAD}</p><p>People sign in at ${place}</p>`;
 }
 
 type Around = {
