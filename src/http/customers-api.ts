@@ -95,7 +95,16 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['employee.created', 'order.created'],
   ['employee.updated', 'order.updated'],
   ['employee.*', 'order.*'],
+  ['"data.division":{"$in":["sales","support"]}', '"data.country":{"$in":["PT","ES"]}'],
+  ['"data.division":"sales"', '"data.country":"PT"'],
   ['data.division', 'data.country'],
+  ['payslip.published', 'invoice.paid'],
+  ['payslipPublished', 'invoicePaid'],
+  ['payslipId', 'invoiceId'],
+  ['payslip-2026-11-HR-1042', 'invoice-2026-1042'],
+  ['2026-11/HR-1042', '2026-1042'],
+  ['Payroll program', 'Shop program'],
+  ['payroll', 'shop'],
 ];
 
 function inCustomersWords(document: unknown): unknown {

@@ -11,8 +11,8 @@ import { spawnService, temporaryFolder } from '../support/service.ts';
 import { sharedCertificates } from '../support/tls.ts';
 
 const TYPE = 'order.placed';
-const CALLS = 12_000;
-const EVENTS = 3000;
+const CALLS = 6000;
+const EVENTS = 1500;
 const AT_ONCE = 16;
 /** While its types become known, a function is dropped up to five times. With the fault it was dropped once in a hundred calls. */
 const DROPS_MAX = 15;

@@ -180,7 +180,7 @@ describe('a delivery', () => {
     assert.match(told, /If none arrives, Shop stops .+, and this one waits until it is started\.$/);
     assert.equal(await page.getByRole('button', { name: 'Try now' }).count(), 0);
     await page.getByRole('button', { name: `Try #${first?.offset} now` }).click();
-    await page.getByText('It is due now. Shop is failing: it sends one request at a time.').waitFor();
+    await page.getByText('It was made due. Shop is failing: it sends one request at a time.').waitFor();
     await page.getByText('Attempt 2 of 20 failed.').waitFor();
     assert.ok(page.url().endsWith(`/deliveries/${first?.id}`));
   });

@@ -4,7 +4,6 @@ import type { Application } from '../../domain/application.ts';
 import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { TOKEN_PATH } from '../../http/route.ts';
 import type { TokensInForce } from '../../store/port/access.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import type { ApplicationListing } from '../../store/port/directory.ts';
@@ -213,7 +212,7 @@ export function applicationView(call: PageCall, application: Application, around
 
 const BEYOND = 'This application has rights that you do not have, so you cannot change it.';
 
-function credentials(call: PageCall, application: Application, { tokens, address }: Around, mayChange: boolean): Html {
+function credentials(call: PageCall, application: Application, { tokens }: Around, mayChange: boolean): Html {
   const { id, clientId, accessTokenValiditySeconds, secretCreatedAt, lastUsedAt } = application;
   const until = application.previousSecretExpiresAt;
   const actions = mayChange
@@ -237,15 +236,6 @@ function credentials(call: PageCall, application: Application, { tokens, address
       ...(until !== null && until > call.now
         ? [['Previous secret', html`valid until ${time(until)} (${relativeTime(until, call.now)})`] as const]
         : []),
-      ...(address === null
-        ? []
-        : ([
-            [
-              'Token URL',
-              copyable(address + TOKEN_PATH, 'token URL'),
-              'The program gets its tokens here, with the grant client_credentials.',
-            ],
-          ] as const)),
       ['Token lifetime', spanText(accessTokenValiditySeconds * 1000)],
       ['Last used', relativeTime(lastUsedAt, call.now), 'The last token request, or the last call with a token.'],
       ['Valid tokens', tokensText(tokens, call.now)],

@@ -84,7 +84,7 @@ export function resendText(
   const isUntried = state === 'pending' && nextAttemptAt === null;
   if (isUntried && ordered !== false) return 'It waits for its turn: those before it are tried first, and now.';
   if (webhookState === 'failing') {
-    const turn = isUntried ? 'It waits for its turn.' : state === 'pending' ? 'It is due now.' : 'Sending again.';
+    const turn = isUntried ? 'It waits for its turn.' : state === 'pending' ? 'It was made due.' : 'Sending again.';
     return `${turn} ${webhookName} is failing: it sends one request at a time. This page shows the result.`;
   }
   return `${state === 'pending' ? 'Trying it now.' : 'Sending again.'} This page shows the result.`;

@@ -280,7 +280,7 @@ export async function readAttention(
 }
 
 /** An endpoint that someone disabled as well is no problem: nothing is expected of it. */
-export async function readUnverified({ directory }: Pick<Store, 'directory'>): Promise<readonly Endpoint[]> {
+async function readUnverified({ directory }: Pick<Store, 'directory'>): Promise<readonly Endpoint[]> {
   const found = await directory.endpoints({ state: 'problems' }, null, AILING_SHOWN);
   return found.filter((endpoint) => isUnverified(endpoint) && endpoint.enableWhenVerified);
 }

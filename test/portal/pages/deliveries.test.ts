@@ -331,7 +331,7 @@ describe('the message after a delivery is sent again', () => {
   ])[] = [
     ['dead', 'running', 'push', 'Sending again. This page shows the result.'],
     ['pending', 'running', 'push', 'Trying it now. This page shows the result.', 'tried'],
-    ['pending', 'failing', 'push', `It is due now. ${ONE_AT_A_TIME}`, 'tried'],
+    ['pending', 'failing', 'push', `It was made due. ${ONE_AT_A_TIME}`, 'tried'],
     ['dead', 'failing', 'push', `Sending again. ${ONE_AT_A_TIME}`],
     ['pending', 'failing', 'push', `It waits for its turn. ${ONE_AT_A_TIME}`],
     ['pending', 'failing', 'push', 'It waits for its turn: those before it are tried first, and now.', true],
