@@ -202,16 +202,36 @@ export async function isDrained({ rows }: Pick<TestServices, 'rows'>): Promise<b
   return Number(row?.n) === 0;
 }
 
-/** Options of a dispatcher that count its deliveries, and a wait until everything that may be sent now was sent, also under a rate. */
+/**
+ * Options of a dispatcher that count its claims and deliveries, and a wait until everything that may be sent now was sent, also under a
+ * rate. Settlements claim too, and a claim that began before the clock moved on may end after a look.
+ */
 export function watchDeliveries({ store, send, looked }: Pick<Dispatching, 'store' | 'send' | 'looked'>): {
   readonly options: Pick<DispatcherOptions, 'store' | 'send'>;
   everythingIsSent(): Promise<void>;
 } {
+  /** Claims, and reads of claims that are in progress. */
+  let claims = 0;
+  let reading = 0;
   /** Deliveries whose records were read in this thread, those that were sent, and those that are settled. */
   let begun = 0;
   let sent = 0;
   let ended = 0;
   const { dispatch, settlements } = store;
+  const counted =
+    <A extends readonly unknown[], R>(read: (...asked: A) => Promise<R>) =>
+    async (...asked: A): Promise<R> => {
+      reading += 1;
+      try {
+        return await read(...asked);
+      } finally {
+        reading -= 1;
+      }
+    };
+  const target: typeof dispatch.target = (...asked) => {
+    claims += 1;
+    return dispatch.target(...asked);
+  };
   const records: typeof dispatch.records = (...asked) => {
     begun += 1;
     return dispatch.records(...asked);
@@ -224,14 +244,29 @@ export function watchDeliveries({ store, send, looked }: Pick<Dispatching, 'stor
     sent += 1;
     return send(...asked);
   };
-  const watched = { ...store, dispatch: { ...dispatch, records }, settlements: { ...settlements, settle } };
+  const watchedDispatch = {
+    ...dispatch,
+    target: counted(target),
+    dueBatches: counted(dispatch.dueBatches),
+    firstPending: counted(dispatch.firstPending),
+    waiting: counted(dispatch.waiting),
+    waitingKeys: counted(dispatch.waitingKeys),
+    dueByKey: counted(dispatch.dueByKey),
+    unlabelled: counted(dispatch.unlabelled),
+    firstOfKeys: counted(dispatch.firstOfKeys),
+    keysAfter: counted(dispatch.keysAfter),
+    records,
+  };
   return {
-    options: { store: watched, send: counting },
+    options: {
+      store: { ...store, dispatch: watchedDispatch, settlements: { ...settlements, settle } },
+      send: counting,
+    },
     everythingIsSent: async () => {
-      for (let before = -1; before !== sent; ) {
-        before = sent;
+      for (let before = -1; before !== claims; ) {
+        before = claims;
         await looked();
-        await until('the deliveries in progress', () => sent >= begun && sent === ended);
+        await until('the deliveries in progress', () => reading === 0 && sent >= begun && sent === ended);
       }
     },
   };

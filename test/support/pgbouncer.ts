@@ -14,6 +14,8 @@ import { type Cluster, serverUser } from './postgres.ts';
 
 const LISTENS_WITHIN_MS = 30_000;
 const ENDS_WITHIN_MS = 5000;
+/** SSLRequest of PostgreSQL's protocol. */
+const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex');
 
 export type PgBouncer = {
   readonly port: number;
@@ -107,10 +109,12 @@ server_login_retry = 0.2
   };
 }
 
+/** Whether it is PgBouncer that listens, and not a program that took the port before it: it refuses TLS with one byte. */
 function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
+    const socket = connect(port, '127.0.0.1', () => socket.write(SSL_REQUEST));
+    socket.once('data', (answer) => resolve(answer.toString('latin1') === 'N'));
+    socket.once('data', () => socket.destroy());
+    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
   });
 }
