@@ -1,10 +1,9 @@
 /** Conditional requests (RFC 9110 §13, contract §4.3): `If-Match` before a change, `If-None-Match` before a read. */
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting, IfMatch } from '../domain/acting.ts';
 import { refuseField } from '../kernel/refusal.ts';
-import { entityTag, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
+import { contentTag, entityTag, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
 import { allHeaders } from './request.ts';
 import { type Call, type Reply, type ReplyDescription, type Route, requireCaller } from './route.ts';
 
@@ -57,9 +56,9 @@ export function read(call: Call, body: unknown, ETag: string = entityTag(body)):
   return { status: 304, headers: { ETag, 'Content-Length': String(Buffer.byteLength(JSON.stringify(body))) } };
 }
 
-/** The same for a resource that is ready as bytes. Its tag is the hash of the bytes, so a body that is encrypted again has another tag. */
+/** The same for a resource that is ready as bytes. A body that is encrypted again has another tag. */
 export function readBytes(call: Call, bytes: Uint8Array, headers: Readonly<Record<string, string>>): Reply {
-  const ETag = `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
+  const ETag = contentTag(bytes);
   if (!hasCurrent(call, ETag)) return { status: 200, headers: { ...headers, ETag }, body: bytes };
   return { status: 304, headers: { ...headers, ETag, 'Content-Length': String(bytes.byteLength) } };
 }

@@ -4,6 +4,7 @@
  */
 import { BUILT_IN_PRODUCTS, CUSTOMER_SCOPES } from '../access/built-in.ts';
 import { compileCatalogue, matchRule } from '../domain/catalogue.ts';
+import { memoized } from '../kernel/lru.ts';
 import type { ApiDocument } from './api-document.ts';
 import { openApiDocument } from './openapi.ts';
 import type { Route } from './route.ts';
@@ -13,15 +14,14 @@ export type CustomersApi = ApiDocument & { readonly openapi: string };
 /** Without an address, the addresses in the document are relative. */
 export type CustomersApiAt = (publicUrl: string | null) => CustomersApi;
 
-/** `routes`: those of the operator. The document of the latest address is kept. */
+/** `routes`: those of the operator. */
 export function createCustomersApi(routes: () => readonly Route[]): CustomersApiAt {
-  let made: { readonly url: string; readonly document: CustomersApi } | null = null;
-  return (publicUrl) => {
-    const url = (publicUrl ?? '').replace(/\/$/, '');
-    if (made?.url !== url) made = { url, document: customersDocument(routes(), url) };
-    return made.document;
-  };
+  const documentAt = memoized(ADDRESSES_KEPT, (url) => customersDocument(routes(), url));
+  return (publicUrl) => documentAt((publicUrl ?? '').replace(/\/$/, ''));
 }
+
+/** Documents that are kept, one for each address by which the portal is called. Without a public address, a caller chooses it. */
+const ADDRESSES_KEPT = 4;
 
 function customersDocument(routes: readonly Route[], publicUrl: string): CustomersApi {
   const products = BUILT_IN_PRODUCTS.map((product) => ({

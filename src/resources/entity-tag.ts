@@ -12,7 +12,12 @@ import { isObject } from '../kernel/validation.ts';
  */
 export function entityTag(representation: unknown): string {
   const tagged = isObject(representation) ? { ...representation, lastUsedAt: undefined } : representation;
-  const text = hash('sha256', canonicalJson(tagged), 'base64url').slice(0, 22);
+  return contentTag(canonicalJson(tagged));
+}
+
+/** The strong tag of exactly this content. */
+export function contentTag(content: string | Uint8Array): string {
+  const text = hash('sha256', content, 'base64url').slice(0, 22);
   // A shell removes the quotes, and a value that begins with a dash would be an option: `--if-match -x`.
   return `"${text.replace(/^-/, '_')}"`;
 }

@@ -90,7 +90,7 @@ export const CONFINEMENT = {
   overview: own('backlog', 'ailing', 'dead', 'setUp'),
   directory: {
     ...own('webhooks', 'webhook', 'webhookNames', 'oldestWaitingAt', 'deadRecords', 'states'),
-    ...own('endpoints', 'webhooksOf', 'endpointNames'),
+    ...own('endpoints', 'countEndpoints', 'webhooksOf', 'endpointNames'),
   },
   uses: { ...own('ofEndpoints', 'ofKeys', 'ofEventTypes'), ...none('ofPatterns', 'subscribers') },
   search: own('find'),

@@ -317,6 +317,7 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, amo
       deadRecords: async (wanted, batches) => store.directory.deadRecords(await among(wanted), batches),
       states: () => store.directory.states(customerId),
       endpoints: (filter, before, limit) => store.directory.endpoints({ ...filter, ...own }, before, limit),
+      countEndpoints: (filter, limit) => store.directory.countEndpoints({ ...filter, ...own }, limit),
       webhooksOf: async (ids, limit) => store.directory.webhooksOf(await ownIds('endpoint', ids), limit),
       endpointNames: (_, limit) => store.directory.endpointNames(customerId, limit),
     }),

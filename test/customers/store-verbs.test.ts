@@ -261,6 +261,10 @@ const VERBS: Verbs = {
       await store.directory.endpoints({ state: 'problems' }, null, 10),
       await store.directory.endpoints({}, endpoint, 10),
     ]),
+    countEndpoints: ask(async (store) => [
+      await store.directory.countEndpoints({}, 10),
+      await store.directory.countEndpoints({ state: 'problems' }, 10),
+    ]),
     webhooksOf: ask((store, { endpoint }) => store.directory.webhooksOf([endpoint], 10)),
     endpointNames: own((store, { customer }) => store.directory.endpointNames(customer, 10)),
   },

@@ -109,6 +109,7 @@ describe('the directory of endpoints', () => {
         found,
         state,
       );
+      assert.equal(await s.store.directory.countEndpoints({ state }, 10), found.length, state);
     }
     const switches = { tokenChallenge: false, verified: false };
     assert.deepEqual(await s.store.directory.endpointNames(null, 10), [
@@ -116,6 +117,8 @@ describe('the directory of endpoints', () => {
       { id: shop.id, name: 'Shop', enabled: true, ...switches },
     ]);
     assert.equal((await s.store.directory.endpointNames(null, 1)).length, 1);
+    assert.equal(await s.store.directory.countEndpoints({}, 10), 2);
+    assert.equal(await s.store.directory.countEndpoints({}, 1), 1);
     const [, older] = await s.store.directory.endpoints({}, null, 10);
     assert.equal(older?.secret.reveal(), shop.secret.reveal());
     assert.deepEqual(

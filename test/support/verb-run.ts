@@ -214,6 +214,7 @@ async function readResources({ store, clock }: TestServices, made: Made): Promis
   await store.directory.states(customerId);
   await store.directory.states(null);
   await store.directory.endpoints({ text: 'end', state: 'problems' }, null, 10);
+  await store.directory.countEndpoints({ text: 'end', state: 'problems' }, 10);
   await store.directory.webhooksOf([endpoint.id], 10);
   await store.eventTypes.offered();
   await store.uses.subscribers('order.placed', customerId, 10);

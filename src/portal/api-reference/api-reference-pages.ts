@@ -8,7 +8,7 @@ import { OPENAPI_DOWNLOAD } from '../documentation/download-pages.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { API_REFERENCE_PATH, type ApiCall, apiCallsOf, callLink, callTitle } from '../parts/api-calls.ts';
+import { API_REFERENCE_PATH, type ApiCall, apiCallsOf, callLinks, callTitle } from '../parts/api-calls.ts';
 import { operatorName } from '../parts/brand.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
@@ -126,15 +126,10 @@ function firstCall(address: string): string {
 type Scope = { readonly name: string; readonly description: string };
 
 function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
-  const rows = offered.map(({ name, description }) => {
-    const links = calls
-      .filter(({ scope }) => scope === name)
-      .map((call, at) => html`${at === 0 ? '' : ', '}${callLink(call)}`);
-    return [
-      html`<code id="${scopeAnchor(name)}">${name}</code><span class="cell-hint">${description}</span>`,
-      html`${links}`,
-    ];
-  });
+  const rows = offered.map(({ name, description }) => [
+    html`<code id="${scopeAnchor(name)}">${name}</code><span class="cell-hint">${description}</span>`,
+    callLinks(calls, name),
+  ]);
   return section({
     title: 'Scopes',
     id: 'scopes',

@@ -4,7 +4,7 @@ import type { ApiProduct } from '../../domain/catalogue.ts';
 import type { User } from '../../domain/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageCall } from '../frame/call.ts';
-import { type ApiCall, callLink } from '../parts/api-calls.ts';
+import { type ApiCall, callLinks } from '../parts/api-calls.ts';
 import { areasOf, SCOPES_AT_A_GLANCE } from '../parts/catalogue-areas.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { linkButton, section } from '../parts/header.ts';
@@ -91,12 +91,6 @@ function folds(held: readonly Held[], products: readonly ApiProduct[], around: S
     <p>${permitted} of ${countOf(held.length, 'scope')} permitted.</p>
     <div class="folds">${made}</div>
   `;
-}
-
-/** Null for a scope that the API reference does not have. */
-function callLinks(calls: readonly ApiCall[], scope: string): Html | null {
-  const own = calls.filter((call) => call.scope === scope);
-  return own.length === 0 ? null : html`${own.map((call, at) => html`${at === 0 ? '' : ', '}${callLink(call)}`)}`;
 }
 
 function scopeTable(caption: string, held: readonly Held[], { hasProducts, calls }: Shown, empty = html``): Html {

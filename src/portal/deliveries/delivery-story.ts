@@ -9,7 +9,7 @@ import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
 import type { Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, shortTime, spanText, time } from '../parts/text.ts';
-import { type Cause, credentialsLink, givenUpFor } from '../record/causes.ts';
+import { type Cause, credentialsLink, credentialsOf, givenUpFor } from '../record/causes.ts';
 import { attemptMoment } from './attempt-details.ts';
 import { notRunning } from './sending-again.ts';
 
@@ -125,9 +125,7 @@ function problemText(
 ): Html | null {
   const problem = problemOf(attempt, reader);
   if (problem === null || attempt === undefined) return null;
-  const { errorClass, responseStatus } = attempt;
-  if (endpoint === null) return html`${problem}`;
-  return html`${problem} ${credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint)}`;
+  return endpoint === null ? html`${problem}` : html`${problem} ${credentialsOf(attempt, endpoint)}`;
 }
 
 /** Tells what a pending delivery waits for. */
@@ -173,7 +171,7 @@ function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint 
   if (delivery.attemptCount > 0 || stateReason === null) return html`.`;
   const known = givenUpFor(stateReason, causes, reader);
   if (known !== null) {
-    const credentials = endpoint === null ? null : credentialsLink(known.cause, endpoint);
+    const credentials = credentialsLink(known.cause, endpoint);
     return html`. ${known.why} ${known.advice}${credentials === null ? null : html` ${credentials}.`}`;
   }
   return html`. ${stateReason === 'too_many_dead' ? NO_DEAD_LEFT : STATE_REASONS[stateReason as StopReason]}`;

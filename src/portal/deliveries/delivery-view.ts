@@ -99,11 +99,15 @@ function actionsOf(call: PageCall, story: Story): (Html | null)[] {
   return [testLink(call, story), startAndSendButton(call, story), sendButton(call, story)];
 }
 
-/** For a dead one: sent again only, it would wait for its webhook. */
-function startAndSendButton(call: PageCall, { delivery, webhook, endpoint }: Story): Html | null {
+/** Whether a dead one is sent after a start of its webhook: sent again only, it would wait for it. */
+function needsStart({ delivery, webhook, endpoint }: Story): boolean {
   const isStopped = webhook.mode === 'push' && !isRunnable(webhook.progress.state);
-  if (!call.may('operator') || delivery.state !== 'dead' || !isReplayable(delivery)) return null;
-  if (!isStopped || endpoint?.enabled !== true) return null;
+  return delivery.state === 'dead' && isReplayable(delivery) && isStopped && endpoint?.enabled === true;
+}
+
+function startAndSendButton(call: PageCall, story: Story): Html | null {
+  const { delivery, webhook } = story;
+  if (!call.may('operator') || !needsStart(story)) return null;
   return actionButton({
     action: `${PATH}/${delivery.id}/replay`,
     csrf: call.csrf,
@@ -122,7 +126,7 @@ function sendButton(call: PageCall, story: Story): Html | null {
   const { ahead } = story;
   const form = { action: `${PATH}/${delivery.id}/replay`, csrf: call.csrf, kind: 'primary' } as const;
   if (isReplayable(delivery)) {
-    const kind = delivery.state === 'dead' && startAndSendButton(call, story) === null ? 'primary' : 'plain';
+    const kind = delivery.state === 'dead' && !needsStart(story) ? 'primary' : 'plain';
     return actionButton({ ...form, kind, label: 'Send again', icon: 'replay' });
   }
   const { state } = webhook.progress;

@@ -129,22 +129,7 @@ export function latestSection(
         : []),
     content: html`
       <div class="latest">
-        ${table({
-          caption: 'Latest deliveries',
-          columns: [
-            { label: 'State', phone: 'state' },
-            { label: 'Event', kind: 'main' },
-            { label: 'Subject', phone: 'plain' },
-            ...(isOne ? [] : [{ label: 'Webhook', phone: 'plain' as const }]),
-            { label: 'Response', phone: 'plain' },
-            { label: 'Outcome', phone: 'plain' },
-            { label: 'Published', phone: 'plain' },
-          ],
-          rows: rows.map((one) => row(one, { isOne, now })),
-          rowIds: rows.map(({ delivery }) => `delivery-${delivery.id}`),
-          live: ['delivery', 'deliveries'],
-          empty: NOTHING_YET,
-        })}
+        ${latestTable(rows, { hasWebhooks: !isOne, hasResponses: true, now })}
       </div>
     `,
   });
@@ -155,15 +140,35 @@ const NOTHING_YET = emptyState({
   text: 'Each event of the chosen types will be listed here.',
 });
 
-function row({ delivery, attempt }: Latest, { isOne, now }: { readonly isOne: boolean; readonly now: number }): Html[] {
-  const { subject, createdAt, webhookId, webhookName } = delivery;
-  return [
-    deliveryBadge(delivery),
-    eventCell(delivery),
-    subjectCell(subject),
-    ...(isOne ? [] : [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`]),
-    responseCell(delivery, attempt),
-    progressOf(delivery, now),
-    shortTime(createdAt),
-  ];
+type Columns = { readonly hasWebhooks: boolean; readonly hasResponses: boolean; readonly now: number };
+
+/** A line for each delivery. */
+export function latestTable(rows: readonly Latest[], { hasWebhooks, hasResponses, now }: Columns): Html {
+  return table({
+    caption: 'Latest deliveries',
+    columns: [
+      { label: 'State', phone: 'state' },
+      { label: 'Event', kind: 'main' },
+      { label: 'Subject', phone: 'plain' },
+      ...(hasWebhooks ? [{ label: 'Webhook', phone: 'plain' as const }] : []),
+      ...(hasResponses ? [{ label: 'Response', phone: 'plain' as const }] : []),
+      { label: 'Outcome', phone: 'plain' },
+      { label: 'Published', phone: 'plain' },
+    ],
+    rows: rows.map(({ delivery, attempt }) => {
+      const { subject, createdAt, webhookId, webhookName } = delivery;
+      return [
+        deliveryBadge(delivery),
+        eventCell(delivery),
+        subjectCell(subject),
+        ...(hasWebhooks ? [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`] : []),
+        ...(hasResponses ? [responseCell(delivery, attempt)] : []),
+        progressOf(delivery, now),
+        shortTime(createdAt),
+      ];
+    }),
+    rowIds: rows.map(({ delivery }) => `delivery-${delivery.id}`),
+    live: ['delivery', 'deliveries'],
+    empty: NOTHING_YET,
+  });
 }

@@ -12,7 +12,7 @@ import { newForm, selectField } from '../parts/fields.ts';
 import { TAIL_BEGINS_WITH, TAIL_EVERY_MS, TAIL_SHOWN } from '../parts/limits.ts';
 import { listView, liveList, withQuery } from '../parts/list.ts';
 import { countOf, shortTime, spanText } from '../parts/text.ts';
-import { ownHint, readOwners } from '../record/owner.ts';
+import { ownHint, readHasCustomers, readOwners } from '../record/owner.ts';
 import { outcomeBadge } from './attempt-details.ts';
 import { type CarriedBy, readCarried } from './carried.ts';
 import { ownFeed, readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
@@ -26,8 +26,9 @@ export function deliveryLivePages(dependencies: SharedPageDependencies): PageRou
   /** Beside webhooks of customers, one of the operator seems to lack its owner. */
   const readHints = async (ids: readonly string[]): Promise<(id: string) => Html | null> => {
     const { hintOf } = await readOwners(store, 'webhook', ids);
-    const hasOthers = store.customerId === null && (await store.customers.search({}, null, 1)).length > 0;
-    return (id) => hintOf(id) ?? (hasOthers ? ownHint() : null);
+    const hasOwn = store.customerId === null && ids.some((id) => hintOf(id) === null);
+    const own = hasOwn && (await readHasCustomers(store)) ? ownHint() : null;
+    return (id) => hintOf(id) ?? own;
   };
   const webhookOf = async (id: string): Promise<TailWebhook | null> => {
     const webhook = await store.webhooks.get(id);

@@ -159,9 +159,7 @@ const COUNTED = 100;
 type Counts = ReadonlyMap<(typeof STATES)[number], number>;
 
 async function readCounts({ directory }: SharedPageDependencies['store']): Promise<Counts> {
-  const counted = STATES.map(
-    async (state) => [state, (await directory.endpoints({ state }, null, COUNTED + 1)).length] as const,
-  );
+  const counted = STATES.map(async (state) => [state, await directory.countEndpoints({ state }, COUNTED + 1)] as const);
   return new Map(await Promise.all(counted));
 }
 

@@ -20,7 +20,15 @@ import { sentence } from '../parts/text.ts';
 import { EVENTS_PATH } from '../record/events-path.ts';
 import { type Body, type FieldTable, readForm, text, titlesOf } from '../record/field-table.ts';
 import { jsonObject } from '../record/json-field.ts';
-import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, OPERATOR, ownerNamed } from '../record/owner.ts';
+import {
+  CUSTOMER,
+  CUSTOMER_SUGGESTIONS,
+  customerField,
+  customerNamed,
+  OPERATOR,
+  ownerNamed,
+  readHasCustomers,
+} from '../record/owner.ts';
 import { preview, previewPage, previewRegion } from './publish-preview.ts';
 import { publishedEventPages } from './published-event-page.ts';
 
@@ -31,7 +39,7 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
   const view = async (call: PageCall, type: string, state: FormState): Promise<View> => {
     const publishable = (await store.eventTypes.all()).filter(({ name }) => !name.startsWith(STATUS_CATEGORY));
     const chosen = publishable.find(({ name }) => name === type) ?? null;
-    const hasCustomers = (await store.customers.search({}, null, 1)).length > 0;
+    const hasCustomers = await readHasCustomers(store);
     const foreseen = await preview(
       store,
       new URLSearchParams({

@@ -24,7 +24,6 @@ export function queuesSection(
   startButton: ((webhook: Pick<Ailing, 'id' | 'name'>) => Html) | null,
   now: number,
 ): Html | null {
-  // The problems above say how much waits at theirs.
   const known = new Set(ailing.map(({ id }) => id));
   const longest = backlog.longest.filter(({ id }) => !known.has(id));
   if (longest.length === 0) return null;

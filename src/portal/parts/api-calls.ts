@@ -33,6 +33,12 @@ export function callTitle({ operation: { summary } }: ApiCall): string {
   return summary.replace(/ \(RFC \d+\)/, '').replace(/`/g, '');
 }
 
-export function callLink(call: ApiCall): Html {
+function callLink(call: ApiCall): Html {
   return html`<a href="${API_REFERENCE_PATH}#${call.operation.operationId}">${callTitle(call)}</a>`;
+}
+
+/** Links to the calls that a scope opens; null if it opens none of these. */
+export function callLinks(calls: readonly ApiCall[], scope: string): Html | null {
+  const own = calls.filter((call) => call.scope === scope);
+  return own.length === 0 ? null : html`${own.map((call, at) => html`${at === 0 ? '' : ', '}${callLink(call)}`)}`;
 }

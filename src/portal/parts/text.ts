@@ -13,7 +13,10 @@ export function time(at: number | null): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
 }
 
-/** An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. The script shows today's without the day, but for `minute`. */
+/**
+ * An instant of the last weeks in a narrow column: `26 Nov 05:00:00 UTC`. The script shows it in the time zone of the browser. `short` and
+ * `exact` leave the day out if it is today. `minute` always has the day, and no seconds.
+ */
 export function shortTime(at: number, local: 'short' | 'minute' | 'exact' = 'short'): Html {
   const iso = new Date(at).toISOString();
   const [clock, utc] = [iso.slice(11, 19), `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`];

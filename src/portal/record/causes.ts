@@ -118,6 +118,14 @@ export function credentialsLink(cause: string | null, endpoint: NamedEndpoint | 
   return html`<a href="/endpoints/${id}/settings#credentials">Credentials of ${name}</a>`;
 }
 
+/** The same for an attempt. */
+export function credentialsOf(
+  { errorClass, responseStatus }: { readonly errorClass: string | null; readonly responseStatus: number | null },
+  endpoint: NamedEndpoint | null,
+): Html | null {
+  return credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint);
+}
+
 /** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
 export type GivenUp = { readonly why: string; readonly advice: string; readonly cause: string };
 

@@ -8,7 +8,14 @@ import { readText } from '../frame/query.ts';
 import { type FormState, keptForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
-import { CUSTOMER, CUSTOMER_SUGGESTIONS, customerField, customerNamed, type Owners } from './owner.ts';
+import {
+  CUSTOMER,
+  CUSTOMER_SUGGESTIONS,
+  customerField,
+  customerNamed,
+  type Owners,
+  readHasCustomers,
+} from './owner.ts';
 
 const FOR = 'for';
 /** The customer whose resources the form offers, by its id. */
@@ -49,7 +56,7 @@ export async function shownOwner(owners: Owners | undefined, call: PageCall): Pr
 /** Whether the form has the field: there is a customer, or there was one when the form was shown. */
 export async function hasOwnerChoice(owners: Owners | undefined, { form }: PageCall): Promise<boolean> {
   if (owners === undefined || owners.customerId !== null) return false;
-  return form.has(FOR) || (await owners.customers.search({}, null, 1)).length > 0;
+  return form.has(FOR) || (await readHasCustomers(owners));
 }
 
 /** Whether only the owner was chosen. */

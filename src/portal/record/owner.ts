@@ -156,6 +156,11 @@ export async function ownerNames(
   };
 }
 
+/** Whether the operator has a customer. */
+export async function readHasCustomers({ customers }: Pick<Owners, 'customers'>): Promise<boolean> {
+  return (await customers.search({}, null, 1)).length > 0;
+}
+
 /** The operator beside rows of customers. */
 export function ownHint(): Html {
   return html`<span class="cell-hint cell-owner quiet">${YOUR_OWN}</span>`;

@@ -31,6 +31,7 @@ import { form } from '../parts/form.ts';
 import { submitButton } from '../parts/header.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../parts/limits.ts';
 import { icon, notice } from '../parts/mark.ts';
+import { readHasCustomers } from '../record/owner.ts';
 
 /** The form of the operator's users. A customer who asks for a page without a session comes here too. */
 export function signInPages(dependencies: PageDependencies): PageRoute<'anyone'>[] {
@@ -227,10 +228,10 @@ type Look = {
 
 /** The form is shown while the database is away. */
 async function readLook({ store }: PageDependencies): Promise<Look> {
-  const reading = Promise.all([store.settings.portalTheme(), store.customers.search({}, null, 1)]);
-  const [look, customers] = await reading.catch(() => [null, []] as const);
+  const reading = Promise.all([store.settings.portalTheme(), readHasCustomers(store)]);
+  const [look, hasCustomers] = await reading.catch(() => [null, false] as const);
   const isNamed = look !== null && (look.name !== null || look.logo !== null);
-  return { look: isNamed ? look : null, hasCustomers: customers.length > 0 };
+  return { look: isNamed ? look : null, hasCustomers };
 }
 
 type Circumstances = Look & {

@@ -15,7 +15,7 @@ import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../par
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, percentilesText, sentence, time } from '../parts/text.ts';
-import { credentialsLink } from '../record/causes.ts';
+import { credentialsOf } from '../record/causes.ts';
 
 export type WebhookActivity = {
   readonly series: Series;
@@ -101,7 +101,7 @@ export function testSection(attempt: AttemptRecord, endpoint: TestedEndpoint | n
           title: sentence(errorMessage ?? errorClass),
           text: html`
             ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}
-            ${credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint)}
+            ${credentialsOf(attempt, endpoint)}
           `,
         });
   return section({

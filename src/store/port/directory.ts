@@ -74,6 +74,8 @@ export type DirectoryStore = {
   /** The number of webhooks by state, without states that have none: of a customer, or of all with null. */
   states(customerId: string | null): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
+  /** The number of endpoints that fit, at most `limit`. */
+  countEndpoints(filter: EndpointFilter, limit: number): Promise<number>;
   /** The webhooks of endpoints, newest first, at most `limit` in total. */
   webhooksOf(endpointIds: readonly string[], limit: number): Promise<EndpointWebhook[]>;
   /** For a choice of endpoints, ordered by name: of a customer ('' is the operator), or of all with null. */

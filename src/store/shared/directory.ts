@@ -121,6 +121,11 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       const sql = `SELECT ${endpoint.columns()} FROM endpoint ${where} ORDER BY id DESC LIMIT @limit`;
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
+    countEndpoints: async (filter, limit) => {
+      const { where, params } = conditions(ENDPOINT_CONDITIONS, filter, null);
+      const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM endpoint ${where} LIMIT @limit) AS fitting`;
+      return Number((await db.get(sql, { ...params, limit }))?.n);
+    },
     webhooksOf: async (endpointIds, limit) =>
       (await db.all(OF_ENDPOINT, { endpointIds: JSON.stringify(endpointIds), limit })).map(
         ({ pending_records: pending, ...row }) => ({
