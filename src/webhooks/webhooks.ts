@@ -2,9 +2,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../domain/acting.ts';
 import { type AuditEntry, auditEntry } from '../domain/audit.ts';
+import type { Customer } from '../domain/customer.ts';
 import { type Endpoint, isUnverified } from '../domain/endpoint.ts';
 import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
-import type { Progress, SignatureTemplate, Webhook, WebhookMode } from '../domain/webhook.ts';
+import type { Progress, SignatureTemplate, Webhook } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
 import {
   HEALTHY,
@@ -84,7 +85,7 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
         const endpoint = await refuseBrokenRules(store, input, signature, before, clock());
         const record = {
           ...configurationOf(input, signature, stamp),
-          progress: before?.progress ?? newProgress(input.mode, stamp.createdAt, ids),
+          progress: before?.progress ?? (await newProgress(store, input, stamp.createdAt, ids)),
         };
         return { record, first: endpoint === null ? [] : [store.endpoints.unchanged(endpoint)] };
       },
@@ -193,10 +194,19 @@ export function configurationOf(
   return { ...stamp, ...input, signature, ...retrySettings(retry) };
 }
 
-/** The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts immediately. */
-function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
+/**
+ * The progress of a new webhook. The store gives it its number. One in mode `pull` waits for no endpoint, so it starts immediately, or as
+ * soon as its customer is active.
+ */
+async function newProgress(
+  store: Dependencies['store'],
+  { mode, customerId }: Pick<WebhookInput, 'mode' | 'customerId'>,
+  now: number,
+  ids: Ids,
+): Promise<Progress> {
+  const isSuspended = mode === 'pull' && (await suspendedCustomer(store, customerId)) !== null;
   const begun =
-    mode === 'pull'
+    mode === 'pull' && !isSuspended
       ? ({ state: 'started', sessionId: ids.uuid(), sessionAt: now } as const)
       : ({ state: 'stopped', sessionId: null, sessionAt: null } as const);
   return {
@@ -204,6 +214,7 @@ function newProgress(mode: WebhookMode, now: number, ids: Ids): Progress {
     webhookNumber: 0,
     stateAt: now,
     ...begun,
+    ...(isSuspended && { stateReason: 'customer_inactive' }),
     nextOffset: 0,
     cursorOffset: 0,
     sentAt: null,
@@ -264,9 +275,17 @@ async function refuseBrokenRules(
   return endpoint;
 }
 
+async function suspendedCustomer(
+  store: Dependencies['store'],
+  customerId: string | null | undefined,
+): Promise<Customer | null> {
+  const customer = customerId == null ? null : await store.customers.get(customerId);
+  return customer?.active === false ? customer : null;
+}
+
 async function refuseStart(store: Dependencies['store'], webhook: Webhook, now: number): Promise<void> {
-  const customer = webhook.customerId === null ? null : await store.customers.get(webhook.customerId);
-  if (customer?.active === false) {
+  const customer = await suspendedCustomer(store, webhook.customerId);
+  if (customer !== null) {
     throw new Refusal('invalid_state', `the webhook cannot start: the customer ${customer.name} is suspended`);
   }
   const { endpointId } = webhook;

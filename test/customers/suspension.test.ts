@@ -117,6 +117,23 @@ describe('a customer that is suspended and becomes active again', () => {
 });
 
 describe('a webhook of a customer that is inactive', () => {
+  it('in mode pull starts when the customer is active again, also if it was created while it was not', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    const customer = await makeCustomer(service);
+    await makeEventType(admin, ORDERS);
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: false }));
+    const body = { name: 'one', mode: 'pull', customerId: customer.id, eventTypes: [ORDERS] };
+    const webhook = await created(admin, 'webhooks', body);
+    const state = async (): Promise<unknown[]> => {
+      const found = await readWebhook(admin, webhook);
+      return [found.state, found.stateReason, found.sessionId === null];
+    };
+    assert.deepEqual(await state(), ['stopped', 'customer_inactive', true]);
+    await succeeded(admin.patch(`customers/${customer.id}`, { active: true }));
+    assert.deepEqual(await state(), ['started', null, false]);
+  });
+
   it('sends nothing when its endpoint is enabled, until the customer is active again', async (t) => {
     const { service, admin, customer, at, endpoint, webhook, state } = await stopBoth(t);
     await succeeded(admin.post('events', { type: ORDERS, data: { n: 1 }, customerId: customer.id }));

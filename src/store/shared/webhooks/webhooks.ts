@@ -178,8 +178,9 @@ const UNENCRYPTED = unencrypted('');
 const UNENCRYPTED_OF_OPERATOR = unencrypted("AND w.customer_id = ''");
 
 const BEGIN_PROGRESS = `
-  INSERT INTO webhook_progress (webhook_number, pulled, state, state_at, session_id, session_at, failure_streak, dead_streak)
-  SELECT number, mode = 'pull', @state, created_at, @sessionId, @sessionAt, 0, 0 FROM webhook WHERE id = @id`;
+  INSERT INTO webhook_progress
+    (webhook_number, pulled, state, state_reason, state_at, session_id, session_at, failure_streak, dead_streak)
+  SELECT number, mode = 'pull', @state, @stateReason, created_at, @sessionId, @sessionAt, 0, 0 FROM webhook WHERE id = @id`;
 const BEGIN_POSITION = 'INSERT INTO webhook_position (webhook_number) SELECT number FROM webhook WHERE id = @id';
 const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
 const SUBSCRIBE = `
@@ -229,7 +230,11 @@ export function webhookStore(db: Database): WebhookStore {
   const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
     (await db.all(sql, params)).map(readWebhook);
   const store = resourceStore<NewWebhook>(db, 'webhook', WEBHOOK, {
-    beforeInsert: ({ customerId }) => limitStatements('webhook', customerId),
+    // One that starts at its creation: its customer may be suspended at the same moment.
+    beforeInsert: ({ customerId, progress }) => [
+      ...(progress?.state === 'started' ? requireActive(customerId) : []),
+      ...limitStatements('webhook', customerId),
+    ],
     onInsert: ({ id, progress }) => [
       { sql: BEGIN_PROGRESS, params: { id, ...begun(progress) } },
       { sql: BEGIN_POSITION, params: { id } },
@@ -276,10 +281,12 @@ export function webhookStore(db: Database): WebhookStore {
   };
 }
 
-type Begun = Pick<Progress, 'state' | 'sessionId' | 'sessionAt'>;
+type Begun = Pick<Progress, 'state' | 'stateReason' | 'sessionId' | 'sessionAt'>;
 
-function begun({ state, sessionId, sessionAt }: Begun = { state: 'stopped', sessionId: null, sessionAt: null }): Begun {
-  return { state, sessionId, sessionAt };
+const NOT_BEGUN: Begun = { state: 'stopped', stateReason: null, sessionId: null, sessionAt: null };
+
+function begun({ state, stateReason, sessionId, sessionAt }: Begun = NOT_BEGUN): Begun {
+  return { state, stateReason, sessionId, sessionAt };
 }
 
 function changeOf(
