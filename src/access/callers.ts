@@ -45,6 +45,8 @@ export function actingOf(caller: Caller): Acting {
 
 /** Callers by the digest of their token, valid as long as the store has the version that they were read at. */
 type CallerCache = {
+  /** Whether the token was valid at some version, so its checksum is right. */
+  wasValid(digest: string): boolean;
   find(digest: string, version: number): Caller | null;
   /** Caches and returns the caller of a grant. `version` is the one from before the grant was read. */
   keep(digest: string, version: number, grant: TokenGrant): Caller;
@@ -82,6 +84,7 @@ export function createCallers(): CallerCache {
   };
 
   return {
+    wasValid: (digest) => callers.get(digest) !== undefined,
     find: (digest, version) => (version === at ? (callers.get(digest) ?? null) : null),
     keep: (digest, version, grant) => {
       if (version > at || sharedBytes > CALLERS_SHARED_BYTES) {

@@ -50,7 +50,7 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
   const read = async (token: string, digest: string, version: number): Promise<Caller> => {
     const now = clock();
     const grant = await findGrant(store, token, now);
-    if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
+    if (grant === null) throw notValid();
     store.applicationUses.note(grant.applicationId, now);
     return callers.keep(digest, version, grant);
   };
@@ -70,6 +70,8 @@ export function createGate({ store, clock, catalogue, refreshCatalogue }: Depend
       const token = bearerToken(values);
       if (isPortalToken(token)) return readPortalCaller(token);
       const digest = hash('sha256', token, 'base64');
+      // Before the version, which comes from the database.
+      if (!callers.wasValid(digest) && tokenRowKey(token) === null) throw notValid();
       const version = store.tokens.version();
       if (typeof version !== 'number' || refreshAt !== null) return find(token, digest, version);
       return findKnown(digest, version) ?? read(token, digest, version);
@@ -169,6 +171,10 @@ function bearerToken(values: readonly string[]): string {
   const token = value.length > AUTHORIZATION_BYTES ? undefined : BEARER.exec(value)?.[1];
   if (token === undefined) throw invalidToken('the Authorization header is not of the form Bearer <token>');
   return token;
+}
+
+function notValid(): Refusal {
+  return invalidToken('the access token is unknown, expired or revoked');
 }
 
 function invalidToken(description: string): Refusal {
