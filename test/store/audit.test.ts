@@ -143,6 +143,40 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('id 2', 10, { action: 'rare.' }), []);
   });
 
+  it('searches the entries of a customer in steps too, by whatever filter, and stops at a narrow target of the whole log', async (t) => {
+    const { store, database } = await chainOf(t, 1);
+    const length = 6 * AUDIT_EXAMINED_AT_ONCE;
+    const fill = `
+      WITH RECURSIVE series (value) AS (SELECT 2 UNION ALL SELECT value + 1 FROM series WHERE value < ${length})
+      INSERT INTO audit SELECT value, 'id ' || value, value, 'service', CASE value WHEN 2 THEN 'rare.change' ELSE 'test.change' END,
+        CASE value WHEN 2 THEN 'rare:1' ELSE 'test:1' END, CASE value % 2 WHEN 0 THEN 'acme' ELSE 'bolt' END, '{}', '', '' FROM series`;
+    await database.commit([{ sql: fill, params: {} }]);
+    const turn = countTurns(t);
+    for (const [filter, turns] of [
+      [{ customerId: 'acme', action: 'rare.' }, 2],
+      [{ customerId: 'acme', target: 'rare:' }, 2],
+      [{ customerId: 'acme', until: 3 }, 2],
+      [{ target: 'rare:' }, 0],
+      [{ target: 'rare:', action: 'rare.' }, 0],
+    ] as const) {
+      const before = turn();
+      const found = await store.audit.list(null, 10, filter);
+      assert.deepEqual(
+        found.map(({ number }) => number),
+        [2],
+        JSON.stringify(filter),
+      );
+      if (turns > 0 || !onPostgres)
+        assert.ok(turns > 0 ? turn() - before >= turns : turn() === before, JSON.stringify(filter));
+    }
+    assert.deepEqual(await store.audit.list(null, 10, { customerId: 'bolt', action: 'rare.' }), []);
+    const some = await store.audit.list(null, 2, { target: 'test:', actor: 'service' });
+    assert.deepEqual(
+      some.map(({ number }) => number),
+      [length, length - 1],
+    );
+  });
+
   it('tells changes from people who come and go, and knows the newest entry of an action about each target', async (t) => {
     const { store, entry } = await chainOf(t, 1);
     for (const [at, action] of [

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AuditEntry, type Changes, COMING_AND_GOING } from '../../domain/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../port/audit.ts';
-import type { Database, Row, Statement } from '../port/database.ts';
+import type { Answer, Database, Row, Statement } from '../port/database.ts';
 import { customer, json, OPERATOR_ID, readRow } from './table.ts';
 
 /** Entries of the audit log examined per turn of the event loop. */
@@ -52,6 +52,12 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
 };
 /** Greater than every other character that can follow a prefix, in SQLite's order and in PostgreSQL's collation "C". */
 const LAST_CHARACTER = '\u{10ffff}';
+/** Index: audit_customer. */
+const STRETCH_OF_CUSTOMER = `
+  SELECT number FROM audit WHERE ${CONDITIONS.customerId} AND number <= @through ORDER BY number DESC
+  LIMIT 1 OFFSET ${AUDIT_EXAMINED_AT_ONCE - 1}`;
+/** Index: audit_target. */
+const SOME_OF_TARGET = `SELECT number FROM audit WHERE ${CONDITIONS.target} LIMIT ${AUDIT_EXAMINED_AT_ONCE + 1}`;
 const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
 const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
 const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
@@ -130,17 +136,25 @@ function isChained(row: Row, previous: string): boolean {
 
 type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };
 
-/** If few entries match, a page scans the whole log, in stretches of about a millisecond with a turn of the event loop between them. */
+/**
+ * If few entries match, a page scans the whole log, or all entries of the customer, in stretches of about a millisecond with a turn of the
+ * event loop between them.
+ */
 async function list(db: Database, { before, limit, filter }: Page): Promise<AuditRecord[]> {
   const names = Object.keys(filter) as (keyof AuditFilter)[];
-  const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
+  const isCustomers = filter.customerId !== undefined;
+  // A prefix has no bound: for a customer, no index of targets may be used.
+  const condition = (name: keyof AuditFilter): string =>
+    name === 'target' && isCustomers ? 'substr(target, 1, length(@target)) = @target' : CONDITIONS[name];
+  const where = ['number BETWEEN @from AND @through', ...names.map(condition)].join(' AND ');
   const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
-  const targetEnd = `${filter.target ?? ''}${LAST_CHARACTER}`;
+  const asked = { ...filter, targetEnd: `${filter.target ?? ''}${LAST_CHARACTER}` };
+  const beginOf = await stretches(db, names, asked);
   const found: AuditRecord[] = [];
   let through = await lastNumber(db, before, filter.customerId ?? null);
   while (found.length < limit && through > 0) {
-    const from = isIndexed(names) ? 0 : through - AUDIT_EXAMINED_AT_ONCE + 1;
-    const rows = await db.all(sql, { ...filter, targetEnd, from, through, limit: limit - found.length });
+    const from = await beginOf(through);
+    const rows = await db.all(sql, { ...asked, from, through, limit: limit - found.length });
     found.push(...rows.map(read));
     through = from - 1;
     if (found.length < limit && through > 0) await nextTurn();
@@ -148,12 +162,21 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   return found;
 }
 
-/** Indexes: audit_target, audit_customer and audit_customer_kind, and audit_kind if no other filter leaves fewer. */
-function isIndexed(names: readonly (keyof AuditFilter)[]): boolean {
-  return names.some((name) => INDEXED.includes(name)) || (names.length === 1 && names[0] === 'kind');
+/** Returns the first number of the stretch that ends with a number. 0: an index leaves few entries that are not on the page. */
+async function stretches(
+  db: Database,
+  names: readonly (keyof AuditFilter)[],
+  asked: AuditFilter & { readonly targetEnd: string },
+): Promise<(through: number) => Answer<number>> {
+  const { customerId } = asked;
+  const others = names.filter((name) => name !== 'customerId' && name !== 'kind');
+  const isPlain = others.length === 0 && (customerId !== undefined || names.length > 0);
+  if (isPlain || names.includes('exactTarget')) return () => 0;
+  if (customerId !== undefined)
+    return async (through) => Number((await db.get(STRETCH_OF_CUSTOMER, { customerId, through }))?.number ?? 0);
+  const isNarrow = names.includes('target') && (await db.all(SOME_OF_TARGET, asked)).length <= AUDIT_EXAMINED_AT_ONCE;
+  return (through) => (isNarrow ? 0 : through - AUDIT_EXAMINED_AT_ONCE + 1);
 }
-
-const INDEXED: readonly (keyof AuditFilter)[] = ['target', 'exactTarget', 'customerId'];
 
 /** The newest number of the page; 0 if there is none. */
 async function lastNumber(db: Database, before: string | null, customerId: string | null): Promise<number> {
