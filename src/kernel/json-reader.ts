@@ -26,7 +26,7 @@ type JsonReader = {
   next(bytes: number): boolean;
   /** How many bytes were read. */
   at(): number;
-  /** After an error: the place of the byte that cannot stand there, or where a misspelt word begins. */
+  /** After an error: the place of the byte that is not allowed there, or where a misspelt word begins. */
   errorAt(): number;
 };
 
