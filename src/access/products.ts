@@ -10,7 +10,6 @@ import {
   METHOD,
   offeredScopes,
   PERMISSION_NAME,
-  type Product,
   problemsOf,
 } from '../domain/catalogue.ts';
 import { scopeName } from '../domain/credential.ts';
@@ -19,9 +18,9 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, textSchema } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
+import { installBuiltIns } from '../resources/built-in.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { AccessVerbs } from '../store/port/access.ts';
-import { ConstraintViolation } from '../store/port/errors.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { requireRightsOfOffer, requireRightsOfRules } from './containment.ts';
 
@@ -208,26 +207,13 @@ export function createProducts({ store, clock, ids }: { store: AccessVerbs; cloc
   };
 }
 
-/**
- * Writes the built-in products of this version unless they exist, and keeps their creation times. `isFirst`: if another instance writes
- * them at the same moment, it looks again.
- */
-export async function installBuiltInProducts(store: AccessVerbs, now: number, isFirst = true): Promise<void> {
-  const installed = (await store.products.all()).filter(({ builtIn }) => builtIn);
-  const known = new Map(installed.map((product) => [product.id, product]));
-  const current = BUILT_IN_PRODUCTS.map((product: Product) => {
-    const before = known.get(product.id);
+/** They keep their `createdAt`. */
+export function installBuiltInProducts({ products }: AccessVerbs, now: number): Promise<void> {
+  return installBuiltIns(products, BUILT_IN_PRODUCTS, (product, before): ApiProduct => {
     const same =
       before !== undefined && isDeepStrictEqual([before.scopes, before.rules], [product.scopes, product.rules]);
     return { ...product, builtIn: true, createdAt: before?.createdAt ?? now, updatedAt: same ? before.updatedAt : now };
   });
-  if (isDeepStrictEqual(installed, current)) return;
-  try {
-    await store.products.replaceBuiltIn(current);
-  } catch (error) {
-    if (!isFirst || !(error instanceof ConstraintViolation)) throw error;
-    await installBuiltInProducts(store, now, false);
-  }
 }
 
 export function viewProduct({ scopes, rules, createdAt, updatedAt, ...product }: ApiProduct): ProductView {

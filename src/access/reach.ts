@@ -3,6 +3,7 @@
 import type { ScopeHolder } from '../domain/application.ts';
 import { type Catalogue, matchRule, type RuleMatch } from '../domain/catalogue.ts';
 import { canonicalPath } from '../domain/path.ts';
+import { everyRow } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 
 /** Applications read at a time to find who may call a path. */
@@ -29,13 +30,9 @@ export async function reachOf(
   const rule = matchRule(catalogue, method, path.segments);
   if (rule === null) return { rule: null, reason: 'no rule of the API catalogue names this path and method' };
   const applications: Reacher[] = [];
-  for (let after = ''; ; ) {
-    const page = await store.applications.holders(rule, after, REACH_PAGE);
-    applications.push(...page.map((holder) => reacher(holder, rule.permission)));
-    const last = page.at(-1);
-    if (last === undefined || page.length < REACH_PAGE) return { rule, applications };
-    after = last.id;
-  }
+  const list = (after: string) => store.applications.holders(rule, after, REACH_PAGE);
+  for await (const holder of everyRow(REACH_PAGE, list)) applications.push(reacher(holder, rule.permission));
+  return { rule, applications };
 }
 
 function reacher(

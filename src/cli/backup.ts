@@ -1,19 +1,17 @@
 /** `sallyport backup`: one file with a consistent copy of the database, also while a server writes. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Config, settingPrefix } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { type BackupFacts, masterKeyOf, verifyBackup, writeBackup } from '../data/backup.ts';
-import { masterKeyPath, masterKeyPrefix } from '../data/data.ts';
-import { databaseFiles, databasePath, requireDatabase } from '../data/data-folder.ts';
+import { DataFolderError, masterKeyPath } from '../data/data.ts';
+import { openBesideServer, requireOwnKey } from '../data/data-folder.ts';
 import { isAuthentic, type Manifest } from '../data/manifest.ts';
 import { readMasterKey } from '../data/master-key.ts';
 import { opensWith } from '../data/restore.ts';
 import { randomBytes } from '../kernel/ids.ts';
-import { strangerText } from '../kernel/private-file.ts';
 import { createVault } from '../kernel/vault.ts';
-import { settingStore } from '../store/shared/settings.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
-import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { configBesideServer, DATA_SETTINGS, requireFolder } from './open.ts';
@@ -67,15 +65,15 @@ export const backupCommands: CommandGroup = [
       if (existsSync(file) && !invocation.given('force')) {
         throw new CommandError(`${file} already exists: choose another name, or replace it with --force`);
       }
-      const db = openDatabase(config);
+      const db = openBesideServer(config);
       let facts: BackupFacts;
       try {
-        const masterKey = invocation.given('with-master-key') ? await ownMasterKey(config, db) : null;
-        const known = masterKey ?? (await ownMasterKey(config, db).catch(() => null));
+        const masterKey = invocation.given('with-master-key') ? await requireOwnKey(config, db) : null;
+        const known = masterKey ?? (await requireOwnKey(config, db).catch(() => null));
         const key = known === null ? null : createVault(known, randomBytes);
         facts = await writeBackup(db, file, { now: Date.now(), masterKey, key });
       } catch (cause) {
-        if (cause instanceof CommandError) throw cause;
+        if (cause instanceof DataFolderError) throw cause;
         const advice = tellsDamage(cause) ? `; ${RESTORE_ADVICE}` : '';
         throw new CommandError(`${file} was not written: ${(cause as Error).message}${advice}`, { cause });
       } finally {
@@ -98,29 +96,6 @@ function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
     ? 'The backup contains the master key: anyone who has this file has every secret.'
     : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} ` +
         'elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.';
-}
-
-function openDatabase(config: Config): SqliteDatabase {
-  const path = databasePath(config);
-  requireDatabase(config);
-  try {
-    return openSqlite(path);
-  } catch (cause) {
-    const stranger = strangerText(databaseFiles(config));
-    const setting = settingPrefix(config, 'dataDir');
-    const advice = tellsDamage(cause) ? `: ${RESTORE_ADVICE}` : '';
-    const what = `${setting}the database ${path} cannot be opened`;
-    throw new CommandError(`${what}: ${(cause as Error).message}${stranger}${advice}`, { cause });
-  }
-}
-
-/** The master key, if it belongs to the database. With another key, nobody could use the backup. */
-async function ownMasterKey(config: Config, db: SqliteDatabase): Promise<Uint8Array> {
-  const path = masterKeyPath(config);
-  const verdict = readMasterKey(path);
-  if (!verdict.ok) throw new CommandError(`${masterKeyPrefix(config)}${verdict.description}`);
-  if (await settingStore(db, createVault(verdict.key, randomBytes)).knowsMasterKey()) return verdict.key;
-  throw new CommandError(`${masterKeyPrefix(config)}${path} is not the master key that the database was made with`);
 }
 
 const WHOLE_ONLY = 'The backup is intact. Without its master key, it is unknown who wrote it.';

@@ -9,7 +9,7 @@ import { parseEntityTags } from '../resources/entity-tag.ts';
 import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules, readPage } from '../resources/list-rules.ts';
 import type { Composed } from '../services/compose.ts';
-import type { Filter } from '../store/port/resource.ts';
+import { everyRow, type Filter } from '../store/port/resource.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { bodyOf, listOptions, readListOptions } from './input.ts';
@@ -199,14 +199,10 @@ export async function recordId<T extends { readonly id: string }, Body>(
   /** Found without regard to case, if nothing has exactly this name. */
   const similar: T[] = [];
   const lower = given.toLowerCase();
-  let after = '';
-  for (let page = await list(after, PAGE_MAX, among); page.length > 0; page = await list(after, PAGE_MAX, among)) {
-    for (const record of page) {
-      known.push(...names(record));
-      if (names(record).some((name) => name === given)) found.push(record);
-      else if (names(record).some((name) => name.toLowerCase() === lower)) similar.push(record);
-    }
-    after = page.at(-1)?.id ?? '';
+  for await (const record of everyRow(PAGE_MAX, (after) => list(after, PAGE_MAX, among))) {
+    known.push(...names(record));
+    if (names(record).some((name) => name === given)) found.push(record);
+    else if (names(record).some((name) => name.toLowerCase() === lower)) similar.push(record);
   }
   const named = found.length > 0 ? found : similar;
   const [only, ...others] = named;

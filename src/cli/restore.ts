@@ -1,19 +1,16 @@
 /** `sallyport restore`: replaces the database with a backup. The server must be stopped. */
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { type Config, settingPrefix } from '../config/config.ts';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
 import { masterKeyOf } from '../data/backup.ts';
 import { masterKeyPath, masterKeyPrefix } from '../data/data.ts';
-import { databasePath, hasDatabase } from '../data/data-folder.ts';
-import { type FolderLock, LOCK_FILE, lockFolder } from '../data/folder-lock.ts';
+import { databasePath, hasDatabase, holdFolder } from '../data/data-folder.ts';
 import { checkManifest, type Manifest } from '../data/manifest.ts';
 import { makeMasterKey, readMasterKey } from '../data/master-key.ts';
 import { opensWith, type Restored, restoreDatabase } from '../data/restore.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { type AuditEntry, auditEntry } from '../domain/audit.ts';
-import { makePrivateFolder } from '../kernel/folder.ts';
 import { createIds, randomBytes } from '../kernel/ids.ts';
-import { strangerText } from '../kernel/private-file.ts';
 import { examineSchema } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { backupRecord, requireAuthentic } from './backup.ts';
@@ -51,7 +48,7 @@ export const restoreCommands: CommandGroup = [
         // Check everything before creating anything.
         const { key, isMissing } = await findKey(config, from, file);
         if (manifest !== null) requireAuthentic(file, manifest, key);
-        const lock = takeFolder(config);
+        const lock = holdFolder(config);
         try {
           if (hasDatabase(config) && !invocation.given('force')) {
             throw new CommandError(`${config.dataDir} already contains data: replace it with --force`);
@@ -118,26 +115,6 @@ async function findKey(
     throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${advice}` : ''}`);
   if (await opensWith(from, verdict.key, randomBytes)) return { key: verdict.key, isMissing: false };
   throw new CommandError(`${setting}the master key ${path} does not open ${file}: ${advice}`);
-}
-
-function takeFolder(config: Config): FolderLock {
-  const { dataDir } = config;
-  let lock: FolderLock | null;
-  try {
-    makePrivateFolder(dataDir);
-    lock = lockFolder(dataDir);
-  } catch (cause) {
-    const stranger = strangerText([join(dataDir, LOCK_FILE), dataDir]);
-    const setting = settingPrefix(config, 'dataDir');
-    throw new CommandError(
-      `${setting}the data folder ${dataDir} cannot be used: ${(cause as Error).message}${stranger}`,
-      {
-        cause,
-      },
-    );
-  }
-  if (lock === null) throw new CommandError(`the data folder ${dataDir} is in use: stop the server first`);
-  return lock;
 }
 
 async function restore(config: Config, from: SqliteDatabase, file: string, takenAt: number | null): Promise<Restored> {

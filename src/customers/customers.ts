@@ -23,6 +23,7 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { CustomerVerbs } from '../store/port/customers.ts';
+import { everyRow } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import type { WebhookStart, WebhookVerbs } from '../store/port/webhooks.ts';
 
@@ -181,29 +182,24 @@ const PAGE = 200;
 
 async function webhookChanges({ store, ids }: Dependencies, { id: customerId, active }: Customer, now: number) {
   const changes: WebhookStart[] = [];
-  for (let after = ''; ; ) {
-    const page = await store.webhooks.list(after, PAGE, { customerId });
-    for (const webhook of page) {
-      const progress = active ? startedAgain(webhook, ids.uuid(), now) : stopped(webhook, now);
-      if (progress === null) continue;
-      const action = active ? ('webhook.start' as const) : ('webhook.stop' as const);
-      const { state, stateReason } = webhook.progress;
-      changes.push({
-        change: stateChange(webhook, progress, ids),
-        audit: auditEntry(ids, 'service', action, `webhook:${webhook.id}`, {
-          at: now,
-          customerId,
-          changes: {
-            ...(progress.state !== state && { state: { from: state, to: progress.state } }),
-            stateReason: { from: stateReason, to: progress.stateReason },
-          },
-        }),
-      });
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return changes;
-    after = last.id;
+  for await (const webhook of everyRow(PAGE, (after) => store.webhooks.list(after, PAGE, { customerId }))) {
+    const progress = active ? startedAgain(webhook, ids.uuid(), now) : stopped(webhook, now);
+    if (progress === null) continue;
+    const action = active ? ('webhook.start' as const) : ('webhook.stop' as const);
+    const { state, stateReason } = webhook.progress;
+    changes.push({
+      change: stateChange(webhook, progress, ids),
+      audit: auditEntry(ids, 'service', action, `webhook:${webhook.id}`, {
+        at: now,
+        customerId,
+        changes: {
+          ...(progress.state !== state && { state: { from: state, to: progress.state } }),
+          stateReason: { from: stateReason, to: progress.stateReason },
+        },
+      }),
+    });
   }
+  return changes;
 }
 
 /** A webhook that stopped with its endpoint gets another reason: enabling the endpoint must not start it for a suspended customer. */

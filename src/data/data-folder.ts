@@ -17,7 +17,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Store } from '../store/port/store.ts';
 import { largestRowKey } from '../store/shared/row-keys.ts';
-import { firstCredentialStore } from '../store/shared/settings.ts';
+import { firstCredentialStore, settingStore } from '../store/shared/settings.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -155,18 +155,28 @@ function sizeOf(path: string): number {
 
 function takeFolder(config: Config, newInstallation: boolean): FolderLock {
   const { dataDir } = config;
-  const paths = [join(dataDir, LOCK_FILE), dataDir];
-  const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
+  return locked(config, 'another sallyport serves it', () => {
     const lost = newInstallation ? null : lostDatabase(config);
     if (lost !== null) throw lost;
     makePrivateFolder(dataDir);
     // Before the lock, because its file counts as a trace of a database.
     if (!hasDatabase(config)) makePrivateFile(firstStartPath(config));
+  });
+}
+
+/** Takes the lock of a folder, which it makes if necessary, for a command during which no server may run. Throws `DataFolderError`. */
+export function holdFolder(config: Config): FolderLock {
+  return locked(config, 'stop the server first', () => makePrivateFolder(config.dataDir));
+}
+
+function locked(config: Config, advice: string, prepare: () => void): FolderLock {
+  const { dataDir } = config;
+  const paths = [join(dataDir, LOCK_FILE), dataDir];
+  const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
+    prepare();
     return lockFolder(dataDir);
   });
-  if (lock === null) {
-    throw new DataFolderError(`the data folder ${dataDir} is in use: another sallyport serves it`);
-  }
+  if (lock === null) throw new DataFolderError(`the data folder ${dataDir} is in use: ${advice}`);
   return lock;
 }
 
@@ -257,14 +267,10 @@ async function openDatabase(
   if (!exclusive) requireDatabase(config);
   const path = databasePath(config);
   if (lacksLog(path)) throw new DataFolderError(missingLogText(config, path));
-  const db = explaining(
-    `${settingPrefix(config, 'dataDir')}the database ${path} cannot be opened`,
-    databaseFiles(config),
-    () => {
-      makePrivateFile(path);
-      return openSqlite(path, writerThread === undefined ? {} : { writerThread });
-    },
-  );
+  const db = openFile(config, () => {
+    makePrivateFile(path);
+    return openSqlite(path, writerThread === undefined ? {} : { writerThread });
+  });
   try {
     const verdict = explaining(`the database ${path} cannot be read`, [], () => examine(db, { exclusive, history }));
     if (verdict.state === 'empty') {
@@ -287,6 +293,30 @@ async function openDatabase(
     await db.close();
     throw error;
   }
+}
+
+function openFile(config: Config, open: () => SqliteDatabase): SqliteDatabase {
+  const what = `${settingPrefix(config, 'dataDir')}the database ${databasePath(config)} cannot be opened`;
+  return explaining(what, databaseFiles(config), open);
+}
+
+/** Opens the database for a command that copies it, also beside a server. Throws `DataFolderError`. */
+export function openBesideServer(config: Config): SqliteDatabase {
+  requireDatabase(config);
+  return openFile(config, () => openSqlite(databasePath(config)));
+}
+
+/**
+ * The master key, if it belongs to the database: with another key, nobody could use a copy. `advice`: the end of the message for a key of
+ * another database. Throws `DataFolderError`.
+ */
+export async function requireOwnKey(config: Config, db: SqliteDatabase, advice = ''): Promise<Uint8Array> {
+  const path = masterKeyPath(config);
+  const verdict = readMasterKey(path);
+  const setting = masterKeyPrefix(config);
+  if (!verdict.ok) throw new DataFolderError(`${setting}${verdict.description}`);
+  if (await settingStore(db, createVault(verdict.key, randomBytes)).knowsMasterKey()) return verdict.key;
+  throw new DataFolderError(`${setting}${path} is not the master key that the database was made with${advice}`);
 }
 
 /** Throws `DataFolderError` for a newer schema, a database of another program, and, before a server starts, for a damaged database. */

@@ -6,20 +6,15 @@ import { type Config, databaseName } from '../config/config.ts';
 import type { Acting } from '../domain/acting.ts';
 import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import { readAsset } from '../kernel/assets.ts';
-import { makePrivateFolder } from '../kernel/folder.ts';
 import { createIds, randomBytes } from '../kernel/ids.ts';
 import { makePrivateFile } from '../kernel/private-file.ts';
-import { createVault } from '../kernel/vault.ts';
 import type { Database, Row, SqlValue, Statement } from '../store/port/database.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
-import { settingStore } from '../store/shared/settings.ts';
 import { intoOneFile } from '../store/sqlite/driver/copy.ts';
 import { brokenReferences, createSchema, examineSchema } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { DataFolderError, masterKeyPath, masterKeyPrefix } from './data.ts';
-import { databasePath, hasDatabase, requireDatabase } from './data-folder.ts';
-import { type FolderLock, lockFolder } from './folder-lock.ts';
-import { readMasterKey } from './master-key.ts';
+import { DataFolderError } from './data.ts';
+import { databasePath, hasDatabase, holdFolder, requireDatabase, requireOwnKey } from './data-folder.ts';
 import {
   MOVED_TABLES,
   type MovedTable,
@@ -49,7 +44,7 @@ export async function moveToPostgres({ config, acting, now, report }: MoveOption
   try {
     const from = openSource(config);
     try {
-      await requireOwnKey(config, from);
+      await requireOwnKey(config, from, ': put that key there first');
       const to = await connect(config);
       try {
         await prepareTarget(config, to, now);
@@ -82,7 +77,6 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
   try {
     await requireSchema(config, from);
     await refuseInstances(config, from);
-    makePrivateFolder(config.dataDir);
     const lock = holdFolder(config);
     try {
       if (hasDatabase(config))
@@ -119,13 +113,6 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
   }
 }
 
-/** A server must not use the folder during the move. */
-function holdFolder(config: Config): FolderLock {
-  const lock = lockFolder(config.dataDir);
-  if (lock === null) throw new DataFolderError(`the data folder ${config.dataDir} is in use: stop the server first`);
-  return lock;
-}
-
 /** Reads one state of the database, even while commands write. Changes nothing. */
 function openSource(config: Config): SqliteDatabase {
   const path = databasePath(config);
@@ -140,16 +127,6 @@ function openSource(config: Config): SqliteDatabase {
   }
   db.connection.exec('BEGIN');
   return db;
-}
-
-async function requireOwnKey(config: Config, db: Database): Promise<void> {
-  const path = masterKeyPath(config);
-  const verdict = readMasterKey(path);
-  if (!verdict.ok) throw new DataFolderError(`${masterKeyPrefix(config)}${verdict.description}`);
-  if (await settingStore(db, createVault(verdict.key, randomBytes)).knowsMasterKey()) return;
-  throw new DataFolderError(
-    `${masterKeyPrefix(config)}${path} is not the master key that the database was made with: put that key there first`,
-  );
 }
 
 /** Keeps its name until it is complete, so that nothing opens an unfinished copy. */

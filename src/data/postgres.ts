@@ -12,7 +12,7 @@ import { makePrivateFolder } from '../kernel/folder.ts';
 import { type Clock, createIds, randomBytes } from '../kernel/ids.ts';
 import type { Secret } from '../kernel/secret.ts';
 import { createVault } from '../kernel/vault.ts';
-import { ConstraintViolation, DatabaseUnavailable } from '../store/port/errors.ts';
+import { DatabaseUnavailable } from '../store/port/errors.ts';
 import type { Store } from '../store/port/store.ts';
 import { openDatabaseClock } from '../store/postgres/clock.ts';
 import { POSTGRES_ANSWER_MS } from '../store/postgres/driver/limits.ts';
@@ -201,8 +201,8 @@ async function openStore(config: Config, db: PostgresDatabase, exclusive: boolea
   if (!exclusive && (await store.users.isEmpty())) throw notStarted(config);
   await checkMasterKey(config, store, isNew);
   if (exclusive) {
-    await repeatIfBeaten(() => installBuiltInProducts(store, clock()));
-    await repeatIfBeaten(() => installBuiltInEventTypes(store, clock()));
+    await installBuiltInProducts(store, clock());
+    await installBuiltInEventTypes(store, clock());
   }
   const close = async (): Promise<void> => db.close();
   const { dataDir } = config;
@@ -302,19 +302,6 @@ async function checkMasterKey(config: Config, store: Store, isNew: boolean): Pro
       `${masterKeyPrefix(config)}${path}: ${(cause as Error).message}, ${nameOf(config)}: copy the master key of the other instances there`,
       { cause },
     );
-  }
-}
-
-const ROUNDS = 10;
-
-/** Repeats work that another instance did at the same moment: the next round finds it done. */
-async function repeatIfBeaten(work: () => Promise<void>): Promise<void> {
-  for (let round = 1; ; round += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof ConstraintViolation) || round === ROUNDS) throw error;
-    }
   }
 }
 

@@ -108,9 +108,7 @@ export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, no
 /** When the secret that signs at `now` was created. */
 export function signingSecretCreatedAt(endpoint: Endpoint, now: number): number {
   const { secretCreatedAt, nextSecretCreatedAt, nextSecretAt } = endpoint;
-  return nextSecretCreatedAt !== null && nextSecretAt !== null && nextSecretAt <= now
-    ? nextSecretCreatedAt
-    : secretCreatedAt;
+  return effective(secretCreatedAt, nextSecretCreatedAt, nextSecretAt, now);
 }
 
 /** The secrets that sign `webhook-signature` at `now`: the active one, then the other one during the overlap of a rotation. */

@@ -7,7 +7,7 @@ import type { Ids } from '../kernel/ids.ts';
 import { createLru } from '../kernel/lru.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { SERVICE } from './acting.ts';
-import type { AuditAction, AuditEntry } from './audit.ts';
+import { type AuditAction, type AuditEntry, auditEntry } from './audit.ts';
 import { makeEvent, type NewEvent, OPERATOR_ONLY } from './event.ts';
 import type { ErrorClass } from './outcome.ts';
 import type { Progress, StateChange, Webhook, WebhookState } from './webhook.ts';
@@ -174,18 +174,11 @@ function serviceEntry(
   ids: Ids,
 ): AuditEntry {
   const { state, stateReason, stateAt } = after;
-  return {
-    id: ids.uuid(),
-    at: stateAt,
-    actor: SERVICE.actor,
-    action,
-    target: `webhook:${id}`,
-    customerId,
-    changes: {
-      state: { from: progress.state, to: state },
-      stateReason: { from: progress.stateReason, to: stateReason },
-    },
+  const changes = {
+    state: { from: progress.state, to: state },
+    stateReason: { from: progress.stateReason, to: stateReason },
   };
+  return auditEntry(ids, SERVICE.actor, action, `webhook:${id}`, { at: stateAt, customerId, changes });
 }
 
 /** The code, followed by the answer of the other side if there is one: `oauth_token: the token endpoint answered 401 …`. */

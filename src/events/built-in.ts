@@ -1,7 +1,6 @@
 /** Sallyport's own event types (contract §4.10): read-only, compared with the stored ones at every start. */
-import { isDeepStrictEqual } from 'node:util';
 import { EMPLOYEE_CATEGORY, type EventType } from '../domain/event.ts';
-import { ConstraintViolation } from '../store/port/errors.ts';
+import { installBuiltIns } from '../resources/built-in.ts';
 import type { EventVerbs } from '../store/port/events.ts';
 
 type BuiltInEventType = Omit<EventType, 'builtIn' | 'createdAt' | 'updatedAt'>;
@@ -68,15 +67,9 @@ function sampleOf(name: string): EventType['sample'] {
   return { webhookId: WEBHOOK_ID, webhookName: 'orders', endpointId: ENDPOINT_ID, ...change };
 }
 
-/**
- * Writes the built-in event types of this version unless they exist. They keep their `createdAt`, and whether they are public, which the
- * operator decides. `isFirst`: if another instance writes them at the same moment, it looks again.
- */
-export async function installBuiltInEventTypes(store: EventVerbs, now: number, isFirst = true): Promise<void> {
-  const installed = (await store.eventTypes.all()).filter(({ builtIn }) => builtIn);
-  const known = new Map(installed.map((eventType) => [eventType.id, eventType]));
-  const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {
-    const before = known.get(eventType.id);
+/** They keep their `createdAt`, and whether they are public, which the operator decides. */
+export function installBuiltInEventTypes({ eventTypes }: EventVerbs, now: number): Promise<void> {
+  return installBuiltIns(eventTypes, BUILT_IN_EVENT_TYPES, (eventType, before): EventType => {
     const same = before?.name === eventType.name && before.description === eventType.description;
     return {
       ...eventType,
@@ -86,11 +79,4 @@ export async function installBuiltInEventTypes(store: EventVerbs, now: number, i
       updatedAt: same ? before.updatedAt : now,
     };
   });
-  if (isDeepStrictEqual(installed, current)) return;
-  try {
-    await store.eventTypes.replaceBuiltIn(current);
-  } catch (error) {
-    if (!isFirst || !(error instanceof ConstraintViolation)) throw error;
-    await installBuiltInEventTypes(store, now, false);
-  }
 }

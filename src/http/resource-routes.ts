@@ -23,6 +23,7 @@ import {
   type BodyRule,
   type Call,
   jsonBody,
+  type Method,
   patchBody,
   type Reply,
   type Route,
@@ -69,6 +70,15 @@ type ChangeRoutes<For extends ServedTo, Rec, Made, Body, Input> = Resource<For, 
   readonly once: Once;
 };
 
+/** A route of the administration API, which needs a token that a rule of the catalogue accepts. `path`: below `EDGE`. */
+export function guardedRoute<For extends ServedTo>(
+  method: Method,
+  path: string,
+  more: Omit<Route<For>, 'method' | 'path' | 'access'>,
+): Route<For> {
+  return { ...more, method, path: `${EDGE}/${path}`, access: 'guarded' };
+}
+
 export function resourceRoutes<For extends ServedTo, Rec extends { readonly id: string }, Made, Body, Input>(
   resource: ReadRoutes<For, Rec> & ChangeRoutes<For, Rec, Made, Body, Input>,
 ): Route<For>[] {
@@ -80,13 +90,10 @@ export function readRoutes<For extends ServedTo, Rec extends { readonly id: stri
   resource: ReadRoutes<For, Rec>,
 ): Route<For>[] {
   const { path, noun, view, administration, show, list } = resource;
-  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
-  const collection = `${EDGE}/${path}`;
+  const shared = { for: resource.for, tag: path };
   return [
-    {
+    guardedRoute('GET', path, {
       ...shared,
-      method: 'GET',
-      path: collection,
       operationId: `list${pascalCase(path)}`,
       summary: list === undefined ? `List ${path}, in order of creation` : `List ${path}`,
       query: list === undefined ? PAGE_QUERY : listQuery(list),
@@ -101,17 +108,15 @@ export function readRoutes<For extends ServedTo, Rec extends { readonly id: stri
           (record) => cursorBehind(rules, asked.after, record),
         );
       },
-    },
-    {
+    }),
+    guardedRoute('GET', `${path}/{id}`, {
       ...shared,
-      method: 'GET',
-      path: `${collection}/{id}`,
       operationId: `get${pascalCase(noun)}`,
       summary: `Read ${article(noun)}`,
       headers: IF_NONE_MATCH,
       replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => read(call, show(await administration.get(idInPath(call)))),
-    },
+    }),
   ];
 }
 
@@ -121,15 +126,12 @@ export function changeRoutes<For extends ServedTo, Rec extends { readonly id: st
 ): Route<For>[] {
   const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
   const { administration, show, showMade, once } = resource;
-  const collection = `${EDGE}/${path}`;
-  const item = `${collection}/{id}`;
-  const shared = { for: resource.for, access: 'guarded', tag: path } as const;
+  const item = `${path}/{id}`;
+  const shared = { for: resource.for, tag: path };
   const name = pascalCase(noun);
   return [
-    {
+    guardedRoute('POST', path, {
       ...shared,
-      method: 'POST',
-      path: collection,
       operationId: `create${name}`,
       summary: `Create ${article(noun)}`,
       headers: IDEMPOTENCY_KEY,
@@ -138,14 +140,12 @@ export function changeRoutes<For extends ServedTo, Rec extends { readonly id: st
       respond: (call) =>
         once<Made>(
           call,
-          (made) => created(collection, showMade(made)),
+          (made) => created(path, showMade(made)),
           (beside) => administration.create(reader.create(call.body), actingOf(requireCaller(call)), { beside }),
         ),
-    },
-    {
+    }),
+    guardedRoute('PATCH', item, {
       ...shared,
-      method: 'PATCH',
-      path: item,
       operationId: `update${name}`,
       summary: `Change ${article(noun)} (RFC 7396)`,
       headers: IF_MATCH,
@@ -155,11 +155,9 @@ export function changeRoutes<For extends ServedTo, Rec extends { readonly id: st
         const acting = actingOn(call);
         return changed({ shown: show(await administration.patch(idInPath(call), reader.patch(call.body), acting)) });
       },
-    },
-    {
+    }),
+    guardedRoute('DELETE', item, {
       ...shared,
-      method: 'DELETE',
-      path: item,
       operationId: `delete${name}`,
       summary: `Delete ${article(noun)}`,
       headers: IF_MATCH,
@@ -168,7 +166,7 @@ export function changeRoutes<For extends ServedTo, Rec extends { readonly id: st
         await administration.remove(idInPath(call), actingOn(call));
         return { status: 204 };
       },
-    },
+    }),
   ];
 }
 
@@ -185,13 +183,10 @@ export function actionRoute<For extends ServedTo>(
   },
 ): Route<For> {
   const { respond, headers, body = NO_INPUT, ...described } = more;
-  return {
+  return guardedRoute('POST', `${path}/{id}/${verb}`, {
     ...described,
     body,
     headers: { ...IF_MATCH, ...headers },
-    method: 'POST',
-    path: `${EDGE}/${path}/{id}/${verb}`,
-    access: 'guarded',
     tag: path,
     summary,
     respond: async (call) => {
@@ -199,7 +194,7 @@ export function actionRoute<For extends ServedTo>(
       if (body === NO_INPUT) validate(emptyInput, call.body);
       return respond(call, idInPath(call), acting);
     },
-  };
+  });
 }
 
 /** The body of an action without input: absent, or an empty object. */
@@ -210,9 +205,9 @@ export function okReply(body: unknown): Reply {
   return { status: 200, body };
 }
 
-function created(collection: string, made: ShownResource & { readonly shown: { readonly id: string } }): Reply {
+function created(path: string, made: ShownResource & { readonly shown: { readonly id: string } }): Reply {
   const { headers, body } = changed(made);
-  return { status: 201, headers: { Location: `${collection}/${made.shown.id}`, ...headers }, body };
+  return { status: 201, headers: { Location: `${EDGE}/${path}/${made.shown.id}`, ...headers }, body };
 }
 
 export function idInPath({ params }: Call): string {

@@ -5,6 +5,7 @@ import { COMMAND_LINE } from '../domain/acting.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, PAGE_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
 import { type EventTypes, eventTypeReader } from '../events/event-types.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { everyRow } from '../store/port/resource.ts';
 import type { Store } from '../store/port/store.ts';
 import { endpointReader } from '../webhooks/endpoint-schema.ts';
 import type { Endpoints } from '../webhooks/endpoints.ts';
@@ -100,13 +101,9 @@ type Owner = { readonly id: string; readonly name: string; readonly known: reado
 
 async function endpointsOf({ endpoints }: Run['store'], customerId: string): Promise<readonly Known[]> {
   const all: Known[] = [];
-  for (let after = ''; ; ) {
-    const page = await endpoints.list(after, PAGE_MAX, { customerId });
-    all.push(...page.map(({ id, name, enabled }) => ({ id, name, enabled })));
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_MAX) return all;
-    after = last.id;
-  }
+  const list = (after: string) => endpoints.list(after, PAGE_MAX, { customerId });
+  for await (const { id, name, enabled } of everyRow(PAGE_MAX, list)) all.push({ id, name, enabled });
+  return all;
 }
 
 async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): Promise<ImportRow> {

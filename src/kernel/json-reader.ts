@@ -26,6 +26,8 @@ type JsonReader = {
   next(bytes: number): boolean;
   /** How many bytes were read. */
   at(): number;
+  /** After an error: the place of the byte that is not allowed there, or where a misspelt word begins. */
+  errorAt(): number;
 };
 
 export const QUOTE = 0x22;
@@ -243,6 +245,7 @@ export function createJsonReader(bytes: Uint8Array, parts: JsonParts): JsonReade
       return false;
     },
     at: () => at,
+    errorAt: () => (state === IN_LITERAL ? first : at),
   };
 }
 

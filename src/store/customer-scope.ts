@@ -37,8 +37,8 @@ export type Scope = {
   ): Verbs<Read, Written>;
   /** Returns the result of `read` for a webhook of the customer, and `none` for any other number. */
   ofNumber<T>(webhookNumber: number, none: T, read: () => Promise<T>): Promise<T>;
-  /** Throws for a webhook of someone else. */
-  requireNumber(webhookNumber: number): Promise<void>;
+  /** Returns the result of `write` for a webhook of the customer, and throws for any other number. */
+  withNumber<T>(webhookNumber: number, write: () => Promise<T>): Promise<T>;
 };
 
 export function scopeOf(store: Store, customerId: string): Scope {
@@ -65,7 +65,8 @@ export function scopeOf(store: Store, customerId: string): Scope {
     numbers,
     among: async (wanted) => {
       const known = await numbers();
-      return wanted === undefined ? known : known.filter((number) => wanted.includes(number));
+      const asked = wanted && new Set(wanted);
+      return asked === undefined ? known : known.filter((number) => asked.has(number));
     },
     mine,
     audited,
@@ -80,8 +81,9 @@ export function scopeOf(store: Store, customerId: string): Scope {
       },
     }),
     ofNumber: async (webhookNumber, none, read) => ((await ownsNumber(webhookNumber)) ? read() : none),
-    requireNumber: async (webhookNumber) => {
+    withNumber: async (webhookNumber, write) => {
       if (!(await ownsNumber(webhookNumber))) throw new Error('a customer cannot write to a webhook of another owner');
+      return write();
     },
   };
 }

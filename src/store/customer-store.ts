@@ -68,7 +68,7 @@ function customerParts(store: Store, { customerId, own, part }: Scope) {
 }
 
 /** Its users and applications, with their sessions and tokens. */
-function accessParts(store: Store, { customerId, part, owns, mine, audited, own, resource }: Scope) {
+function accessParts(store: Store, { customerId, part, owns, ownIds, mine, audited, own, resource }: Scope) {
   const { users, applications, sessions } = store;
   return {
     users: part('users', {
@@ -81,10 +81,7 @@ function accessParts(store: Store, { customerId, part, owns, mine, audited, own,
     }),
     invitations: part('invitations', {
       put: (invitation, user, audit, first) => store.invitations.put(invitation, mine(user), audited(audit), first),
-      expiries: async (userIds) => {
-        const asked = await Promise.all(userIds.map(async (id) => ((await owns('user_account', id)) ? [id] : [])));
-        return store.invitations.expiries(asked.flat());
-      },
+      expiries: async (userIds) => store.invitations.expiries(await ownIds('user_account', userIds)),
     }),
     applications: part('applications', {
       ...resource('application', applications),
@@ -118,7 +115,7 @@ function accessParts(store: Store, { customerId, part, owns, mine, audited, own,
 }
 
 /** Its endpoints, keys and webhooks, and the event types that it may see. */
-function webhookParts(store: Store, { customerId, part, owns, mine, audited, requireNumber, resource }: Scope) {
+function webhookParts(store: Store, { customerId, part, owns, mine, audited, withNumber, resource }: Scope) {
   const { endpoints, keys, webhooks, eventTypes } = store;
   return {
     endpoints: part('endpoints', {
@@ -149,20 +146,15 @@ function webhookParts(store: Store, { customerId, part, owns, mine, audited, req
       versionAt: async (id) => ((await owns('endpoint', id)) ? webhooks.versionAt(id) : ''),
       ofKey: (_, name) => webhooks.ofKey(customerId, name),
       update: (webhook, before, audit, first) => webhooks.update(mine(webhook), mine(before), audited(audit), first),
-      setState: async (change, audit, unchanged) => {
-        await requireNumber(change.progress.webhookNumber);
-        await webhooks.setState(change, audited(audit), unchanged);
-      },
-      resume: async (webhookNumber, now) => {
-        await requireNumber(webhookNumber);
-        await webhooks.resume(webhookNumber, now);
-      },
+      setState: (change, audit, unchanged) =>
+        withNumber(change.progress.webhookNumber, () => webhooks.setState(change, audited(audit), unchanged)),
+      resume: (webhookNumber, now) => withNumber(webhookNumber, () => webhooks.resume(webhookNumber, now)),
     }),
   };
 }
 
 /** The events that it publishes, and the logs of its webhooks. */
-function eventParts(store: Store, { customerId, part, among, ofNumber, requireNumber }: Scope) {
+function eventParts(store: Store, { customerId, part, among, ofNumber, withNumber }: Scope) {
   const ownEvents = (events: readonly NewEvent[]): readonly NewEvent[] => {
     if (events.some(({ audience }) => audience !== customerId)) throw new Error('a customer publishes for itself');
     return events;
@@ -179,17 +171,15 @@ function eventParts(store: Store, { customerId, part, among, ofNumber, requireNu
       records: (number, first, last) => ofNumber(number, [], () => store.dispatch.records(number, first, last)),
     }),
     pulls: part('pulls', {
-      acknowledge: async (acknowledgement) => {
-        await requireNumber(acknowledgement.webhookNumber);
-        await store.pulls.acknowledge(acknowledgement);
-      },
+      acknowledge: (acknowledgement) =>
+        withNumber(acknowledgement.webhookNumber, () => store.pulls.acknowledge(acknowledgement)),
       ends: async (wanted) => store.pulls.ends(await among(wanted)),
     }),
   };
 }
 
 /** Its deliveries and their attempts. */
-function deliveryParts(store: Store, { customerId, part, numbers, among, audited, ofNumber, requireNumber }: Scope) {
+function deliveryParts(store: Store, { customerId, part, numbers, among, audited, ofNumber, withNumber }: Scope) {
   const { deliveries, attempts } = store;
   /** Reads for the places in its own logs, at their positions; null for the others. */
   const inOwnLogs = async <Item>(
@@ -213,46 +203,27 @@ function deliveryParts(store: Store, { customerId, part, numbers, among, audited
         return deliveries.list({ ...filter, webhookNumbers: known, audience: customerId }, before, limit);
       },
       content: (number, offset) => ofNumber(number, null, () => deliveries.content(number, offset)),
-      failures: async (wanted, within, most) => {
-        const known = await numbers();
-        const own = wanted === null ? known : wanted.filter((number) => known.includes(number));
-        return deliveries.failures(own, within, most);
-      },
+      failures: async (wanted, within, most) => deliveries.failures(await among(wanted ?? undefined), within, most),
       offsetsBetween: (number, period) => ofNumber(number, null, () => deliveries.offsetsBetween(number, period)),
     }),
     replays: part('replays', {
       count: (range) => ofNumber(range.webhookNumber, 0, () => store.replays.count(range)),
-      replay: async (replay, audit) => {
-        await requireNumber(replay.webhookNumber);
-        return store.replays.replay(replay, audited(audit));
-      },
-      tryNow: async (asked, audit) => {
-        await requireNumber(asked.webhookNumber);
-        await store.replays.tryNow(asked, audited(audit));
-      },
+      replay: (replay, audit) => withNumber(replay.webhookNumber, () => store.replays.replay(replay, audited(audit))),
+      tryNow: (asked, audit) => withNumber(asked.webhookNumber, () => store.replays.tryNow(asked, audited(audit))),
     }),
     waitingKeys: part('waitingKeys', {
       list: (number, after, limit) => ofNumber(number, [], () => store.waitingKeys.list(number, after, limit)),
-      giveUp: async (asked, audit) => {
-        await requireNumber(asked.webhookNumber);
-        return store.waitingKeys.giveUp(asked, audited(audit));
-      },
+      giveUp: (asked, audit) => withNumber(asked.webhookNumber, () => store.waitingKeys.giveUp(asked, audited(audit))),
     }),
     attempts: part('attempts', {
-      insert: async (attempt) => {
-        await requireNumber(attempt.webhookNumber);
-        await attempts.insert(attempt);
-      },
+      insert: (attempt) => withNumber(attempt.webhookNumber, () => attempts.insert(attempt)),
       get: async (id) => attempts.get(id, await numbers()),
       lastOf: (records) => inOwnLogs(records, attempts.lastOf),
       ofRecord: (number, offset, limit) => ofNumber(number, [], () => attempts.ofRecord(number, offset, limit)),
       batch: async (id) => attempts.batch(id, await numbers()),
       latest: async (limit, outcome, wanted) => attempts.latest(limit, outcome, await among(wanted ?? undefined)),
       latestOf: (number, limit, outcome) => ofNumber(number, [], () => attempts.latestOf(number, limit, outcome)),
-      lastOutcomes: async (wanted) => {
-        const known = new Set(await numbers());
-        return attempts.lastOutcomes(wanted.filter((number) => known.has(number)));
-      },
+      lastOutcomes: async (wanted) => attempts.lastOutcomes(await among(wanted)),
     }),
   };
 }
@@ -297,7 +268,6 @@ function auditPart(store: Store, { customerId, part, audited, own }: Scope): Sto
 
 /** The verbs that lists, searches and the overview read. */
 function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, among, own }: Scope) {
-  const { customers } = store;
   return {
     expiry: part('expiry', { all: (_, limit) => store.expiry.all(customerId, limit) }),
     overview: part('overview', {
@@ -309,10 +279,7 @@ function listParts(store: Store, { customerId, part, owns, ownIds, ofNumber, amo
     directory: part('directory', {
       webhooks: (filter, before, limit) => store.directory.webhooks({ ...filter, ...own }, before, limit),
       webhook: async (id) => ((await owns('webhook', id)) ? store.directory.webhook(id) : null),
-      webhookNames: async (wanted) => {
-        const known = await customers.webhookNumbers(customerId);
-        return store.directory.webhookNames(wanted.filter((number) => known.has(number)));
-      },
+      webhookNames: async (wanted) => store.directory.webhookNames(await among(wanted)),
       oldestWaitingAt: (number) => ofNumber(number, null, () => store.directory.oldestWaitingAt(number)),
       deadRecords: async (wanted, batches) => store.directory.deadRecords(await among(wanted), batches),
       states: () => store.directory.states(customerId),

@@ -5,6 +5,7 @@ import { authenticationHeader } from '../domain/endpoint-headers.ts';
 import { PAGE_MAX } from '../domain/limits.ts';
 import type { CustomHeader, SignatureTemplate } from '../domain/webhook.ts';
 import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
+import { everyRow } from '../store/port/resource.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import { AUTHENTICATION_MEMBERS } from './endpoint-authentication.ts';
 import { templateHeaders } from './signature-schema.ts';
@@ -40,17 +41,13 @@ async function webhookHeader(
   endpointId: string,
   names: ReadonlySet<string>,
 ): Promise<{ readonly name: string; readonly webhook: string } | null> {
-  for (let after = ''; ; ) {
-    const webhooks = await store.webhooks.list(after, PAGE_MAX, { endpointId });
-    for (const { id, name, customHeaders, signature } of webhooks) {
-      const sent = [...customHeaders.map((header) => header.name.toLowerCase()), ...templateHeaders(signature).keys()];
-      const found = sent.find((one) => names.has(one));
-      if (found !== undefined) return { name: found, webhook: `${name} (${id})` };
-    }
-    const last = webhooks.at(-1);
-    if (last === undefined) return null;
-    after = last.id;
+  const list = (after: string) => store.webhooks.list(after, PAGE_MAX, { endpointId });
+  for await (const { id, name, customHeaders, signature } of everyRow(PAGE_MAX, list)) {
+    const sent = [...customHeaders.map((header) => header.name.toLowerCase()), ...templateHeaders(signature).keys()];
+    const found = sent.find((one) => names.has(one));
+    if (found !== undefined) return { name: found, webhook: `${name} (${id})` };
   }
+  return null;
 }
 
 /** Why these settings of an endpoint cannot be combined: each header has one source. */

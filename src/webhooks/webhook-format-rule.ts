@@ -1,7 +1,7 @@
 /** The rules of a webhook's format (contract §12.1), and the defaults that depend on other settings. Pure. */
 import { carriesSeveral, type FormatSettings, formatDefaults, WEBHOOK_FORMATS } from '../domain/webhook-format.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
-import { isObject } from '../kernel/validation.ts';
+import { definedFields, isObject } from '../kernel/validation.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -48,7 +48,7 @@ export function withFormatDefaults(body: unknown): unknown {
   if (!isObject(body)) return body;
   const settings = settingsOf(body);
   if (settings === null || settings.format === 'records') return body;
-  return { ...formatDefaults(settings), ...withoutUndefined(body) };
+  return { ...formatDefaults(settings), ...definedFields(body) };
 }
 
 /**
@@ -74,8 +74,4 @@ export function followingTarget<Target extends object>(target: Target, patch: un
 function settingsOf({ format, batch }: Members): Pick<FormatSettings, 'format' | 'batch'> | null {
   const known = WEBHOOK_FORMATS.find((name) => name === (format ?? 'records'));
   return known === undefined ? null : { format: known, batch: batch === true };
-}
-
-function withoutUndefined(body: Members): Members {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }

@@ -8,6 +8,7 @@ import { createIds, randomBytes, rowKeyTime } from '../../kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../kernel/vault.ts';
 import type { Database } from '../../store/port/database.ts';
 import { CLOCK_BEHIND_MAX_MS } from '../../store/port/limits.ts';
+import { everyRow, type ResourceStore } from '../../store/port/resource.ts';
 import type { Store } from '../../store/port/store.ts';
 import { userStore } from '../../store/shared/access/users.ts';
 import { auditStore } from '../../store/shared/audit.ts';
@@ -104,14 +105,6 @@ async function examineCertificates(store: Examined, now: number): Promise<Findin
   return expiring.length > 0 ? expiring : [ok(check, 'none expires soon')];
 }
 
-type Listed<T> = { list(after: string, limit: number): Promise<T[]> };
-
-async function* every<T extends { readonly id: string }>(table: Listed<T>): AsyncGenerator<T> {
-  for (let after = ''; ; ) {
-    const page = await table.list(after, PAGE_MAX);
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last.id;
-  }
+function every<T extends { readonly id: string }>({ list }: Pick<ResourceStore<T>, 'list'>): AsyncGenerator<T> {
+  return everyRow(PAGE_MAX, (after) => list(after, PAGE_MAX));
 }

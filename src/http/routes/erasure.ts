@@ -3,18 +3,13 @@ import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
 import { validate } from '../../kernel/validation.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read } from '../conditional.ts';
-import { EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { EDGE, guardedRoute, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route, requireCaller } from '../route.ts';
-
-const ERASURES = `${EDGE}/erasures`;
 
 export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Route<'operator'>[] {
   return [
-    {
+    guardedRoute('POST', 'events/erase', {
       for: 'operator',
-      method: 'POST',
-      path: `${EDGE}/events/erase`,
-      access: 'guarded',
       tag: 'events',
       operationId: 'eraseEvents',
       summary: "Overwrite the data of one person's events",
@@ -35,14 +30,11 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         const body = await erasures.erase(validate(eraseInput, call.body), actingOf(requireCaller(call)));
         return body.state === 'finished'
           ? okReply(body)
-          : { status: 202, headers: { Location: `${ERASURES}/${body.id}` }, body };
+          : { status: 202, headers: { Location: `${EDGE}/erasures/${body.id}` }, body };
       },
-    },
-    {
+    }),
+    guardedRoute('GET', 'erasures/{id}', {
       for: 'operator',
-      method: 'GET',
-      path: `${ERASURES}/{id}`,
-      access: 'guarded',
       tag: 'events',
       operationId: 'getErasure',
       summary: 'Read the status of an erasure',
@@ -54,6 +46,6 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         404: { description: 'There is no such erasure, or it was finished long ago' },
       },
       respond: async (call) => read(call, await erasures.get(idInPath(call))),
-    },
+    }),
   ];
 }

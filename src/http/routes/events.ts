@@ -22,7 +22,7 @@ import {
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
-import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { actionRoute, guardedRoute, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route, requireCaller } from '../route.ts';
 
 type Dependencies = {
@@ -60,11 +60,8 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
 }
 
 function publishRoute(publish: Dependencies['services']['publish']): Route<'both'> {
-  return {
+  return guardedRoute('POST', 'events', {
     for: 'both',
-    method: 'POST',
-    path: `${EDGE}/events`,
-    access: 'guarded',
     tag: 'events',
     operationId: 'publishEvents',
     summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
@@ -84,16 +81,13 @@ function publishRoute(publish: Dependencies['services']['publish']): Route<'both
       const events = await slices(caller.customerId, readingEvents(body), body.length);
       return { status: 202, body: await publish(events, actingOf(caller)) };
     },
-  };
+  });
 }
 
 function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Route<'both'>[] {
   return [
-    {
+    guardedRoute('GET', 'deliveries', {
       for: 'both',
-      method: 'GET',
-      path: `${EDGE}/deliveries`,
-      access: 'guarded',
       tag: 'deliveries',
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
@@ -116,19 +110,16 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
         const { items, next } = await deliveries.list(readDeliverySearch(query), cursor, limit);
         return okReply({ items: items.map(viewDelivery), nextCursor: next });
       },
-    },
-    {
+    }),
+    guardedRoute('GET', 'deliveries/{id}', {
       for: 'both',
-      method: 'GET',
-      path: `${EDGE}/deliveries/{id}`,
-      access: 'guarded',
       tag: 'deliveries',
       operationId: 'getDelivery',
       summary: 'Read a delivery with its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => read(call, viewWithAttempts(await deliveries.get(idInPath(call)))),
-    },
+    }),
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again, or a pending one now', {
       for: 'both',
       operationId: 'replayDelivery',
@@ -143,11 +134,8 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
 
 function auditRoutes(audit: Dependencies['store']['audit']): Route<'both'>[] {
   return [
-    {
+    guardedRoute('GET', 'audit', {
       for: 'both',
-      method: 'GET',
-      path: `${EDGE}/audit`,
-      access: 'guarded',
       tag: 'audit',
       operationId: 'listAuditEntries',
       summary: 'List the audit log, the newest entry first',
@@ -163,12 +151,9 @@ function auditRoutes(audit: Dependencies['store']['audit']): Route<'both'>[] {
           ({ id }) => id,
         );
       },
-    },
-    {
+    }),
+    guardedRoute('GET', 'audit/{id}', {
       for: 'both',
-      method: 'GET',
-      path: `${EDGE}/audit/{id}`,
-      access: 'guarded',
       tag: 'audit',
       operationId: 'getAuditEntry',
       summary: 'Read an audit entry',
@@ -179,7 +164,7 @@ function auditRoutes(audit: Dependencies['store']['audit']): Route<'both'>[] {
         if (entry === null) throw new Refusal('not_found', 'there is no such audit entry');
         return read(call, viewAudit(entry));
       },
-    },
+    }),
   ];
 }
 

@@ -7,16 +7,13 @@ import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import { requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, readLimit } from '../paging.ts';
-import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { actionRoute, guardedRoute, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route } from '../route.ts';
 
 export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Route<'both'>[] {
   return [
-    {
+    guardedRoute('GET', 'webhooks/{id}/waiting-keys', {
       for: 'both',
-      method: 'GET',
-      path: `${EDGE}/webhooks/{id}/waiting-keys`,
-      access: 'guarded',
       tag: 'webhooks',
       operationId: 'listWaitingKeys',
       summary: 'List the keys whose records wait',
@@ -34,7 +31,7 @@ export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Ro
         const asked = { limit: readLimit(call.query), cursor: call.query.get('cursor') };
         return okReply(await webhooks.keyOrder.waitingKeys(idInPath(call), asked));
       },
-    },
+    }),
     actionRoute('webhooks', 'give-up', 'Give up the waiting records of a key', {
       for: 'both',
       operationId: 'giveUpKey',

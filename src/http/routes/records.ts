@@ -17,7 +17,7 @@ import { acknowledgedView, acknowledgeInput } from '../../webhooks/acknowledge.t
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { Webhooks } from '../../webhooks/webhooks.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, readBytes, requireMatch } from '../conditional.ts';
-import { actionRoute, EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { actionRoute, EDGE, guardedRoute, idInPath, okReply } from '../resource-routes.ts';
 import { jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
@@ -67,11 +67,8 @@ export function recordRoutes(dependencies: Dependencies): Route<'both'>[] {
 }
 
 function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'both'> {
-  return {
+  return guardedRoute('GET', 'webhooks/{id}/records', {
     for: 'both',
-    method: 'GET',
-    path: `${EDGE}/webhooks/{id}/records`,
-    access: 'guarded',
     tag: 'webhooks',
     operationId: 'readWebhookRecords',
     summary: 'Read records in order, delivered or not',
@@ -117,15 +114,12 @@ function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'bot
       const { bytes, headers } = await readRecords(idInPath(call), { after, limit, waitMs, signal }, maySee);
       return { status: 200, headers: headersOf(headers), body: bytes };
     },
-  };
+  });
 }
 
 function eventRoute({ readEvent }: Dependencies): Route<'both'> {
-  return {
+  return guardedRoute('GET', 'events/{id}', {
     for: 'both',
-    method: 'GET',
-    path: `${EDGE}/events/{id}`,
-    access: 'guarded',
     tag: 'events',
     operationId: 'readEvent',
     headers: IF_NONE_MATCH,
@@ -148,7 +142,7 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
       const { bytes, headers } = await readEvent(idInPath(call), call.query.get('webhookId'));
       return readBytes(call, bytes, headersOf(headers));
     },
-  };
+  });
 }
 
 function acknowledgeRoute({ webhooks }: Dependencies): Route<'both'> {

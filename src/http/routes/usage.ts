@@ -14,7 +14,7 @@ import type { Clock } from '../../kernel/ids.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { page } from '../../kernel/schemas.ts';
 import { readLimit } from '../paging.ts';
-import { EDGE, idInPath, okReply } from '../resource-routes.ts';
+import { guardedRoute, idInPath, okReply } from '../resource-routes.ts';
 import type { Reply, Route } from '../route.ts';
 
 type Dependencies = { readonly usage: UsageReads; readonly clock: Clock };
@@ -41,11 +41,9 @@ const CSV_TEXT =
 
 /** The routes for the usage of one customer, for the operator. */
 export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'operator'>[] {
-  const shared = { for: 'operator', method: 'GET', access: 'guarded' } as const;
   return [
-    {
-      ...shared,
-      path: `${EDGE}/customers/{id}/usage`,
+    guardedRoute('GET', 'customers/{id}/usage', {
+      for: 'operator',
       tag: 'customers',
       operationId: 'getCustomerUsage',
       summary: 'Read what a customer used, by day',
@@ -53,10 +51,9 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
       query: PERIOD,
       replies: { 200: { description: 'The usage, and the limits', schema: customerUsageView } },
       respond: async (call) => okReply(await usage.ofCustomer(idInPath(call), readUsagePeriod(call.query, clock()))),
-    },
-    {
-      ...shared,
-      path: `${EDGE}/customers/{id}/usage.csv`,
+    }),
+    guardedRoute('GET', 'customers/{id}/usage.csv', {
+      for: 'operator',
       tag: 'customers',
       operationId: 'getCustomerUsageCsv',
       summary: 'Download what a customer used, by day',
@@ -68,17 +65,15 @@ export function customerUsageRoutes({ usage, clock }: Dependencies): Route<'oper
         const query: UsageQuery = { ...period, by: 'day', customerId: idInPath(call) };
         return csvReply(await usage.csv(query), query);
       },
-    },
+    }),
   ];
 }
 
 /** The routes for the usage of all customers; a customer gets its own. */
 export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
-  const shared = { for: 'both', method: 'GET', access: 'guarded' } as const;
   return [
-    {
-      ...shared,
-      path: `${EDGE}/usage`,
+    guardedRoute('GET', 'usage', {
+      for: 'both',
       tag: 'usage',
       operationId: 'listUsage',
       summary: 'List what customers used, by customer',
@@ -91,10 +86,9 @@ export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
       replies: { 200: { description: 'A page of usage', schema: page(listedUsageView) }, ...NO_CUSTOMER },
       respond: async ({ query }) =>
         okReply(await usage.list(readQuery(query, clock()), { cursor: query.get('cursor'), limit: readLimit(query) })),
-    },
-    {
-      ...shared,
-      path: `${EDGE}/usage.csv`,
+    }),
+    guardedRoute('GET', 'usage.csv', {
+      for: 'both',
       tag: 'usage',
       operationId: 'listUsageCsv',
       summary: 'Download what customers used',
@@ -105,7 +99,7 @@ export function usageRoutes({ usage, clock }: Dependencies): Route<'both'>[] {
         const query = readQuery(call.query, clock());
         return csvReply(await usage.csv(query), query);
       },
-    },
+    }),
   ];
 }
 

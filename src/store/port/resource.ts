@@ -31,3 +31,17 @@ export type Place = { readonly value: string | number; readonly id: string };
 
 /** Where a page begins: after an id in order of creation (empty: at the beginning), or after a position in another order. */
 export type After = string | { readonly sort: Sort; readonly place: Place | null };
+
+/** Every row of a list in order of creation. Each page has `limit` rows, and the last one fewer. */
+export async function* everyRow<T extends { readonly id: string }>(
+  limit: number,
+  list: (after: string) => Promise<readonly T[]>,
+): AsyncGenerator<T> {
+  for (let after = ''; ; ) {
+    const page = await list(after);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < limit) return;
+    after = last.id;
+  }
+}

@@ -296,11 +296,10 @@ export function mergedPlaces(
     const sorted = [...a, ...b].sort(compare);
     const isAgain = (place: DeliveryPlace, at: number): boolean =>
       at > 0 && compare(sorted[at - 1] as DeliveryPlace, place) === 0;
-    const once = sorted.filter((place, at) => !isAgain(place, at)).slice(0, limit);
-    const last = once.at(-1);
+    const page = sorted.filter((place, at) => !isAgain(place, at)).slice(0, limit);
+    const last = page.at(-1);
     // With the second one of a place that is in both.
     const taken = new Set(last === undefined ? [] : sorted.filter((place) => compare(place, last) <= 0));
-    const page = once;
     for (const source of sources) source.ahead = source.ahead.filter((place) => !taken.has(place));
     return page;
   };
