@@ -1,13 +1,20 @@
-/** Runs the demo and a test from token to delivery on the other runtimes. */
+/** Runs the demo and a test from token to delivery on the oldest Node, the newest, and Deno with the permissions of its tasks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runNestedTests } from '../support/nested.ts';
 
-test('the demo and the circle test pass on the oldest Node, the newest, and Deno with the permissions of its tasks', async (t) => {
-  const output = await runNestedTests(t, ['scripts/runtimes.ts', '--quick']);
-  const passed = [...output.matchAll(/^(\w+) [\d.]+.*: the (demo|tests) passed/gm)].map(
-    ([, runtime, what]) => `${runtime} ${what}`,
-  );
-  assert.deepEqual(passed, ['node demo', 'node tests', 'node demo', 'node tests', 'deno demo', 'deno tests']);
-  assert.equal([...output.matchAll(/^ℹ pass [1-9]/gm)].length, 2, output);
-});
+for (const [runtime, name] of [
+  ['node22', 'node'],
+  ['node26', 'node'],
+  ['deno', 'deno'],
+] as const) {
+  test(`the demo and the circle test pass on ${runtime}`, async (t) => {
+    const output = await runNestedTests(t, ['scripts/runtimes.ts', '--quick', runtime]);
+    const passed = [...output.matchAll(/^(\w+) [\d.]+.*: the (demo|tests) passed/gm)].map(
+      ([, ran, what]) => `${ran} ${what}`,
+    );
+    assert.deepEqual(passed, [`${name} demo`, `${name} tests`]);
+    // Deno's own runner prints no such line.
+    if (name === 'node') assert.match(output, /^ℹ pass [1-9]/m);
+  });
+}
