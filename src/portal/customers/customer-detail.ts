@@ -5,7 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
-import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
 import {
   actorName,
   actorsSeen,
@@ -14,13 +14,20 @@ import {
   type ResourceLink,
   readResourceLinks,
 } from '../audit/entries.ts';
+import { tryPath } from '../deliveries/failure-pages.ts';
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection, hasProblems, readAttention } from '../overview/attention.ts';
+import {
+  attentionSection,
+  hasProblems,
+  type ProblemButton,
+  problemLook,
+  readAttention,
+} from '../overview/attention.ts';
 import { queuesSection, readStopped } from '../overview/queues.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
@@ -149,12 +156,12 @@ async function activityView(dependencies: PageDependencies, call: PageCall, cust
           webhooks.map(({ progress }) => progress.webhookNumber),
         ),
   ]);
-  const startButton = call.may('operator') ? startButtonOf(call, id) : null;
-  const problems = attentionSection({ ...attention, startButton, now: call.now });
+  const button = call.may('operator') ? buttonOf(call, id) : null;
+  const problems = attentionSection({ ...attention, button, now: call.now });
   const numbers = health(id, { series, backlog, dead });
   return html`
     ${hasProblems(attention) ? html`${problems}${numbers}` : html`${numbers}${problems}`}
-    ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, startButton, call.now)}
+    ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, button, call.now)}
     ${
       latest === null
         ? firstSteps(call, id)
@@ -204,16 +211,15 @@ async function historyView({ store, hasPage }: PageDependencies, call: PageCall,
   return auditSection(call, id, { entries, linkOf: await readResourceLinks(store, references, hasPage) });
 }
 
-/** Leads back to the customer. */
-function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Pick<Ailing, 'id' | 'name'>) => Html {
-  return ({ id, name }) =>
+/** A start leads back to the customer. */
+function buttonOf({ csrf }: PageCall, customerId: string): ProblemButton {
+  return (webhook, offset) =>
     actionButton({
-      action: `/webhooks/${id}/start`,
       csrf,
-      fields: { back: `/customers/${customerId}` },
-      label: 'Start',
-      longLabel: `Start the webhook ${name}`,
-      icon: 'play',
+      ...(offset === null
+        ? { action: `/webhooks/${webhook.id}/start`, fields: { back: `/customers/${customerId}` } }
+        : { action: tryPath(webhook.id), fields: { offset: String(offset) } }),
+      ...problemLook(webhook, offset),
     });
 }
 

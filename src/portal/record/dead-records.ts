@@ -30,3 +30,8 @@ const NONE: DeadRecords = { records: 0, isWhole: true };
 export function deadText({ records, isWhole }: DeadRecords): string {
   return `${countText(records)}${isWhole ? '' : '+'}`;
 }
+
+/** The action of a webhook that does not run and has dead deliveries. */
+export function startAndSend(dead: DeadRecords): string {
+  return `Start, and send ${deadText(dead)} again`;
+}

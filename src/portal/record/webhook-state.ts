@@ -21,6 +21,7 @@ import {
   type LatestError,
   type NamedEndpoint,
   sumOf,
+  THEN_TEST,
 } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
@@ -164,7 +165,7 @@ export function stateNotice(
     const known = givenUpFor(stateReason, causes, reader);
     if (known !== null) {
       const credentials = credentialsLink(known.cause, endpoint);
-      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${credentials}</p>` });
+      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${THEN_TEST} ${credentials}</p>` });
     }
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
