@@ -109,7 +109,7 @@ describe('the causes of failures', () => {
   });
 
   it('are told on the overview and in the search after the webhook failed, with the action that sends all', async (t) => {
-    const { service, page } = await dock(t, {}, ...Array.from({ length: 10 }, () => 401));
+    const { service, page, webhook, endpoint } = await dock(t, {}, ...Array.from({ length: 10 }, () => 401));
     await service.log.line(({ msg }) => msg === 'webhook failed');
     const overview = await page('/');
     assert.match(overview, /Ten requests in a row used up their attempts: 401 Unauthorized\./);
@@ -118,6 +118,17 @@ describe('the causes of failures', () => {
       /Then send a test event before you start it\. Credentials of Gate · .*Start, and send 10 again/,
     );
     assert.match(overview, /Dead now ?10.*Problems.*Dock/, 'the figures come first');
+    const own = await page(`/webhooks/${webhook.id}`);
+    assert.match(
+      own,
+      /Start ?Start, and send 10 again.*Credentials of Gate · Failures by cause.*Dead ?10/,
+      'told once',
+    );
+    assert.doesNotMatch(own, /are dead|See failures|Send them again/);
+    assert.match(own, /Send a test event.*Dead ?10.*Send a test event.*Throughput/, 'the form is above the charts');
+    const { token } = await newSession(service, 'operator');
+    const { text } = await request(`${service.url}/endpoints/${endpoint.id}`, { token });
+    assert.match(text, new RegExp(`href="/webhooks/${webhook.id}#samples">\\s*<svg.*Send a test event`));
     assert.match(await page('/search'), /Dock ?failed.{0,40}: 401 Unauthorized/);
     assert.match(await page('/deliveries'), /1 webhook has failed\. Failures by cause/);
     assert.doesNotMatch(await page('/deliveries?state=dead'), /1 webhook has failed/);

@@ -210,7 +210,7 @@ describe('the overview', () => {
     await page.getByText('Delivery attempts per minute as a table').click();
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
     await page.getByRole('link', { name: 'Last week' }).click();
-    await page.getByText('in the last week').waitFor();
+    await page.waitForURL('**/?period=week');
     await page.getByRole('heading', { name: 'Delivery attempts per hour' }).waitFor();
     // Nothing is wider than the screen.
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);

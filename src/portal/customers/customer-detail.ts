@@ -139,39 +139,32 @@ export const CUSTOMER_VIEWS = {
 async function activityView(dependencies: PageDependencies, call: PageCall, customer: Customer): Promise<Html> {
   const { id } = customer;
   const { store, figures: kept } = dependencies.ofCustomer(id);
-  const [series, backlog, dead, attention, listings] = await Promise.all([
+  const [series, backlog, dead, attention, listings, endpoints] = await Promise.all([
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
     readAttention(store, call.now),
     store.directory.webhooks({}, null, WEBHOOKS_READ),
+    store.directory.endpoints({}, null, 1),
   ]);
   const webhooks = listings.map(({ webhook }) => webhook);
-  const [stopped, latest] = await Promise.all([
-    readStopped(store, backlog),
-    webhooks.length === 0
-      ? null
-      : readLatestDeliveries(
-          store,
-          webhooks.map(({ progress }) => progress.webhookNumber),
-        ),
-  ]);
   const button = call.may('operator') ? buttonOf(call, id) : null;
   const problems = attentionSection({ ...attention, button, now: call.now });
-  const numbers = health(id, { series, backlog, dead });
+  // Without a webhook, figures would be empty.
+  if (webhooks.length === 0)
+    return html`${hasProblems(attention) ? problems : null}${firstSteps(call, id, endpoints.length > 0)}`;
+  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
+  const [stopped, latest] = await Promise.all([readStopped(store, backlog), readLatestDeliveries(store, numbers)]);
   return html`
-    ${hasProblems(attention) ? html`${problems}${numbers}` : html`${numbers}${problems}`}
+    ${health(id, { series, backlog, dead })}
+    ${problems}
     ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, button, call.now)}
-    ${
-      latest === null
-        ? firstSteps(call, id)
-        : deliverySection(
-            call,
-            id,
-            latest,
-            webhooks.map((webhook) => webhook.id),
-          )
-    }
+    ${deliverySection(
+      call,
+      id,
+      latest,
+      webhooks.map((webhook) => webhook.id),
+    )}
   `;
 }
 
@@ -325,12 +318,13 @@ function deliverySection(
 }
 
 /** Of a customer without webhooks. */
-function firstSteps({ may }: PageCall, id: string): Html {
+function firstSteps({ may }: PageCall, id: string, hasEndpoint: boolean): Html {
+  const kind = hasEndpoint ? 'webhooks' : 'endpoints';
   return emptyState({
     title: 'Nothing is sent yet',
     text: 'An endpoint is where the customer receives events. A webhook sends them there.',
     action: may('administrator')
-      ? linkButton({ href: `/endpoints/new?customer=${id}`, label: ADD.endpoints, kind: 'primary', icon: 'plus' })
+      ? linkButton({ href: `/${kind}/new?customer=${id}`, label: ADD[kind], kind: 'primary', icon: 'plus' })
       : null,
   });
 }

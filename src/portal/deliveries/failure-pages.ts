@@ -27,7 +27,7 @@ import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
-import { replayHref, replayLabel } from './sending-again.ts';
+import { replayGroupLabel, replayHref } from './sending-again.ts';
 
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
@@ -307,7 +307,7 @@ function action(group: FailureGroup, name: string, { csrf }: PageCall): Html {
 /** Leads to the page that counts the deliveries and asks first. */
 function replayLink(group: FailureGroup, webhookName: string): Html {
   const { webhookId, cause } = group;
-  const label = replayLabel(group);
+  const label = replayGroupLabel(group);
   return linkButton({
     href: replayHref(webhookId, cause),
     label,

@@ -27,7 +27,7 @@ import {
   givenUpFor,
   readCausesOf,
 } from '../record/causes.ts';
-import { type DeadRecords, deadOf, deadText, startAndSend } from '../record/dead-records.ts';
+import { type DeadRecords, deadOf, deadText, replayLabel } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
 import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
@@ -186,7 +186,7 @@ function actionOf(webhook: AilingWebhook, button: ProblemButton): Html | null {
     return main === undefined ? null : button(webhook, main.oldest.offset);
   }
   if (!sendsAgain(webhook)) return button(webhook, null);
-  const label = startAndSend(dead);
+  const label = replayLabel(state, dead);
   return linkButton({
     href: `/deliveries/replay?webhook=${id}&state=dead`,
     label,

@@ -1,4 +1,6 @@
 /** The dead deliveries of webhooks, counted up to a bound. */
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Store } from '../../store/port/store.ts';
 import { countText } from '../parts/text.ts';
 
@@ -31,7 +33,7 @@ export function deadText({ records, isWhole }: DeadRecords): string {
   return `${countText(records)}${isWhole ? '' : '+'}`;
 }
 
-/** The action of a webhook that does not run and has dead deliveries. */
-export function startAndSend(dead: DeadRecords): string {
-  return `Start, and send ${deadText(dead)} again`;
+/** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */
+export function replayLabel(state: WebhookState, dead: DeadRecords): string {
+  return `${isRunnable(state) ? 'Send' : 'Start, and send'} ${deadText(dead)} again`;
 }
