@@ -71,8 +71,10 @@ function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string
   const others = entries.filter(([name]) => !TOLD.has(name));
   const all = others.length === 0 ? entries : others;
   const valued = all.flatMap(([name, { from, to }]) => {
-    const text = lineOf(to ?? from);
-    return text.length > NAMED_LENGTH || isUuidV7(text) ? [] : [`${labelOf(name)}: ${text}`];
+    const one = to ?? from;
+    const text = lineOf(one);
+    const saysLittle = one === false || isUuidV7(text) || (typeof one === 'object' && !Array.isArray(one));
+    return saysLittle || text.length > NAMED_LENGTH ? [] : [`${labelOf(name)}: ${text}`];
   });
   const told = valued.length === 0 ? all.map(([name]) => labelOf(name)) : valued;
   const more = all.length - Math.min(told.length, NAMED);

@@ -157,6 +157,10 @@ describe('the page of a user, an application or an event type', () => {
     const page = await read(`/users/${user.id}`);
     assert.match(page, /In the customers’ portal.*Manages everything of this customer\./s);
     assert.doesNotMatch(page, /In this portal|May do everything in the portal/);
-    assert.ok((await read(`/event-types/${type.id}`)).includes('href="/deliveries?q=type%3Aorder.created"'));
+    const contents = await read(`/event-types/${type.id}`);
+    assert.ok(contents.includes('href="/deliveries?q=type%3Aorder.created"'));
+    for (const [, id] of contents.matchAll(/<li><a href="#([\w-]+)">/g))
+      assert.ok(contents.includes(` id="${id}"`), id);
+    assert.ok(contents.includes('<a href="#delete">'));
   });
 });

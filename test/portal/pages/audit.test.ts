@@ -169,6 +169,12 @@ describe('an entry of the audit log', () => {
       'limit: 3, url: u',
     );
     assert.equal(changesSummary(made(4)).markup, 'field0: x, field1: x, field2: x, and 1 more');
+    const flag = {
+      deprecated: { from: null, to: false },
+      group: { from: null, to: 'Orders' },
+      limits: { from: null, to: { a: 1 } },
+    };
+    assert.equal(changesSummary(flag).markup, 'group: Orders, and 2 more', 'nor do what is off and lists of members');
     const of = {
       endpointId: { from: null, to: '01a20894-e3d7-7336-a176-03026a430f4f' },
       key: { from: null, to: 'k'.repeat(99) },
@@ -181,9 +187,9 @@ describe('an entry of the audit log', () => {
   it('shows long values from where they differ', () => {
     const same = 'The receiver of the warehouse answers '.repeat(8);
     const changes = { description: { from: `${same}slowly.`, to: `${same}quickly.` } };
-    assert.equal(changesSummary(changes).markup, 'description: …se answers slowly. → …se answers quickly.');
+    assert.equal(changesSummary(changes).markup, 'description: …use answers slowly. → …use answers quickly.');
     const { markup } = differences(changes);
-    assert.match(markup, /<summary>…se answers slowly\.<\/summary>.*<summary>…se answers quickly\.<\/summary>/s);
+    assert.match(markup, /<summary>…use answers slowly\.<\/summary>.*<summary>…use answers quickly\.<\/summary>/s);
   });
 
   it('says why the service stopped a webhook', () => {
