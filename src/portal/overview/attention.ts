@@ -49,7 +49,7 @@ export type Attention = {
 /** The button of a webhook that starts it, or tries the delivery at an offset now. */
 export type ProblemButton = (webhook: Pick<Ailing, 'id' | 'name'>, offset: number | null) => Html;
 
-/** What the button says. */
+/** Its label, name and icon. */
 export function problemLook({ name }: Pick<Ailing, 'name'>, offset: number | null) {
   if (offset === null) return { label: 'Start', longLabel: `Start the webhook ${name}`, icon: 'play' } as const;
   const label = `Try #${offset} now`;

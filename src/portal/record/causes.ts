@@ -129,7 +129,7 @@ export function credentialsOf(
 /** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
 export type GivenUp = { readonly why: string; readonly advice: string; readonly cause: string };
 
-/** What comes after the advice. */
+/** Follows the advice. */
 export const THEN_TEST = 'Then send a test event before you start the webhook again.';
 
 /** Null for another reason, or if no cause is known. */
