@@ -102,7 +102,6 @@ const FORMS: Readonly<Record<string, readonly [kind: Reference, form: Form][]>> 
   ],
   '/overview/start': [[{ id: 'webhooks' }, (webhook) => ({ webhook, period: 'day' })]],
   '/deliveries/replay': [[{ id: 'webhooks' }, (webhook) => ({ webhook, state: 'dead' })]],
-  '/deliveries/failures/try': [[{ id: 'webhooks' }, (webhook) => ({ webhook, offset: '0' })]],
   '/deliveries/replay-selected': [[{ id: 'deliveries' }, (id) => ({ chosen: id })]],
 };
 const WEBHOOK = { name: 'new', eventTypes: ORDERS, retryPolicy: 'exponential', maxBatchRecords: '10' };

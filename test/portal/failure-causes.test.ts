@@ -109,17 +109,45 @@ describe('the causes of failures', () => {
   });
 
   it('are told on the overview and in the search after the webhook failed, with the action that sends all', async (t) => {
-    const { service, page } = await dock(t, {}, ...Array.from({ length: 10 }, () => 401));
+    const { service, page, webhook, endpoint } = await dock(t, {}, ...Array.from({ length: 10 }, () => 401));
     await service.log.line(({ msg }) => msg === 'webhook failed');
     const overview = await page('/');
     assert.match(overview, /Ten requests in a row used up their attempts: 401 Unauthorized\./);
-    assert.match(overview, /Credentials of Gate.*Send a test event.*Start, and send 10 again/);
+    assert.match(
+      overview,
+      /Then send a test event before you start it\. Credentials of Gate · .*Start, and send 10 again/,
+    );
+    assert.match(overview, /Dead now ?10.*Problems.*Dock/, 'the figures come first');
+    const own = await page(`/webhooks/${webhook.id}`);
+    assert.match(
+      own,
+      /Start ?Start, and send 10 again.*Credentials of Gate · Failures by cause.*Dead ?10/,
+      'told once',
+    );
+    assert.doesNotMatch(own, /are dead|See failures|Send them again/);
+    assert.match(own, /Send a test event.*Dead ?10.*Send a test event.*Throughput/, 'the form is above the charts');
+    const { token } = await newSession(service, 'operator');
+    const { text } = await request(`${service.url}/endpoints/${endpoint.id}`, { token });
+    assert.match(text, new RegExp(`href="/webhooks/${webhook.id}#samples">\\s*<svg.*Send a test event`));
     assert.match(await page('/search'), /Dock ?failed.{0,40}: 401 Unauthorized/);
     assert.match(await page('/deliveries'), /1 webhook has failed\. Failures by cause/);
     assert.doesNotMatch(await page('/deliveries?state=dead'), /1 webhook has failed/);
     const failures = await page('/deliveries/failures');
     assert.match(failures, /Pending ?Since ?Last failure.*The oldest is #0\./);
     assert.match(await page('/deliveries/replay'), /Dead deliveries.*Or choose the deliveries yourself/);
+  });
+
+  it('has an action on the overview while the webhook fails: the oldest delivery is tried now', async (t) => {
+    const { service, webhook, at } = await dock(t, { retry: { policy: 'linear', maxAttempts: 5 } }, 500);
+    const { token } = await newSession(service, 'operator');
+    const path = `/webhooks/${webhook.id}/try`;
+    const overview = await request(`${service.url}/`, { token });
+    assert.match(overview.text, new RegExp(`name="offset" value="0" formaction="${path}"[^>]*>\\s*<svg.*Try #0 now`));
+    const sent = await request(service.url + path, { token, form: { offset: '0' } });
+    assert.equal(sent.status, 303);
+    assert.match(sent.headers.get('location') ?? '', /^\/deliveries\//);
+    for (let n = 0; n < 2; n += 1) await at.next();
+    assert.equal((await request(service.url + path, { token, form: { offset: '7' } })).status, 404);
   });
 
   it('of dead deliveries are named on the pages of the webhook and of its endpoint, the most frequent first', async (t) => {

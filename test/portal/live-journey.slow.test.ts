@@ -269,7 +269,7 @@ describe('the page of a webhook', () => {
     at.answer(() => ({ status: 422 }));
     await sendOne();
     await page.locator('.figure', { hasText: 'Dead' }).getByText('1', { exact: true }).waitFor();
-    await page.getByRole('heading', { name: '1 delivery is dead' }).waitFor();
+    await page.getByRole('link', { name: 'Send 1 again: Dock' }).waitFor();
     // Someone else stops it.
     await stopWebhook(admin, webhook);
     await page.locator('#state').getByText('stopped').waitFor();

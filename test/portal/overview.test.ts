@@ -75,7 +75,7 @@ describe('the overview', () => {
     assert.match(await figure(page, 'Pending now'), /^3 \| oldest /);
     assert.match(await figure(page, 'Tokens issued'), /^1 \| none refused$/);
     const row = page.getByRole('row', { name: /Warehouse/ }).first();
-    assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);
+    assert.match(await row.innerText(), /failing[\s\S]*3 pending[\s\S]*The receiver answered 503\./);
     await page
       .getByRole('row', { name: /hr-2026/ })
       .getByText('in 3 days')
@@ -201,7 +201,8 @@ describe('the overview', () => {
     await portal.service.log.nextAttempt(webhook.id);
     const { page, open } = await portal.signIn('viewer', { isScriptless: true, width: 390 });
     await open('/');
-    assert.equal(await figure(page, 'Success rate'), '0 % | 1 of 1 attempt failed');
+    // Above problems, a phone has the numbers alone.
+    assert.equal(await figure(page, 'Success rate'), '0 %');
     await page
       .getByRole('row', { name: /Warehouse/ })
       .first()
@@ -209,7 +210,7 @@ describe('the overview', () => {
     await page.getByText('Delivery attempts per minute as a table').click();
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
     await page.getByRole('link', { name: 'Last week' }).click();
-    await page.getByText('in the last week').waitFor();
+    await page.waitForURL('**/?period=week');
     await page.getByRole('heading', { name: 'Delivery attempts per hour' }).waitFor();
     // Nothing is wider than the screen.
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);

@@ -93,7 +93,7 @@ describe('a webhook', () => {
       figures,
       /Succeeded, 24 h 0 % 2 attempts, 2 failed Pending 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* Events matched 3/,
     );
-    await page.getByRole('heading', { name: '2 deliveries are dead' }).waitFor();
+    await page.getByRole('link', { name: 'Start, and send 2 again: Orders' }).waitFor();
     await page.getByRole('link', { name: 'History' }).click();
     await page.waitForURL(`**/webhooks/${webhook.id}/history`);
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');

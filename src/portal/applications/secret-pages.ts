@@ -12,7 +12,7 @@ import { addressFor } from '../frame/browser.ts';
 import type { PageCall, View } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
-import { codeBlock, codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { codeBlock, copyable, definitionList, programPanels, secretBox } from '../parts/details.ts';
 import { type Choice, checkbox, type FormState, newForm, radioGroup } from '../parts/fields.ts';
 import { fieldGroup, form } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
@@ -138,7 +138,7 @@ export function usageSections(application: Application, products: readonly ApiPr
       `,
       content: html`
         ${definitionList([['Token URL', copyable(url, 'token URL')]])}
-        ${codePanels('Get a token', tokenExamples(url, clientId, scopes))}
+        ${programPanels('Get a token', tokenExamples(url, clientId, scopes))}
       `,
     })}
     ${useSection(application, products, address)}
@@ -160,10 +160,11 @@ function useSection({ scopes }: Application, products: readonly ApiProduct[], ad
       One of the calls that its scopes allow. <code>TOKEN</code> is the <code>access_token</code> of the response above.
       ${origin === OWN_HOST ? html`Put the host of the API in place of <code>${new URL(OWN_HOST).host}</code>.` : null}
     `,
-    content: codeBlock({
-      label: 'Call the API',
-      code: `curl -H "Authorization: Bearer $TOKEN" \\\n  ${origin}${path}`,
-    }),
+    content: html`
+      <div class="program">
+        ${codeBlock({ label: 'Call the API', code: `curl -H "Authorization: Bearer $TOKEN" \\\n  ${origin}${path}` })}
+      </div>
+    `,
   });
 }
 

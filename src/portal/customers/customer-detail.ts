@@ -5,7 +5,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import type { AuditRecord } from '../../store/port/audit.ts';
 import type { Belongings } from '../../store/port/customers.ts';
-import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import type { Backlog, DeadLetters } from '../../store/port/overview.ts';
 import {
   actorName,
   actorsSeen,
@@ -14,13 +14,20 @@ import {
   type ResourceLink,
   readResourceLinks,
 } from '../audit/entries.ts';
+import { tryPath } from '../deliveries/failure-pages.ts';
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageDependencies } from '../frame/page.ts';
-import { attentionSection, hasProblems, readAttention } from '../overview/attention.ts';
+import {
+  attentionSection,
+  hasProblems,
+  type ProblemButton,
+  problemLook,
+  readAttention,
+} from '../overview/attention.ts';
 import { queuesSection, readStopped } from '../overview/queues.ts';
 import { copyable, definitionList, figures } from '../parts/details.ts';
 import { actionButton, linkButton, section } from '../parts/header.ts';
@@ -132,39 +139,32 @@ export const CUSTOMER_VIEWS = {
 async function activityView(dependencies: PageDependencies, call: PageCall, customer: Customer): Promise<Html> {
   const { id } = customer;
   const { store, figures: kept } = dependencies.ofCustomer(id);
-  const [series, backlog, dead, attention, listings] = await Promise.all([
+  const [series, backlog, dead, attention, listings, endpoints] = await Promise.all([
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
     readAttention(store, call.now),
     store.directory.webhooks({}, null, WEBHOOKS_READ),
+    store.directory.endpoints({}, null, 1),
   ]);
   const webhooks = listings.map(({ webhook }) => webhook);
-  const [stopped, latest] = await Promise.all([
-    readStopped(store, backlog),
-    webhooks.length === 0
-      ? null
-      : readLatestDeliveries(
-          store,
-          webhooks.map(({ progress }) => progress.webhookNumber),
-        ),
-  ]);
-  const startButton = call.may('operator') ? startButtonOf(call, id) : null;
-  const problems = attentionSection({ ...attention, startButton, now: call.now });
-  const numbers = health(id, { series, backlog, dead });
+  const button = call.may('operator') ? buttonOf(call, id) : null;
+  const problems = attentionSection({ ...attention, button, now: call.now });
+  // Without a webhook, figures would be empty.
+  if (webhooks.length === 0)
+    return html`${hasProblems(attention) ? problems : null}${firstSteps(call, id, endpoints.length > 0)}`;
+  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
+  const [stopped, latest] = await Promise.all([readStopped(store, backlog), readLatestDeliveries(store, numbers)]);
   return html`
-    ${hasProblems(attention) ? html`${problems}${numbers}` : html`${numbers}${problems}`}
-    ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, startButton, call.now)}
-    ${
-      latest === null
-        ? firstSteps(call, id)
-        : deliverySection(
-            call,
-            id,
-            latest,
-            webhooks.map((webhook) => webhook.id),
-          )
-    }
+    ${health(id, { series, backlog, dead })}
+    ${problems}
+    ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, button, call.now)}
+    ${deliverySection(
+      call,
+      id,
+      latest,
+      webhooks.map((webhook) => webhook.id),
+    )}
   `;
 }
 
@@ -204,16 +204,15 @@ async function historyView({ store, hasPage }: PageDependencies, call: PageCall,
   return auditSection(call, id, { entries, linkOf: await readResourceLinks(store, references, hasPage) });
 }
 
-/** Leads back to the customer. */
-function startButtonOf({ csrf }: PageCall, customerId: string): (webhook: Pick<Ailing, 'id' | 'name'>) => Html {
-  return ({ id, name }) =>
+/** A start leads back to the customer. */
+function buttonOf({ csrf }: PageCall, customerId: string): ProblemButton {
+  return (webhook, offset) =>
     actionButton({
-      action: `/webhooks/${id}/start`,
       csrf,
-      fields: { back: `/customers/${customerId}` },
-      label: 'Start',
-      longLabel: `Start the webhook ${name}`,
-      icon: 'play',
+      ...(offset === null
+        ? { action: `/webhooks/${webhook.id}/start`, fields: { back: `/customers/${customerId}` } }
+        : { action: tryPath(webhook.id), fields: { offset: String(offset) } }),
+      ...problemLook(webhook, offset),
     });
 }
 
@@ -319,12 +318,13 @@ function deliverySection(
 }
 
 /** Of a customer without webhooks. */
-function firstSteps({ may }: PageCall, id: string): Html {
+function firstSteps({ may }: PageCall, id: string, hasEndpoint: boolean): Html {
+  const kind = hasEndpoint ? 'webhooks' : 'endpoints';
   return emptyState({
     title: 'Nothing is sent yet',
     text: 'An endpoint is where the customer receives events. A webhook sends them there.',
     action: may('administrator')
-      ? linkButton({ href: `/endpoints/new?customer=${id}`, label: ADD.endpoints, kind: 'primary', icon: 'plus' })
+      ? linkButton({ href: `/${kind}/new?customer=${id}`, label: ADD[kind], kind: 'primary', icon: 'plus' })
       : null,
   });
 }

@@ -33,7 +33,7 @@ import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
 import { liveStory } from './delivery-view.ts';
 import { quickFilters, type SearchSuggestions, searchHref, searchLine, searchSuggestions } from './search-line.ts';
 import { type SearchTerm, withTerms } from './search-text.ts';
-import { notRunning, replayHref, replayLabel, type SentAgain, toldSentAgain } from './sending-again.ts';
+import { notRunning, replayGroupLabel, replayHref, type SentAgain, toldSentAgain } from './sending-again.ts';
 
 export function deliveryListPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
@@ -295,7 +295,7 @@ function deadNotice({ may, session }: PageCall, dead: FoundDeliveries['dead']): 
   const { group, name } = dead;
   const all = group.dead === 1 ? '1 dead' : `${countText(group.dead)} dead, all`;
   const standing = isRunnable(group.webhookState) ? '' : ` ${name} ${notRunning(group.webhookState)}.`;
-  const replay = html`<a href="${replayHref(group.webhookId, group.cause)}">${replayLabel(group)}</a>`;
+  const replay = html`<a href="${replayHref(group.webhookId, group.cause)}">${replayGroupLabel(group)}</a>`;
   return notice({
     tone: 'negative',
     title: `${all} with ${causeText(group.cause)} at ${name}.`,

@@ -9,7 +9,7 @@ import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
 import type { Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, relativeTime, sentence, shortTime, spanText, time } from '../parts/text.ts';
-import { type Cause, credentialsLink, credentialsOf, givenUpFor } from '../record/causes.ts';
+import { type Cause, credentialsLink, credentialsOf, givenUpFor, THEN_TEST } from '../record/causes.ts';
 import { attemptMoment } from './attempt-details.ts';
 import { notRunning } from './sending-again.ts';
 
@@ -172,7 +172,7 @@ function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint 
   const known = givenUpFor(stateReason, causes, reader);
   if (known !== null) {
     const credentials = credentialsLink(known.cause, endpoint);
-    return html`. ${known.why} ${known.advice}${credentials === null ? null : html` ${credentials}.`}`;
+    return html`. ${known.why} ${known.advice} ${THEN_TEST}${credentials === null ? null : html` ${credentials}.`}`;
   }
   return html`. ${stateReason === 'too_many_dead' ? NO_DEAD_LEFT : STATE_REASONS[stateReason as StopReason]}`;
 }

@@ -6,7 +6,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import type { FailureGroup, Failures } from '../../store/port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../store/port/limits.ts';
 import type { Store } from '../../store/port/store.ts';
-import { attempted, type PageCall } from '../frame/call.ts';
+import { attempted, type PageCall, pathId } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
@@ -27,11 +27,10 @@ import { type RecordOwners, readOwners } from '../record/owner.ts';
 import { readScope, scopeFields, withWebhookId } from './delivery-scope.ts';
 import { resendText } from './delivery-story.ts';
 import { DELIVERIES_PATH, deliveryTabs } from './delivery-tabs.ts';
-import { replayHref, replayLabel } from './sending-again.ts';
+import { replayGroupLabel, replayHref } from './sending-again.ts';
 
 const PATH = `${DELIVERIES_PATH}/failures`;
 const STREAM = `${PATH}/changes`;
-const TRY = `${PATH}/try`;
 
 export function deliveryFailurePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, services, store, feed, clock } = dependencies;
@@ -63,8 +62,9 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       };
       return liveContent(feed, webhookId, call.signal, readLive, { everyMs: FAILURES_EVERY_MS });
     }),
-    pages.act(TRY, 'both', 'operator', async ({ form, acting }) => {
-      const webhook = await services.webhooks.get(readText(form, 'webhook') ?? '');
+    pages.act(tryPath('{id}'), 'both', 'operator', async (call) => {
+      const { form, acting } = call;
+      const webhook = await services.webhooks.get(pathId(call));
       const offset = Number(form.get('offset'));
       const delivery = Number.isSafeInteger(offset)
         ? await store.deliveries.at(webhook.progress.webhookNumber, offset)
@@ -76,6 +76,11 @@ export function deliveryFailurePages(dependencies: SharedPageDependencies): Page
       );
     }),
   ];
+}
+
+/** Tries a delivery of a webhook before its time: the one at `offset` in the form. */
+export function tryPath(webhookId: string): string {
+  return `/webhooks/${webhookId}/try`;
 }
 
 const LEAD = 'Failed deliveries of any age, dead or still pending, grouped by webhook and cause.';
@@ -290,9 +295,9 @@ function action(group: FailureGroup, name: string, { csrf }: PageCall): Html {
     });
   }
   return actionButton({
-    action: TRY,
+    action: tryPath(webhookId),
     csrf,
-    fields: { webhook: webhookId, offset: String(oldest.offset) },
+    fields: { offset: String(oldest.offset) },
     label: `Try #${oldest.offset} now`,
     longLabel: `Try #${oldest.offset} now: ${name}, ${causeText(cause)}`,
     icon: 'send',
@@ -302,7 +307,7 @@ function action(group: FailureGroup, name: string, { csrf }: PageCall): Html {
 /** Leads to the page that counts the deliveries and asks first. */
 function replayLink(group: FailureGroup, webhookName: string): Html {
   const { webhookId, cause } = group;
-  const label = replayLabel(group);
+  const label = replayGroupLabel(group);
   return linkButton({
     href: replayHref(webhookId, cause),
     label,

@@ -4,7 +4,8 @@ import { isRunnable } from '../../domain/webhook-states.ts';
 import type { FailureGroup } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { Flash } from '../frame/cookie-values.ts';
-import { countOf, countText } from '../parts/text.ts';
+import { countOf } from '../parts/text.ts';
+import { replayLabel } from '../record/dead-records.ts';
 import { readOwners } from '../record/owner.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
 
@@ -44,9 +45,9 @@ export function replayHref(webhookId: string, cause: string): string {
   return `${DELIVERIES_PATH}/replay?${new URLSearchParams({ webhook: webhookId, state: 'dead', cause })}`;
 }
 
-/** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */
-export function replayLabel({ webhookState, dead }: Pick<FailureGroup, 'webhookState' | 'dead'>): string {
-  return `${isRunnable(webhookState) ? 'Send' : 'Start, and send'} ${countText(dead)} again`;
+/** The label of the link to it. */
+export function replayGroupLabel({ webhookState, dead }: Pick<FailureGroup, 'webhookState' | 'dead'>): string {
+  return replayLabel(webhookState, { records: dead, isWhole: true });
 }
 
 /** `is stopped` or `has failed`, after the name of a webhook that does not run. */

@@ -20,10 +20,13 @@ import {
   type NamedEndpoint,
 } from '../record/causes.ts';
 import { type DeadRecords, deadText } from '../record/dead-records.ts';
-import { causeSentence, failsBriefly, failuresOf, readFailsSince } from '../record/webhook-state.ts';
+import { causeSentence, failsBriefly, failuresOf, readFailsSince, readLastDelivered } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
 const ENDPOINT_WEBHOOKS_READ = 1000;
+
+/** Webhooks without a recent success whose logs are searched for the last one. */
+const LOGS_SEARCHED = 50;
 
 /** Webhooks of an endpoint whose dead deliveries and causes its page reads, the failing ones first. */
 export const FAILURES_OF = 20;
@@ -34,6 +37,8 @@ export type EndpointActivity = LastOutcomes & {
   /** Of all of them. */
   readonly day: Day;
   readonly dayOf: (webhookNumber: number) => Day | undefined;
+  /** Whether it is known that no delivery ever succeeded. */
+  readonly isUndelivered: boolean;
 };
 
 /** The activity of each endpoint by its id. Of more than `ENDPOINT_WEBHOOKS_READ` webhooks, the newest ones are read. */
@@ -44,6 +49,7 @@ export async function readEndpointActivity(
   const all = await store.directory.webhooksOf(endpointIds, ENDPOINT_WEBHOOKS_READ);
   const numbers = all.map(({ webhookNumber }) => webhookNumber);
   const [days, outcomes] = await Promise.all([kept.days(numbers), store.attempts.lastOutcomes(numbers)]);
+  const deliveredAtOf = await readLastSuccesses(store, all, outcomes);
   const byEndpoint = Map.groupBy(all, ({ endpointId }) => endpointId);
   const now = clock();
   return (endpointId) => {
@@ -52,17 +58,34 @@ export async function readEndpointActivity(
     );
     const last = webhooks.flatMap(({ webhookNumber }) => outcomes.get(webhookNumber) ?? []);
     const failures = last.flatMap(({ failure }) => failure ?? []);
+    const successes = webhooks.map(({ webhookNumber }) => deliveredAtOf(webhookNumber));
+    const delivered = successes.filter((at) => typeof at === 'number');
     return {
       webhooks,
       day: sumOfDays(webhooks.flatMap(({ webhookNumber }) => days.get(webhookNumber) ?? [])),
       dayOf: (webhookNumber) => days.get(webhookNumber),
-      deliveredAt: last.reduce<number | null>(
-        (latest, { deliveredAt }) => (deliveredAt === null ? latest : Math.max(latest ?? 0, deliveredAt)),
-        null,
-      ),
+      deliveredAt: delivered.length === 0 ? null : Math.max(...delivered),
+      isUndelivered: webhooks.length > 0 && successes.every((at) => at === 'never'),
       failure: failures.toSorted((a, b) => b.at - a.at)[0] ?? null,
     };
   };
+}
+
+type LastSuccess = Awaited<ReturnType<typeof readLastDelivered>>;
+
+/** Of each webhook, by its number: from its recent attempts, or from its log. */
+async function readLastSuccesses(
+  store: Pick<SharedPageDependencies['store'], 'deliveries'>,
+  webhooks: readonly EndpointWebhook[],
+  outcomes: ReadonlyMap<number, LastOutcomes>,
+): Promise<(webhookNumber: number) => LastSuccess> {
+  const recentOf = (webhookNumber: number): number | null => outcomes.get(webhookNumber)?.deliveredAt ?? null;
+  const silent = webhooks.filter(({ webhookNumber }) => recentOf(webhookNumber) === null).slice(0, LOGS_SEARCHED);
+  const searched = silent.map(
+    async (webhook) => [webhook.webhookNumber, await readLastDelivered(store, webhook)] as const,
+  );
+  const found = new Map<number, LastSuccess>(await Promise.all(searched));
+  return (webhookNumber) => recentOf(webhookNumber) ?? found.get(webhookNumber) ?? null;
 }
 
 /** Failing webhooks of an endpoint whose histories its page reads. */
@@ -100,12 +123,17 @@ function briefError({ errorClass, errorMessage }: NonNullable<LastOutcomes['fail
 
 /** The recent attempts may all have failed although some of the day succeeded: then the hour is known. */
 export function lastDelivery(
-  { deliveredAt, day, webhooks }: Pick<EndpointActivity, 'deliveredAt' | 'day' | 'webhooks'>,
+  {
+    deliveredAt,
+    day,
+    webhooks,
+    isUndelivered,
+  }: Pick<EndpointActivity, 'deliveredAt' | 'day' | 'webhooks' | 'isUndelivered'>,
   now: number,
 ): Html {
   if (deliveredAt !== null) return relativeTime(deliveredAt, now);
   const ago = day.hours.toReversed().findIndex(({ attempts, failedAttempts }) => attempts > failedAttempts);
-  if (ago < 0) return html`<span class="quiet">none in 24 h</span>`;
+  if (ago < 0) return html`<span class="quiet">${isUndelivered ? 'never' : 'none recently'}</span>`;
   // At the end of that hour at the latest, and before the failures that the page tells of.
   const end = Math.min(now, (Math.floor(now / HOUR_MS) + 1 - ago) * HOUR_MS);
   const before = Math.min(end, allFailSince(webhooks) ?? now);

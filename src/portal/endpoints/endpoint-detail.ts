@@ -61,12 +61,24 @@ export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab 
         isAdministrator ? linkButton({ href: `/endpoints/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         isAdministrator && enabled ? switchButton(call, endpoint) : null,
         linkButton({ href: `/endpoints/${id}/receiver`, label: 'Receiver set-up' }),
+        call.may('operator') && enabled ? testLink(id, activity.webhooks) : null,
         isAdministrator && !enabled ? switchButton(call, endpoint) : null,
         call.may('operator') && isUnverified(endpoint) ? verifyButton(call, endpoint, 'primary') : null,
       ],
     })}
     ${recordTabs(`The endpoint ${name}`, `/endpoints/${id}`, tab, anchorsOf(endpoint))}
   `;
+}
+
+/** To the form of its webhook, or to all of its webhooks: each row leads to its own. */
+function testLink(id: string, [only, ...others]: readonly Pick<EndpointWebhook, 'id'>[]): Html | null {
+  if (only === undefined) return null;
+  const href = others.length === 0 ? testOf(only) : `/endpoints/${id}#webhooks`;
+  return linkButton({ href, label: 'Send a test event', icon: 'send' });
+}
+
+function testOf({ id }: Pick<EndpointWebhook, 'id'>): string {
+  return `/webhooks/${id}#samples`;
 }
 
 /** The tab “Activity”. `hub` is null if no webhook sends here. */
@@ -162,7 +174,7 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, hub: En
           pendingRecords === 0
             ? html`<span class="quiet">0</span>`
             : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(pendingRecords)}</a>`,
-          call.may('operator') && endpoint.enabled ? webhookAction(call, webhook) : null,
+          call.may('operator') && endpoint.enabled ? webhookActions(call, webhook) : null,
         ];
       }),
       empty: emptyState({
@@ -174,19 +186,20 @@ function webhooks(call: PageCall, endpoint: Endpoint, uses: Uses | null, hub: En
   });
 }
 
-/** Starts it, or leads to its test event. */
-function webhookAction({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
-  if (isRunnable(progress.state)) {
-    const href = `/webhooks/${id}#samples`;
-    return linkButton({ href, label: 'Test event', longLabel: `Test event through ${name}`, kind: 'quiet' });
-  }
-  return actionButton({
-    action: `/webhooks/${id}/start`,
-    csrf,
-    label: 'Start',
-    longLabel: `Start the webhook ${name}`,
-    icon: 'play',
-  });
+/** Leads to its test event, and starts it. */
+function webhookActions({ csrf }: PageCall, webhook: Webhook): Html {
+  const { id, name, progress } = webhook;
+  const longLabel = `Test event through ${name}`;
+  const start = isRunnable(progress.state)
+    ? null
+    : actionButton({
+        action: `/webhooks/${id}/start`,
+        csrf,
+        label: 'Start',
+        longLabel: `Start the webhook ${name}`,
+        icon: 'play',
+      });
+  return html`${linkButton({ href: testOf(webhook), label: 'Test event', longLabel, kind: 'quiet' })}${start}`;
 }
 
 /** The worst of its own state and of its webhooks, and whether its ownership is verified. */

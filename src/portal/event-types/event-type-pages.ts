@@ -13,7 +13,7 @@ import { readHistorySection } from '../audit/record-changes.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { fits, readText } from '../frame/query.ts';
-import { codeBlock, codePanels, definitionList } from '../parts/details.ts';
+import { codeBlock, definitionList, programPanels } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { EVENTS_COUNTED, SAMPLE_BYTES } from '../parts/limits.ts';
@@ -142,6 +142,7 @@ function eventTypeView(call: PageCall, shown: Shown): View {
   const { eventType, uses, naming, owners, sample, history } = shown;
   const { id, name, description, builtIn } = eventType;
   const isManaged = manages(call, eventType);
+  const isTested = call.may('operator') && eventType.sample !== null && uses.count > 0;
   const content = html`
     ${pageHeader({
       title: name,
@@ -155,16 +156,14 @@ function eventTypeView(call: PageCall, shown: Shown): View {
           : null,
       ],
     })}
-    ${sectionLinks(eventType)}
+    ${sectionLinks(eventType, { isTested, isManaged })}
     ${useSection(call, shown)}
-    ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
-    ${latestSection(call, eventType, sample)}
+    <div class="columns columns-even">
+      ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
+      ${latestSection(call, eventType, sample)}
+    </div>
     ${fieldsSection(eventType)}
-    ${
-      call.may('operator') && eventType.sample !== null && uses.count > 0
-        ? sendSampleSection(call.csrf, eventType, uses.first, owners)
-        : null
-    }
+    ${isTested ? sendSampleSection(call.csrf, eventType, uses.first, owners) : null}
     ${builtIn ? null : publishing(eventType)}
     ${typesSection(eventType)}
     ${builtIn ? null : history}
@@ -229,7 +228,7 @@ function latestSection({ now }: PageCall, { encryptionRequired }: EventType, lat
 function publishing({ name, sample }: EventType): Html {
   // In single quotes a shell changes nothing but a single quote.
   const data = sample === null ? '{…}' : JSON.stringify(sample).replaceAll("'", String.raw`'\''`);
-  const ways = codePanels(`Publish ${name}`, [
+  const ways = programPanels(`Publish ${name}`, [
     { label: 'Command line', code: `sallyport event publish ${name} '${data}'` },
     {
       label: 'HTTP',

@@ -49,15 +49,20 @@ export function eventTypeSections(
   `;
 }
 
-/** Leads to the parts of the operator’s page of a type, which is long. */
-export function sectionLinks({ builtIn, dataSchema, sample }: EventType): Html {
+/** Leads to the parts of the operator’s page of a type, which is long: in their order. */
+export function sectionLinks(
+  { builtIn, dataSchema, sample }: EventType,
+  { isTested, isManaged }: { readonly isTested: boolean; readonly isManaged: boolean },
+): Html {
   const parts: readonly (readonly [id: string, label: string])[] = [
     ['sample', 'Sample'],
     ['latest', 'Latest event'],
     ...(dataSchema === null && sample === null ? [] : [['fields', 'Fields'] as const]),
+    ...(isTested ? [['test-event', 'Test event'] as const] : []),
     ...(builtIn ? [] : [['publish', 'Publish it'] as const]),
     ['types', 'Types'],
     ...(builtIn ? [] : [['history', 'History'] as const]),
+    ...(isManaged ? [['delete', 'Delete'] as const] : []),
   ];
   return html`
     <nav class="section-links" aria-label="On this page">

@@ -7,6 +7,7 @@ import { EXPIRY_WARNING_MS } from '../../domain/limits.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable, NO_DEAD_LEFT, STATE_REASONS, type StopReason } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { FailureGroup } from '../../store/port/deliveries.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
@@ -18,6 +19,7 @@ import { badge, notice, stateBadge } from '../parts/mark.ts';
 import { countText, lengthTime, relativeTime, sentence, shortTime } from '../parts/text.ts';
 import {
   advisedCause,
+  byFrequency,
   type Cause,
   credentialsLink,
   failingAdvice,
@@ -25,7 +27,7 @@ import {
   givenUpFor,
   readCausesOf,
 } from '../record/causes.ts';
-import { type DeadRecords, deadOf, deadText } from '../record/dead-records.ts';
+import { type DeadRecords, deadOf, deadText, replayLabel } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
 import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
@@ -39,13 +41,26 @@ export type Attention = {
   readonly expiring: readonly Expiry[];
   /** Absent on the page of one customer. */
   readonly owners?: ProblemOwners;
-  /** The button that starts a webhook; null if the visitor may not start webhooks and send again. */
-  readonly startButton: ((webhook: Ailing) => Html) | null;
+  /** Null if the visitor may not start webhooks and send again. */
+  readonly button: ProblemButton | null;
   readonly now: number;
 };
 
+/** The button of a webhook that starts it, or tries the delivery at an offset now. */
+export type ProblemButton = (webhook: Pick<Ailing, 'id' | 'name'>, offset: number | null) => Html;
+
+/** Its label, name and icon. */
+export function problemLook({ name }: Pick<Ailing, 'name'>, offset: number | null) {
+  if (offset === null) return { label: 'Start', longLabel: `Start the webhook ${name}`, icon: 'play' } as const;
+  const label = `Try #${offset} now`;
+  return { label, longLabel: `${label}: ${name}`, icon: 'send' } as const;
+}
+
 /** With its dead deliveries, and why its deliveries failed. */
-export type AilingWebhook = Ailing & { readonly dead: DeadRecords; readonly causes: readonly Cause[] };
+export type AilingWebhook = Ailing & {
+  readonly dead: DeadRecords;
+  readonly causes: readonly (Cause & Pick<FailureGroup, 'oldest'>)[];
+};
 
 /** Whose the webhooks, keys and endpoints with problems are. */
 export type ProblemOwners = { readonly [Kind in 'webhooks' | Expiry['kind']]: RecordOwners } & {
@@ -60,16 +75,16 @@ const OF_ONE_CUSTOMER: ProblemOwners = {
   certificate: NO_OWNERS,
 };
 
-export function hasProblems({ ailing, unverified, expiring }: Omit<Attention, 'now' | 'startButton'>): boolean {
+export function hasProblems({ ailing, unverified, expiring }: Omit<Attention, 'now' | 'button'>): boolean {
   return ailing.length + unverified.length + expiring.length > 0;
 }
 
 export function attentionSection(attention: Attention): Html {
-  const { webhooks, ailing, unverified, expiring, owners = OF_ONE_CUSTOMER, startButton, now } = attention;
+  const { webhooks, ailing, unverified, expiring, owners = OF_ONE_CUSTOMER, button, now } = attention;
   const isTroubled = hasProblems(attention);
   const content = isTroubled
     ? html`
-      ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, startButton })}
+      ${ailing.length === 0 ? null : ailingTable(ailing, owners, { now, button })}
       ${unverified.length === 0 ? null : unverifiedTable(unverified, now)}
       ${expiring.length === 0 ? null : expiringTable(expiring, owners, now)}
     `
@@ -88,7 +103,7 @@ const NOTHING_SENT = {
 function ailingTable(
   ailing: readonly AilingWebhook[],
   owners: ProblemOwners,
-  { now, startButton }: Pick<Attention, 'now' | 'startButton'>,
+  { now, button }: Pick<Attention, 'now' | 'button'>,
 ): Html {
   return table({
     caption: 'Webhooks with problems',
@@ -96,8 +111,7 @@ function ailingTable(
       { label: 'Webhook', kind: 'main' },
       { label: 'State', phone: 'state' },
       { label: 'Problem', phone: 'plain' },
-      { label: 'Since', phone: 'named' },
-      { label: 'Pending', kind: 'number', phone: 'named' },
+      ...(button === null ? [] : [{ label: 'Action', kind: 'actions' as const }]),
     ],
     rows: ailing.map((webhook) => [
       html`
@@ -105,24 +119,27 @@ function ailingTable(
         ${owners.webhooks.hintOf(webhook.id)}
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
-      stateBadge(webhook.state),
-      html`
-        ${problemOf(webhook, owners.customerId, startButton !== null)}
-        ${
-          startButton === null || isRunnable(webhook.state)
-            ? null
-            : html`<div class="problem-action">${startOf(webhook, startButton)}</div>`
-        }
-      `,
-      sinceCell(webhook.since, now),
-      webhook.waiting === 0
-        ? 0
-        : html`<a href="/deliveries?webhook=${webhook.id}&state=pending">${countText(webhook.waiting)}</a>`,
+      stateOf(webhook, now),
+      problemOf(webhook, owners.customerId, button !== null),
+      ...(button === null ? [] : [actionOf(webhook, button)]),
     ]),
     rowIds: ailing.map(({ id }) => `problem-${id}`),
     live: ['problem', 'problems'],
     empty: html``,
   });
+}
+
+/** With the time since then, and the deliveries that wait. */
+function stateOf({ id, name, state, since, waiting }: AilingWebhook, now: number): Html {
+  const label = `${countText(waiting)} pending`;
+  const pending = html`
+    <a href="/deliveries?webhook=${id}&state=pending" aria-label="${label}: ${name}">${label}</a>
+  `;
+  return html`
+    ${stateBadge(state)}
+    ${' '}<span class="cell-hint">since ${shortTime(since, 'minute')}</span>
+    ${' '}<span class="cell-hint">${lengthTime(since, now)}${waiting === 0 ? null : html` · ${pending}`}</span>
+  `;
 }
 
 function sinceCell(since: number, now: number): Html {
@@ -158,11 +175,18 @@ function unverifiedTable(unverified: readonly Endpoint[], now: number): Html {
   });
 }
 
-/** A webhook that failed with dead deliveries is started where these are sent again too. */
-function startOf(webhook: AilingWebhook, button: NonNullable<Attention['startButton']>): Html {
-  const { id, name, state, dead } = webhook;
-  if (state !== 'failed' || dead.records === 0) return button(webhook);
-  const label = `Start, and send ${deadText(dead)} again`;
+/**
+ * A webhook that does not run is started, and one that failed with dead deliveries is started where these are sent again too. Of one that
+ * fails, the oldest delivery with the most frequent cause is tried, as *Failures by cause* offers it.
+ */
+function actionOf(webhook: AilingWebhook, button: ProblemButton): Html | null {
+  const { id, name, state, dead, causes } = webhook;
+  if (isRunnable(state)) {
+    const [main] = byFrequency(causes, 'retrying');
+    return main === undefined ? null : button(webhook, main.oldest.offset);
+  }
+  if (!sendsAgain(webhook)) return button(webhook, null);
+  const label = replayLabel(state, dead);
   return linkButton({
     href: `/deliveries/replay?webhook=${id}&state=dead`,
     label,
@@ -171,49 +195,59 @@ function startOf(webhook: AilingWebhook, button: NonNullable<Attention['startBut
   });
 }
 
+function sendsAgain({ state, dead }: Pick<AilingWebhook, 'state' | 'dead'>): boolean {
+  return state === 'failed' && dead.records > 0;
+}
+
 /** The problem, the advice below it, and where its failures and its dead deliveries are. */
-function problemOf(
-  { id, name, state, reason, detail, dead, causes, endpointId, endpointName }: AilingWebhook,
-  reader: ProblemOwners['customerId'],
-  mayAct: boolean,
-): Html {
-  const count = deadText(dead);
+function problemOf(webhook: AilingWebhook, reader: ProblemOwners['customerId'], mayAct: boolean): Html {
+  const { id, name, state, dead, endpointId, endpointName } = webhook;
+  const { why, advice = null, cause = null, isGivenUp = false } = reasonOf(webhook, reader);
+  const isTestable = state === 'failed' && mayAct;
+  const test = (label: string): Html =>
+    html`<a href="/webhooks/${id}#test-button" aria-label="Send a test event: ${name}">${label}</a>`;
+  const count = `${deadText(dead)} dead`;
   const links = [
-    dead.records === 0
+    credentialsLink(cause, { id: endpointId, name: endpointName }),
+    dead.records === 0 || (mayAct && sendsAgain(webhook))
       ? null
-      : html`<a href="/deliveries?webhook=${id}&state=dead" aria-label="${count} dead: ${name}">${count} dead</a> · `,
+      : html`<a href="/deliveries?webhook=${id}&state=dead" aria-label="${count}: ${name}">${count}</a>`,
     state === 'stopped'
       ? null
       : html`<a href="${failuresOf(id)}" aria-label="Failures by cause: ${name}">Failures by cause</a>`,
-    state === 'failed' && mayAct
-      ? html` · <a href="/webhooks/${id}#test-button" aria-label="Send a test event: ${name}">Send a test event</a>`
-      : null,
-  ];
-  const failures = links.every((link) => link === null)
-    ? null
-    : html`<span class="cell-hint is-sentence problem-links">${links}</span>`;
-  if (reason === null) return html`<span class="quiet">–</span>${failures}`;
-  const givenUp = givenUpFor(reason, causes, reader);
-  if (givenUp !== null) {
-    const credentials = credentialsLink(givenUp.cause, { id: endpointId, name: endpointName });
-    return html`
-      ${givenUp.why}
-      ${' '}
-      <span class="cell-hint is-sentence">${givenUp.advice} ${credentials}</span>
-      ${failures}
-    `;
-  }
-  const known = STATE_REASONS[reason as StopReason] as string | undefined;
-  if (known !== undefined)
-    return html`${reason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : known} ${failures}`;
-  const latest = [reason, detail] as const;
-  const credentials = credentialsLink(advisedCause(causes, latest), { id: endpointId, name: endpointName });
+    isTestable && !isGivenUp ? test('Send a test event') : null,
+  ].filter((link) => link !== null);
   return html`
-    ${failingCauses(causes, latest) ?? sentence(detail ?? reason)}
+    ${why}
     ${' '}
-    <span class="cell-hint is-sentence">${failingAdvice(causes, latest, reader)} ${credentials}</span>
-    ${failures}
+    <span class="cell-hint is-sentence">
+      ${advice}
+      ${isGivenUp ? html` Then ${isTestable ? test('send a test event') : 'send a test event'} before you start it.` : null}
+      ${links.map((link, at) => html`${at === 0 ? ' ' : ' · '}${link}`)}
+    </span>
   `;
+}
+
+type Reason = {
+  readonly why: string | Html;
+  readonly advice?: string | null;
+  readonly cause?: string | null;
+  /** Whether the service stopped it after failures. */
+  readonly isGivenUp?: boolean;
+};
+
+function reasonOf({ reason, detail, dead, causes }: AilingWebhook, reader: ProblemOwners['customerId']): Reason {
+  if (reason === null) return { why: html`<span class="quiet">–</span>` };
+  const givenUp = givenUpFor(reason, causes, reader);
+  if (givenUp !== null) return { ...givenUp, isGivenUp: true };
+  const known = STATE_REASONS[reason as StopReason] as string | undefined;
+  if (known !== undefined) return { why: reason === 'too_many_dead' && dead.records === 0 ? NO_DEAD_LEFT : known };
+  const latest = [reason, detail] as const;
+  return {
+    why: failingCauses(causes, latest) ?? sentence(detail ?? reason),
+    advice: failingAdvice(causes, latest, reader),
+    cause: advisedCause(causes, latest),
+  };
 }
 
 function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: number): Html {
@@ -254,10 +288,7 @@ const CONSEQUENCES: Readonly<Record<Expiry['kind'], string>> = {
 type AttentionStore = Pick<Store, 'customerId' | 'directory' | 'overview' | 'expiry' | 'deliveries' | 'stateHistory'>;
 
 /** Reads the entries of the section *Problems*: of the customer of the store, or of everyone. */
-export async function readAttention(
-  store: AttentionStore,
-  now: number,
-): Promise<Omit<Attention, 'now' | 'startButton'>> {
+export async function readAttention(store: AttentionStore, now: number): Promise<Omit<Attention, 'now' | 'button'>> {
   const { customerId, directory, expiry } = store;
   const [states, ailing, unverified, expiries] = await Promise.all([
     directory.states(customerId),

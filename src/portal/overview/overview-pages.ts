@@ -4,6 +4,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
+import { tryPath } from '../deliveries/failure-pages.ts';
 import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -16,7 +17,7 @@ import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
-import { type Attention, attentionSection, hasProblems, type ProblemOwners, readAttention } from './attention.ts';
+import { type Attention, attentionSection, type ProblemOwners, problemLook, readAttention } from './attention.ts';
 import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
 import { queuesSection, readStopped } from './queues.ts';
 
@@ -93,16 +94,12 @@ function startForm({ csrf }: PageCall, period: Period): Html {
   `;
 }
 
-function startButton({ id, name }: Pick<Ailing, 'id' | 'name'>): Html {
-  return submitButton({
-    form: START_FORM,
-    name: 'webhook',
-    value: id,
-    kind: 'plain',
-    label: 'Start',
-    longLabel: `Start the webhook ${name}`,
-    icon: 'play',
-  });
+function problemButton(webhook: Pick<Ailing, 'id' | 'name'>, offset: number | null): Html {
+  const sent =
+    offset === null
+      ? { name: 'webhook', value: webhook.id }
+      : { formAction: tryPath(webhook.id), name: 'offset', value: String(offset) };
+  return submitButton({ form: START_FORM, kind: 'plain', ...sent, ...problemLook(webhook, offset) });
 }
 
 const CUSTOMERS_LEAD = 'How your events arrive, and what needs your attention.';
@@ -123,19 +120,16 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
   const hasTokens = overview.hasTokens && hasTokenFigures(series);
   const problems = attentionSection({
     ...overview,
-    startButton: mayAct ? startButton : null,
+    button: mayAct ? problemButton : null,
     now: at,
   });
-  const waiting = queuesSection({ ...overview, owners: overview.owners.webhooks }, mayAct ? startButton : null, at);
+  const waiting = queuesSection({ ...overview, owners: overview.owners.webhooks }, mayAct ? problemButton : null, at);
   const isUrgent = overview.backlog.longest.some(({ state }) => state === 'stopped');
-  // Problems and stopped webhooks with pending deliveries come first, also on a phone.
-  const isTroubled = hasProblems(overview);
   return html`
-    ${isTroubled ? problems : null}
-    ${isUrgent ? waiting : null}
     ${periodTabs(PATH, NO_QUERY, series.period)}
     ${headFigures({ ...overview, hasTokens })}
-    ${isTroubled ? null : problems}
+    ${problems}
+    ${isUrgent ? waiting : null}
     <div class="columns">
       ${section({
         title: rateTitle(TRIED, series),
@@ -223,7 +217,7 @@ function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
   return refused.length === 0 ? 'none refused' : `${refused.join(' and ')} refused`;
 }
 
-type Overview = Omit<Attention, 'now' | 'startButton'> & {
+type Overview = Omit<Attention, 'now' | 'button'> & {
   readonly at: number;
   readonly series: Series;
   readonly backlog: Backlog;

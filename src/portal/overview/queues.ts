@@ -9,6 +9,7 @@ import { stateBadge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import type { RecordOwners } from '../record/owner.ts';
 import { stoppedHint } from '../record/webhook-state.ts';
+import type { ProblemButton } from './attention.ts';
 
 type Queues = {
   readonly backlog: Backlog;
@@ -18,16 +19,16 @@ type Queues = {
   readonly stopped: ReadonlyMap<string, Html>;
 };
 
-/** Null if the problems tell all of it. `startButton`: null if the visitor may not start webhooks. */
+/** Null if the problems tell all of it. `button`: null if the visitor may not start webhooks. */
 export function queuesSection(
   { backlog, ailing, owners, stopped }: Queues,
-  startButton: ((webhook: Pick<Ailing, 'id' | 'name'>) => Html) | null,
+  button: ProblemButton | null,
   now: number,
 ): Html | null {
   const known = new Set(ailing.map(({ id }) => id));
   const longest = backlog.longest.filter(({ id }) => !known.has(id));
   if (longest.length === 0) return null;
-  const hasButton = startButton !== null && longest.some(({ state }) => !isRunnable(state));
+  const hasButton = button !== null && longest.some(({ state }) => !isRunnable(state));
   return section({
     title: queuesTitle(longest, known.size > 0),
     isPlain: true,
@@ -45,7 +46,7 @@ export function queuesSection(
         html`${stateBadge(state)}${stopped.has(id) ? html` <span class="cell-hint">${stopped.get(id) ?? null}</span>` : null}`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, now),
-        ...(hasButton ? [isRunnable(state) ? null : (startButton?.({ id, name }) ?? null)] : []),
+        ...(hasButton ? [isRunnable(state) ? null : (button?.({ id, name }, null) ?? null)] : []),
       ]),
       rowIds: longest.map(({ id }) => `queue-${id}`),
       live: ['queue', 'queues'],

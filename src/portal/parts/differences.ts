@@ -2,6 +2,7 @@
 
 import type { Change, Changes } from '../../domain/audit.ts';
 import { type Html, html } from '../../http/html.ts';
+import { isUuidV7 } from '../../kernel/ids.ts';
 import { time } from './text.ts';
 
 type LabelOf = (name: string) => string;
@@ -36,29 +37,48 @@ export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel):
   const isWhole = entries.every(([, { from }]) => from === null) || entries.every(([, { to }]) => to === null);
   if (isWhole && others.length > 0) return html`${namesOf(entries, labelOf)}`;
   const [name, { from, to }] = first;
-  const short = (value: unknown): Html | string => {
-    if (isInstant(value)) return time(Date.parse(value));
-    const text = valueText(withoutId(value)).split('\n', 1)[0] ?? '';
-    return text.length > SUMMARY_LENGTH ? `${text.slice(0, SUMMARY_LENGTH)}…` : text;
-  };
-  const change = from === null ? short(to) : html`${short(from)} → ${short(to)}`;
+  const [before, after] = excerpts(lineOf(from), lineOf(to), SUMMARY_LENGTH);
+  const shown = (value: unknown, text: string): Html | string => (isInstant(value) ? time(Date.parse(value)) : text);
+  const change = from === null ? shown(to, after) : html`${shown(from, before)} → ${shown(to, after)}`;
   return html`${labelOf(name)}: ${change}${others.length === 0 ? '' : `, and ${others.length} more`}`;
+}
+
+function lineOf(value: unknown): string {
+  return valueText(withoutId(value)).replaceAll(/\s+/g, ' ');
+}
+
+/** Shared text that a shortened one has before the difference. */
+const SHARED_LENGTH = 12;
+
+/** Two texts; long ones from where they differ, so that old and new do not look the same. */
+function excerpts(from: string, to: string, length: number): readonly [string, string] {
+  if (from.length <= length && to.length <= length) return [from, to];
+  let same = 0;
+  while (same < from.length && from[same] === to[same]) same += 1;
+  const start = same < length - SHARED_LENGTH ? 0 : same - SHARED_LENGTH;
+  const cut = (text: string): string =>
+    `${start === 0 ? '' : '…'}${text.slice(start, start + length)}${text.length > start + length ? '…' : ''}`;
+  return [cut(from), cut(to)];
 }
 
 /** The sentence about the record says its name and its customer already; new records are active. */
 const TOLD: ReadonlySet<string> = new Set(['name', 'userName', 'customerId', 'active', 'builtIn']);
 const NAMED = 3;
+const NAMED_LENGTH = 24;
 
+/** The first short values of a new or deleted record, or the names of its fields. */
 function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string {
-  const all = entries.map(([name]) => name);
-  const others = all.filter((name) => !TOLD.has(name));
-  const names = others.length === 0 ? all : others;
-  const values = new Map(entries.map(([name, { to }]) => [name, to]));
-  const named = (name: string): string => {
-    const value = values.get(name);
-    return typeof value === 'number' ? `${labelOf(name)} ${value}` : labelOf(name);
-  };
-  return names.length > NAMED ? `${names.length} settings` : names.map(named).join(', ');
+  const others = entries.filter(([name]) => !TOLD.has(name));
+  const all = others.length === 0 ? entries : others;
+  const valued = all.flatMap(([name, { from, to }]) => {
+    const one = to ?? from;
+    const text = lineOf(one);
+    const saysLittle = one === false || isUuidV7(text) || (typeof one === 'object' && !Array.isArray(one));
+    return saysLittle || text.length > NAMED_LENGTH ? [] : [`${labelOf(name)}: ${text}`];
+  });
+  const told = valued.length === 0 ? all.map(([name]) => labelOf(name)) : valued;
+  const more = all.length - Math.min(told.length, NAMED);
+  return `${told.slice(0, NAMED).join(', ')}${more === 0 ? '' : `, and ${more} more`}`;
 }
 
 /** An id says less than any other member. */
@@ -78,15 +98,16 @@ function saysSomething([name, { to }]: [string, Change]): boolean {
 }
 
 function differenceOf([name, { from, to }]: [string, Change], labelOf: LabelOf): Html {
+  const [before, after] = excerpts(valueText(from), valueText(to), EXCERPT_LENGTH);
   const words =
     from === null
       ? html`<ins>${value(to)}</ins>`
       : to === null
         ? html`<del>${value(from)}</del>`
         : html`
-          <del>${value(from)}</del>
+          <del>${value(from, before)}</del>
           <span class="difference-arrow" aria-hidden="true">→</span>
-          <ins>${value(to)}</ins>
+          <ins>${value(to, after)}</ins>
         `;
   return html`<div><dt>${labelOf(name)}</dt><dd>${words}</dd></div>`;
 }
@@ -98,13 +119,14 @@ export function fieldLabel(name: string): string {
 
 /** Longer values, such as keys, are collapsed. */
 const VALUE_SHOWN_LENGTH = 160;
+const EXCERPT_LENGTH = 60;
 
-/** One value as text. */
-export function value(of: unknown): Html {
+/** One value as text. `excerpt`: what a long one shows; the default is its beginning. */
+export function value(of: unknown, excerpt?: string): Html {
   if (isInstant(of)) return time(Date.parse(of));
   const text = valueText(of);
   if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
-  return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
+  return html`<details class="long-value"><summary>${excerpt ?? `${text.slice(0, EXCERPT_LENGTH)}…`}</summary>${text}</details>`;
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;

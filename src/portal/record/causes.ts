@@ -129,6 +129,9 @@ export function credentialsOf(
 /** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
 export type GivenUp = { readonly why: string; readonly advice: string; readonly cause: string };
 
+/** Follows the advice. */
+export const THEN_TEST = 'Then send a test event before you start the webhook again.';
+
 /** Null for another reason, or if no cause is known. */
 export function givenUpFor(reason: string | null, causes: readonly Cause[], reader: string | null): GivenUp | null {
   if (reason !== 'too_many_dead' && reason !== 'failing_too_long') return null;
@@ -137,7 +140,7 @@ export function givenUpFor(reason: string | null, causes: readonly Cause[], read
   const { cause } = main;
   return {
     why: `${GIVEN_UP_FOR[reason]}: ${others.length === 0 ? '' : 'most often '}${causeText(cause)}.`,
-    advice: `${causeAdvice(cause, reader)} Then send a test event before you start the webhook again.`,
+    advice: causeAdvice(cause, reader),
     cause,
   };
 }

@@ -1,4 +1,6 @@
 /** The dead deliveries of webhooks, counted up to a bound. */
+import type { WebhookState } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Store } from '../../store/port/store.ts';
 import { countText } from '../parts/text.ts';
 
@@ -29,4 +31,9 @@ const NONE: DeadRecords = { records: 0, isWhole: true };
 /** `1,204`, or `10,000+` if not all were counted. */
 export function deadText({ records, isWhole }: DeadRecords): string {
   return `${countText(records)}${isWhole ? '' : '+'}`;
+}
+
+/** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */
+export function replayLabel(state: WebhookState, dead: DeadRecords): string {
+  return `${isRunnable(state) ? 'Send' : 'Start, and send'} ${deadText(dead)} again`;
 }

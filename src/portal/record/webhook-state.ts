@@ -21,6 +21,7 @@ import {
   type LatestError,
   type NamedEndpoint,
   sumOf,
+  THEN_TEST,
 } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
@@ -112,6 +113,23 @@ export function failsBriefly(
   return rate !== null && rate >= MOSTLY;
 }
 
+/**
+ * When a webhook delivered last, from its log. The recent attempts need not have a success. `never` if the log is kept from its beginning
+ * and has none; null: not known.
+ */
+export async function readLastDelivered(
+  { deliveries }: Pick<Store, 'deliveries'>,
+  { webhookNumber, state, stateReason }: Pick<Progress, 'webhookNumber' | 'state' | 'stateReason'>,
+): Promise<number | 'never' | null> {
+  const delivered = { webhookNumbers: [webhookNumber], state: 'delivered' } as const;
+  const { items, next } = await deliveries.list(delivered, null, 1);
+  const [last] = items;
+  if (last !== undefined) return last.settledAt ?? last.createdAt;
+  if (next !== null) return null;
+  const isNew = stateReason === null && (state === 'stopped' || state === 'started');
+  return isNew || (await deliveries.at(webhookNumber, 0)) !== null ? 'never' : null;
+}
+
 /** Whether its last stop was that of a person. */
 export function isStoppedByPerson({ state, stateReason }: Pick<Progress, 'state' | 'stateReason'>): boolean {
   return state === 'stopped' && stateReason === 'stopped_by_administrator';
@@ -163,13 +181,13 @@ export function stateNotice(
   if (state === 'failed') {
     const known = givenUpFor(stateReason, causes, reader);
     if (known !== null) {
-      const credentials = credentialsLink(known.cause, endpoint);
-      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${credentials}</p>` });
+      const links = linksOf(id, credentialsLink(known.cause, endpoint));
+      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${THEN_TEST} ${links}</p>` });
     }
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
     const last = failure === null ? null : ([failure.errorClass, failure.errorMessage] as const);
-    return notice({ tone: 'negative', text: html`<p>${causeSentence(causes, last)} ${text}</p>` });
+    return notice({ tone: 'negative', text: html`<p>${causeSentence(causes, last)} ${text} ${linksOf(id, null)}</p>` });
   }
   if (isStoppedByService(webhook)) return notice({ tone: 'caution', text: stateDescription ?? '' });
   const { failure, deliveredAt } = health;
@@ -178,11 +196,14 @@ export function stateNotice(
   // While it fails only briefly, the line above says it.
   const failed = state === 'failing' ? null : html`The last attempt failed: ${sentence(errorMessage ?? errorClass)} `;
   const credentials = credentialsLink(advisedCause([], [errorClass, errorMessage]), endpoint);
-  const failures = html`${credentials}${credentials === null ? null : ' · '}<a href="${failuresOf(id)}">Failures by cause</a>`;
   return notice({
     tone: 'caution',
-    text: html`<p>${failed}${adviceForMessage(reader, errorClass, errorMessage)} ${failures}</p>`,
+    text: html`<p>${failed}${adviceForMessage(reader, errorClass, errorMessage)} ${linksOf(id, credentials)}</p>`,
   });
+}
+
+function linksOf(id: string, credentials: Html | null): Html {
+  return html`${credentials}${credentials === null ? null : ' · '}<a href="${failuresOf(id)}">Failures by cause</a>`;
 }
 
 /** `9 deliveries are retried. 83 are held back until one of them succeeds.` */

@@ -91,6 +91,7 @@ export function sendSampleSection(
   });
   return section({
     title: 'Send it as a test event',
+    id: 'test-event',
     lead: LEAD,
     content: html`
       <form method="post" action="/event-types/${id}/send-sample" class="filters">

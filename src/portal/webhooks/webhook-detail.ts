@@ -7,12 +7,12 @@ import type { OwnerName } from '../../store/port/customers.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import type { PageCall } from '../frame/call.ts';
 import { figures } from '../parts/details.ts';
-import { actionButton, type ButtonKind, linkButton, pageHeader, section } from '../parts/header.ts';
+import { actionButton, type ButtonKind, linkButton, pageHeader } from '../parts/header.ts';
 import { attemptsText, figureTone } from '../parts/health.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { deadCauses } from '../record/causes.ts';
-import { type DeadRecords, deadText } from '../record/dead-records.ts';
+import { type DeadRecords, deadText, replayLabel } from '../record/dead-records.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import {
   failsBriefly,
@@ -71,6 +71,10 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
       : html`${icon('endpoint')}to <a href="/endpoints/${endpointId}">${endpointName}</a>`;
   const isOff = !isRunnable(progress.state);
   const isTroubled = isInTrouble(webhook, figures, call.now);
+  const replay =
+    call.may('operator') && figures.dead.records > 0 && hasPage('/deliveries/replay')
+      ? replayLink(webhook, figures.dead, isOff ? 'primary' : 'plain')
+      : null;
   // The notice says the same with the cause. The other tabs have only the line.
   const isTold = progress.state === 'failing' && isTroubled && tab === 'activity';
   const line = isTold ? null : html`<p>${stateLine(webhook, figures, call.now, stoppedBy)}</p>`;
@@ -83,12 +87,15 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
       lead: html`${recordFacts(owner, [destination])}${line}`,
       actions: [
         call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
-        call.may('operator') && !isOff ? startOrStop(call, webhook) : null,
+        call.may('operator') && !isOff ? startOrStop(call, webhook, 'plain') : null,
+        isOff ? null : replay,
         call.may('operator') && webhook.mode === 'push'
           ? testLink(webhook, isOff || isTroubled ? 'plain' : 'primary')
           : null,
-        isTroubled && hasPage('/deliveries/failures') ? failuresLink(webhook, isOff ? 'plain' : 'primary') : null,
-        call.may('operator') && isOff ? startOrStop(call, webhook) : null,
+        // The notice of one that failed has the link.
+        isTroubled && !isOff && hasPage('/deliveries/failures') ? failuresLink(webhook) : null,
+        call.may('operator') && isOff ? startOrStop(call, webhook, replay === null ? 'primary' : 'plain') : null,
+        isOff ? replay : null,
       ],
     })}
     ${
@@ -105,7 +112,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
   `;
 }
 
-/** An endpoint that keeps the webhook from starting, the figures, and dead deliveries. */
+/** An endpoint that keeps the webhook from starting, why deliveries are dead, and the figures. The header sends them again. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
   const { endpointId, progress } = webhook;
@@ -125,8 +132,8 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
   return html`
     <div id="status" class="status">
       ${cannotStart}
+      ${deadNotice(webhook, counted)}
       ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
-      ${deadSection(call, webhook, counted, hasPage)}
     </div>
   `;
 }
@@ -136,17 +143,29 @@ function testLink({ id }: Webhook, kind: ButtonKind): Html {
   return linkButton({ href: `/webhooks/${id}#samples`, label: 'Send a test event', kind, icon: 'send' });
 }
 
-function failuresLink({ id, name }: Webhook, kind: ButtonKind): Html {
+/** To the page that counts the dead deliveries and sends them again. */
+function replayLink({ id, name, progress }: Webhook, dead: DeadRecords, kind: ButtonKind): Html {
+  const label = replayLabel(progress.state, dead);
+  return linkButton({
+    href: `/deliveries/replay?webhook=${id}&state=dead`,
+    label,
+    longLabel: `${label}: ${name}`,
+    kind,
+    icon: 'replay',
+  });
+}
+
+function failuresLink({ id, name }: Webhook): Html {
   return linkButton({
     href: failuresOf(id),
     label: 'See failures',
     longLabel: `See failures of ${name}`,
-    kind,
+    kind: 'primary',
     icon: 'warning',
   });
 }
 
-function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html {
+function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook, kind: ButtonKind): Html {
   const verb = isRunnable(progress.state) ? 'stop' : 'start';
   const label = verb === 'stop' ? 'Stop' : 'Start';
   return actionButton({
@@ -156,7 +175,7 @@ function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html 
     label,
     longLabel: `${label} the webhook ${name}`,
     icon: verb === 'stop' ? 'stop' : 'play',
-    kind: verb === 'stop' ? 'plain' : 'primary',
+    kind,
   });
 }
 
@@ -235,31 +254,11 @@ export function deadCount({ records, isWhole }: DeadRecords, kind: '' | 'dead ' 
   return isWhole ? counted : `more than ${counted}`;
 }
 
-/** Dead deliveries with their causes, and a link to the page that counts them and sends them again. */
-function deadSection(
-  call: PageCall,
-  { id }: Webhook,
-  { dead, causes }: Pick<WebhookFigures, 'dead' | 'causes'>,
-  hasPage: (path: string) => boolean,
-): Html | null {
-  if (dead.records === 0) return null;
-  const why = deadCauses(causes);
-  const filtered = `/deliveries?webhook=${id}&state=dead`;
-  const count = deadCount(dead);
-  return section({
-    title: `${capital(count)} ${dead.records === 1 ? 'is' : 'are'} dead`,
-    actions: [
-      hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
-      call.may('operator') && hasPage('/deliveries/replay')
-        ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Send them again', icon: 'replay' })
-        : null,
-    ],
-    content: html`
-      ${why === null ? null : html`<p>${why}</p>`}
-      <p class="quiet">
-        Dead deliveries used up their attempts. They are kept, and you can send them again once the receiver works.
-        Each keeps its message id, so the receiver can drop duplicates.
-      </p>
-    `,
-  });
+/** Why deliveries are dead, if there are several causes. The notice of a webhook that failed says it. */
+function deadNotice({ id, progress }: Webhook, { dead, causes }: Pick<WebhookFigures, 'dead' | 'causes'>): Html | null {
+  const why = dead.records === 0 || progress.state === 'failed' ? null : deadCauses(causes);
+  if (why === null) return null;
+  const title = `${capital(deadCount(dead))} ${dead.records === 1 ? 'is' : 'are'} dead.`;
+  const failures = html`<a href="${failuresOf(id)}">Failures by cause</a>`;
+  return notice({ tone: 'caution', text: html`<p><strong>${title}</strong> ${why} ${failures}</p>` });
 }

@@ -15,7 +15,7 @@ import { readCausesOf } from '../record/causes.ts';
 import { deadRecordsOf } from '../record/dead-records.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
-import { isStoppedByPerson, readFailsSince } from '../record/webhook-state.ts';
+import { isStoppedByPerson, readFailsSince, readLastDelivered } from '../record/webhook-state.ts';
 import { shownTypes } from './filter-editor.ts';
 import { readerSection } from './reader-section.ts';
 import { samplesSection } from './sample-events.ts';
@@ -92,7 +92,9 @@ async function readStatus(
   ]);
   const fails = isUnhealthy(progress.state) || dead.records > 0;
   const causesOf = await readCausesOf(store, fails ? [webhookNumber] : []);
-  const { deliveredAt = null, failure = null } = outcomes.get(webhookNumber) ?? {};
+  const { deliveredAt: recently = null, failure = null } = outcomes.get(webhookNumber) ?? {};
+  const last = recently ?? (isUnhealthy(progress.state) ? await readLastDelivered(store, progress) : null);
+  const deliveredAt = last === 'never' ? null : last;
   const day = days.get(webhookNumber);
   const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince, causes: causesOf(id) };
   return { listing, owner, figures, stoppedBy, hasPage };
@@ -138,10 +140,10 @@ async function readActivity({ dependencies, call, status }: Reading): Promise<Li
     version: JSON.stringify([series, latestVersion(deliveries, call.now), waitingKeys]),
     content: () => html`
       ${statusRegion(call, status)}
+      ${samples}
       ${waitingKeysSection(call, id, waitingKeys)}
       ${isUnread ? readerSection(webhook, addressFor(call.request, publicUrl())) : null}
       ${activitySections(call, webhook, activity)}
-      ${samples}
     `,
   };
 }

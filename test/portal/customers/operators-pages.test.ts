@@ -70,6 +70,29 @@ describe('the page of a customer', () => {
     assert.ok(text.includes(`href="/audit?customer=${customer.id}&amp;show=all"`));
   });
 
+  it('begins with the next step until it has a webhook, and says which stopped webhooks hold deliveries', async (t) => {
+    const service = await startService(t);
+    const { admin } = service;
+    await makeEventType(admin, ORDERS);
+    const { id: customerId } = await makeCustomer(service);
+    const { token } = await newSession(service, 'operator');
+    const administrator = (await newSession(service, 'administrator')).token;
+    const path = `${service.url}/customers/${customerId}`;
+    const first = (await request(path, { token: administrator })).text;
+    assert.match(first, new RegExp(`href="/endpoints/new\\?customer=${customerId}"`));
+    assert.doesNotMatch(first, /class="figure/);
+    const at = { name: 'Shop', url: 'https://receiver.example/', tokenChallenge: false, customerId };
+    const { id: endpointId } = await succeeded<{ id: string }>(admin.post('endpoints', at));
+    const next = (await request(path, { token: administrator })).text;
+    assert.match(next, new RegExp(`href="/webhooks/new\\?customer=${customerId}"`));
+    const orders = { name: 'Orders', endpointId, eventTypes: [ORDERS], customerId };
+    const { id } = await succeeded<{ id: string }>(admin.post('webhooks', orders));
+    await succeeded(admin.post('events', { type: ORDERS, data: {}, customerId }));
+    const { text } = await request(path, { token });
+    assert.match(text, /Stopped webhooks with pending deliveries.*never started/s);
+    assert.ok(text.includes(`action="/webhooks/${id}/start"`));
+  });
+
   it('has a tab for its activity, its resources, its usage, its settings and its history', async (t) => {
     const service = await startService(t);
     const { id } = await makeCustomer(service);
@@ -134,6 +157,10 @@ describe('the page of a user, an application or an event type', () => {
     const page = await read(`/users/${user.id}`);
     assert.match(page, /In the customers’ portal.*Manages everything of this customer\./s);
     assert.doesNotMatch(page, /In this portal|May do everything in the portal/);
-    assert.ok((await read(`/event-types/${type.id}`)).includes('href="/deliveries?q=type%3Aorder.created"'));
+    const contents = await read(`/event-types/${type.id}`);
+    assert.ok(contents.includes('href="/deliveries?q=type%3Aorder.created"'));
+    for (const [, id] of contents.matchAll(/<li><a href="#([\w-]+)">/g))
+      assert.ok(contents.includes(` id="${id}"`), id);
+    assert.ok(contents.includes('<a href="#delete">'));
   });
 });

@@ -14,7 +14,7 @@ import { FIELD_LABELS, fieldLabelsOf } from '../../../src/portal/audit/field-lab
 import { visitText } from '../../../src/portal/audit/visits.ts';
 import { endpointFields } from '../../../src/portal/endpoints/endpoint-form.ts';
 import { eventTypeFields } from '../../../src/portal/event-types/event-type-fields.ts';
-import { changesSummary } from '../../../src/portal/parts/differences.ts';
+import { changesSummary, differences } from '../../../src/portal/parts/differences.ts';
 import { titlesOf } from '../../../src/portal/record/field-table.ts';
 import { userFields } from '../../../src/portal/users/user-form.ts';
 import { webhookFields } from '../../../src/portal/webhooks/webhook-form.ts';
@@ -160,14 +160,36 @@ describe('an entry of the audit log', () => {
     assert.equal(sentenceFor(true, named), 'Grace created the user Default account');
   });
 
-  it('counts the settings of a new record, and shows instants in the zone of the reader', () => {
+  it('tells the values of a new record, and shows instants in the zone of the reader', () => {
     const made = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`field${at}`, { from: null, to: 'x' }]));
-    assert.equal(changesSummary(made(2)).markup, 'field0, field1');
-    assert.equal(changesSummary({ limit: { from: null, to: 3 }, url: { from: null, to: 'u' } }).markup, 'limit 3, url');
-    assert.equal(changesSummary(made(4)).markup, '4 settings');
+    assert.equal(changesSummary(made(2)).markup, 'field0: x, field1: x');
+    assert.equal(
+      changesSummary({ limit: { from: null, to: 3 }, url: { from: null, to: 'u' } }).markup,
+      'limit: 3, url: u',
+    );
+    assert.equal(changesSummary(made(4)).markup, 'field0: x, field1: x, field2: x, and 1 more');
+    const flag = {
+      deprecated: { from: null, to: false },
+      group: { from: null, to: 'Orders' },
+      limits: { from: null, to: { a: 1 } },
+    };
+    assert.equal(changesSummary(flag).markup, 'group: Orders, and 2 more', 'nor do what is off and lists of members');
+    const of = {
+      endpointId: { from: null, to: '01a20894-e3d7-7336-a176-03026a430f4f' },
+      key: { from: null, to: 'k'.repeat(99) },
+    };
+    assert.equal(changesSummary(of).markup, 'endpoint id, key', 'ids and long values say nothing in a line');
     const expiry = changesSummary({ expiresAt: { from: null, to: '2026-12-01T22:04:28.000Z' } }).markup;
     assert.match(expiry, /^expires at: <time datetime="2026-12-01T22:04:28\.000Z" .*data-local="instant">/);
+  });
+
+  it('shows long values from where they differ', () => {
+    const same = 'The receiver of the warehouse answers '.repeat(8);
+    const changes = { description: { from: `${same}slowly.`, to: `${same}quickly.` } };
+    assert.equal(changesSummary(changes).markup, 'description: …use answers slowly. → …use answers quickly.');
+    const { markup } = differences(changes);
+    assert.match(markup, /<summary>…use answers slowly\.<\/summary>.*<summary>…use answers quickly\.<\/summary>/s);
   });
 
   it('says why the service stopped a webhook', () => {

@@ -11,7 +11,7 @@ import { createAttemptFeed, FEED_BUFFERED } from '../../../src/observe/attempt-f
 import { attemptMoment, outcomeBadge, waterfall } from '../../../src/portal/deliveries/attempt-details.ts';
 import { momentsOf, type NamedResend, resendText, standing } from '../../../src/portal/deliveries/delivery-story.ts';
 import { attemptList, tail, tailEvents } from '../../../src/portal/deliveries/live-pages.ts';
-import { type AilingWebhook, attentionSection } from '../../../src/portal/overview/attention.ts';
+import { type AilingWebhook, attentionSection, problemLook } from '../../../src/portal/overview/attention.ts';
 import { TAIL_SHOWN } from '../../../src/portal/parts/limits.ts';
 import type { Cause } from '../../../src/portal/record/causes.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
@@ -493,7 +493,14 @@ describe('the stream of a live list', () => {
   });
 });
 
-const CAUSE: Cause = { cause: '', dead: 0, retrying: 0, firstAt: NOW - 90_000, lastAt: NOW - 10 };
+const CAUSE: AilingWebhook['causes'][number] = {
+  cause: '',
+  dead: 0,
+  retrying: 0,
+  firstAt: NOW - 90_000,
+  lastAt: NOW - 10,
+  oldest: { webhookNumber: 1, offset: 164 },
+};
 
 describe('what needs attention', () => {
   const ailing: AilingWebhook = {
@@ -523,7 +530,7 @@ describe('what needs attention', () => {
           name: 'hr',
           expiresAt: NOW + inMs,
         })),
-        startButton: () => html`<button>Start</button>`,
+        button: (webhook, offset) => html`<button>${problemLook(webhook, offset).label}</button>`,
         now: NOW,
       }),
     );
@@ -532,18 +539,18 @@ describe('what needs attention', () => {
     [
       'an error',
       said([{}]),
-      /failing No answer within 15 s\. ?Have the receiver answer first.*Failures by cause .* UTC 1 minute 0 ?$/,
+      /failing since .* UTC 1 minute ?No answer within 15 s\. Have the receiver answer first.* Failures by cause ?$/,
     ],
-    ['an error without words', said([{ detail: null }]), /failing Timeout\. ?Have the receiver/],
+    ['an error without words', said([{ detail: null }]), /failing .* Timeout\. ?Have the receiver/],
     [
       'a reason of its own',
       said([{ state: 'stopped', reason: 'endpoint_gone' }]),
-      /stopped The endpoint answered 410 Gone.* Start .* 1 minute 0 ?$/,
+      /stopped .* 1 minute ?The endpoint answered 410 Gone.* Start ?$/,
     ],
     [
       'too many dead',
       said([{ state: 'failed', reason: 'too_many_dead', dead: { records: 10, isWhole: true } }]),
-      /send its dead deliveries again\. 10 dead · Failures by cause · Send a test event ?Start, and send 10 again .* 1 minute 0 ?$/,
+      /send its dead deliveries again\. ?Failures by cause · Send a test event ?Start, and send 10 again ?$/,
     ],
     [
       'too many dead with a known cause, and the steps in their order',
@@ -555,7 +562,7 @@ describe('what needs attention', () => {
           causes: [{ ...CAUSE, cause: '401', dead: 10 }],
         },
       ]),
-      /attempts: 401 Unauthorized\. ?The .* Credentials of Dock ?10 dead · .* · Send a test event ?Start, and send 10 again .*$/,
+      /: 401 Unauthorized\. ?The .* test event before you start it\. Credentials of Dock · Failures by cause ?Start, and send 10 again ?$/,
     ],
     [
       'several causes, of which the latest is not the most frequent',
@@ -569,12 +576,12 @@ describe('what needs attention', () => {
           ],
         },
       ]),
-      /Most often 500 Internal Server Error \(6 of 7 tried deliveries\), since .* also no connection\. Look into the receiver/,
+      /Most often 500 Internal Server Error \(6 of 7 tried deliveries\), since .* also no connection\. Look .* Try #164 now ?$/,
     ],
     [
       'a latest error that is not that of what waits',
       said([{ causes: [{ ...CAUSE, cause: '503', retrying: 2 }] }]),
-      /failing 503 Service Unavailable\. ?Check that the receiver is up/,
+      /failing .* 503 Service Unavailable\. ?Check that the receiver is up/,
     ],
     [
       'more dead than were counted, whatever their causes',
@@ -586,7 +593,11 @@ describe('what needs attention', () => {
       said([{ state: 'failed', reason: 'too_many_dead' }]),
       /used up their attempts\. Fix the receiver, then start the webhook again\. ?Failures/,
     ],
-    ['no reason', said([{ state: 'failed', reason: null, waiting: 1234 }]), /failed –.* ?Start .* 1,234 ?$/],
+    [
+      'no reason',
+      said([{ state: 'failed', reason: null, waiting: 1234 }]),
+      /failed since .* · 1,234 pending ?–.* Start ?$/,
+    ],
     [
       'a key that expires soon and a certificate that has expired',
       said([], [86_400_000 * 3, -5000]),

@@ -164,6 +164,7 @@ describe('the outage of an endpoint', () => {
     dayOf: () => day,
     deliveredAt: null,
     failure: null,
+    isUndelivered: false,
   });
   const ERP = { id: 'e', name: 'ERP' };
   const began = NOW - 9 * 3_600_000;

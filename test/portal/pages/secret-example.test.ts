@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WithSecret } from '../../../src/access/applications.ts';
 import type { ApiProduct } from '../../../src/domain/catalogue.ts';
-import { registeredResult } from '../../../src/portal/applications/secret-pages.ts';
+import { registeredResult, usageSections } from '../../../src/portal/applications/secret-pages.ts';
 import type { PageCall } from '../../../src/portal/frame/call.ts';
 
 const made = {
@@ -18,6 +18,14 @@ function exampleFor(...rules: readonly Partial<ApiProduct['rules'][number]>[]): 
   const { markup } = registeredResult({} as PageCall, made, around).first;
   return /api\.example(\/\S*)\n?<\/code>/.exec(markup)?.[1] ?? null;
 }
+
+it('keeps its lines on a phone', () => {
+  const products = [
+    { rules: [{ methods: ['GET'], path: '/orders', scope: 'orders:view' }] },
+  ] as unknown as ApiProduct[];
+  const { markup } = usageSections(made.application, products, 'https://edge.example');
+  assert.equal(markup.match(/class="program"/g)?.length, 2);
+});
 
 it('is one that runs as it is: a path without parameters that its scopes allow, or none', () => {
   assert.equal(exampleFor({ path: '/orders/{id}' }, { path: '/orders' }), '/orders');

@@ -7,6 +7,8 @@ import { html } from '../../../src/http/html.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import { momentsOf } from '../../../src/portal/deliveries/delivery-story.ts';
 import { lastDelivery } from '../../../src/portal/endpoints/endpoint-activity.ts';
+import { readLastDelivered } from '../../../src/portal/record/webhook-state.ts';
+import type { Store } from '../../../src/store/port/store.ts';
 import { batchOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';
@@ -91,12 +93,32 @@ it('the last delivery to an endpoint is a time, also if only its hour is known',
               pendingRecords: 0,
             },
           ];
-    return lastDelivery({ deliveredAt, day, webhooks }, NOW).markup.replaceAll(/<[^>]*>/g, '');
+    return lastDelivery({ deliveredAt, day, webhooks, isUndelivered: false }, NOW).markup.replaceAll(/<[^>]*>/g, '');
   };
   assert.equal(told([3], NOW - 120_000), '2 minutes ago');
   assert.equal(told([3, 14]), '8 hours ago');
   assert.equal(told([23]), '1 hour ago');
-  assert.equal(told([]), 'none in 24 h');
+  assert.equal(told([]), 'none recently');
   // The page says since when deliveries have failed: the success was before.
   assert.equal(told([23], null, NOW - 3 * 3_600_000), '3 hours ago');
+});
+
+it('the last success of a webhook is in its log, or it has none: that is known if the log is kept from its beginning', async () => {
+  const read = (
+    log: { delivered?: Partial<Delivery>; next?: string; first?: object },
+    state: WebhookState = 'failed',
+  ) => {
+    const items = log.delivered === undefined ? [] : [log.delivered as Delivery];
+    const deliveries = {
+      list: async () => ({ items, next: log.next ?? null }),
+      at: async () => (log.first ?? null) as Delivery | null,
+    } as unknown as Store['deliveries'];
+    const stateReason = state === 'failed' ? 'too_many_dead' : null;
+    return readLastDelivered({ deliveries }, { webhookNumber: 1, state, stateReason });
+  };
+  assert.equal(await read({ delivered: { settledAt: NOW - 5, createdAt: NOW - 9 } }), NOW - 5);
+  assert.equal(await read({ first: {} }), 'never');
+  assert.equal(await read({}), null, 'older deliveries may have been deleted');
+  assert.equal(await read({ first: {}, next: 'more' }), null, 'not all were examined');
+  assert.equal(await read({}, 'stopped'), 'never');
 });
