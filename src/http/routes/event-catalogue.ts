@@ -45,7 +45,8 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       access: 'open',
       authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },
       tag: 'event-types',
-      description: 'The event types that webhooks can subscribe to, with samples. Without a token: those that are `public`.',
+      description:
+        'The event types that webhooks can subscribe to, with samples. Without a token: those that are `public`.',
       headers: DOCUMENT_HEADERS,
       ...(query !== undefined && { query }),
       replies: {
@@ -92,7 +93,11 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       },
     ),
     documentRoute(
-      { path: TYPES_PATH, operationId: 'getEventTypesTypeScript', summary: 'Read the data of events as TypeScript types' },
+      {
+        path: TYPES_PATH,
+        operationId: 'getEventTypesTypeScript',
+        summary: 'Read the data of events as TypeScript types',
+      },
       z.string(),
       (shown) => renderText(typesModule(shown)),
       'text/plain',
