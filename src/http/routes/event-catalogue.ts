@@ -46,7 +46,7 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },
       tag: 'event-types',
       description:
-        'The event types that webhooks can subscribe to, with samples. Without a token: those that are `public`.',
+        'The event types that webhooks can subscribe to, with samples. Without a token only the `public` ones.',
       headers: DOCUMENT_HEADERS,
       ...(query !== undefined && { query }),
       replies: {

@@ -92,7 +92,7 @@ function openedNote(calls: readonly ApiCall[]): (scope: string) => Html | null {
   };
 }
 
-/** What most programs of customers do. A link ticks the boxes by the address, and the script without loading the page. */
+/** The usual programs of customers. A link ticks the boxes by its address, and the script without loading the page. */
 const PRESETS: Readonly<Record<string, { readonly label: string; readonly scopes: readonly string[] }>> = {
   deliveries: { label: 'Read deliveries', scopes: ['endpoints:view', 'webhooks:view', 'deliveries:view'] },
   webhooks: {

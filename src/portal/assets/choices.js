@@ -12,7 +12,7 @@
     const fold = target.closest('[data-choice-fold]');
     if (fold !== null) tell(fold);
   });
-  // A link that ticks boxes by its address: what was typed stays.
+  // A link ticks boxes by its address. The script keeps the fields that are filled in.
   document.addEventListener('click', (event) => {
     const link = event.target.closest('[data-ticks]');
     if (link === null || event.ctrlKey || event.metaKey) return;
