@@ -121,7 +121,7 @@ function boundsOf(schema: Schema): string[] {
 }
 
 /** Nobody reads a long pattern: the document has it. */
-const PATTERN_SHOWN_MAX = 30;
+const PATTERN_SHOWN_MAX = 28;
 
 function patternText(pattern: string): string[] {
   if (pattern === UUID_V7.source) return ['uuid'];
