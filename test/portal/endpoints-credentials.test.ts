@@ -36,7 +36,7 @@ describe('a new secret', () => {
     assert.deepEqual((await renewed.next()).records[0]?.data, { n: 2 });
   });
 
-  it('is used at once if it is scheduled, after a question', async (t) => {
+  it('is used immediately if it is scheduled, after a question', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
     await succeeded(admin.post(`endpoints/${id}/rotate-secret`, { activateAfterSeconds: 3600 }));

@@ -99,7 +99,8 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       operationId: 'listDeliveries',
       summary: 'List deliveries',
       description:
-        'The newest event comes first. A page looks at a bounded number of records. Where hardly any fits several filters together it may ' +
+        'The newest event comes first. ' +
+        'A page looks at a bounded number of records. Where hardly any fits several filters together it may ' +
         'hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,

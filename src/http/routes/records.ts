@@ -76,7 +76,8 @@ function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'bot
     operationId: 'readWebhookRecords',
     summary: 'Read the records of a webhook',
     description:
-      'In order, delivered or not. In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
+      'In order, delivered or not. ' +
+      'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
       'of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a ' +
       'delivery is.',
     query: {
@@ -131,7 +132,8 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
     headers: IF_NONE_MATCH,
     summary: 'Read an event',
     description:
-      'An event that one of your webhooks gets. For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
+      'An event that one of your webhooks gets. ' +
+      'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
       'delivery is.',
     query: {
       webhookId: { schema: idInput, description: 'A webhook that gets the event. Its key encrypts the body.' },
@@ -156,7 +158,8 @@ function acknowledgeRoute({ webhooks }: Dependencies): Route<'both'> {
     for: 'both',
     operationId: 'acknowledgeWebhookRecords',
     description:
-      'Of a webhook in mode `pull`. The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
+      'Of a webhook in mode `pull`. ' +
+      'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
     body: jsonBody(acknowledgeInput),
     replies: {
       200: { description: 'How far the records are acknowledged', schema: acknowledgedView },

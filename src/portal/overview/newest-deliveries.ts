@@ -8,7 +8,6 @@ import { DELIVERIES_PATH } from '../deliveries/delivery-tabs.ts';
 import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
 import { linkButton, submitButton } from '../parts/header.ts';
 
-const SHOWN = 5;
 /** Webhooks whose deliveries are shown, the newest ones. */
 const WEBHOOKS_READ = 100;
 
@@ -25,7 +24,7 @@ export async function readNewestDeliveries(
   const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
   const latest = await readLatestDeliveries(store, numbers);
   const webhookIds = webhooks.map(({ id }) => id);
-  return latest.rows.length === 0 ? null : { ...latest, rows: latest.rows.slice(0, SHOWN), webhookIds };
+  return latest.rows.length === 0 ? null : { ...latest, webhookIds };
 }
 
 /** `form`: the id of the form that the buttons send; null for someone who may not act. */

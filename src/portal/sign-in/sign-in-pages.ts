@@ -264,7 +264,8 @@ function signInView(call: OpenCall, state: FormState, circumstances: Circumstanc
 function withOtherForms(state: FormState, { isForCustomers, look, hasCustomers }: Circumstances): FormState {
   if (isForCustomers || !hasCustomers || state.problems.length === 0) return state;
   const of = look?.name == null ? '' : ` of ${look.name}`;
-  const problem = `users of customers${of} sign in on the page of their company: the link of their invitation leads there, even if it was used`;
+  const way = 'the link of their invitation leads there, even if it was used';
+  const problem = `users of customers${of} sign in on the page of their company: ${way}`;
   return { ...state, problems: [...state.problems, { field: '', problem }] };
 }
 
