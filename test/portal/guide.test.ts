@@ -142,7 +142,10 @@ describe('the guide', () => {
       { label: 'Go', code: 'a' },
       { label: 'PHP', code: 'b' },
     ]);
-    assert.deepEqual(Array.from(markup.matchAll(/<details( open)?>/g), ([, open]) => open === ' open'), [true, false]);
+    assert.deepEqual(
+      Array.from(markup.matchAll(/<details( open)?>/g), ([, open]) => open === ' open'),
+      [true, false],
+    );
   });
 
   it('shows a request of each webhook as its format makes it', async (t) => {
