@@ -360,7 +360,7 @@ public static class Receiver
         // Throws here if libsodium is missing, and not with the first delivery.
         if (PublicKeys.Length > 0 && sodium_init() < 0) throw new InvalidOperationException("libsodium cannot be used");
         var host = Environment.GetEnvironmentVariable("HOST") ?? "127.0.0.1";
-        var port = Environment.GetEnvironmentVariable("PORT") ?? "8080";
+        var port = Environment.GetEnvironmentVariable("PORT") ?? "3000";
         var listener = new HttpListener();
         // It answers 404 to any other Host. Configure the proxy to send this one, or accept any with HOST=*.
         listener.Prefixes.Add($"http://{host}:{port}/");

@@ -348,7 +348,7 @@ public final class Receiver {
         System.setProperty("sun.net.httpserver.maxReqTime", "30"); // seconds that a request may take to come
         var environment = System.getenv();
         var address = new InetSocketAddress(environment.getOrDefault("HOST", "127.0.0.1"),
-                Integer.parseInt(environment.getOrDefault("PORT", "8443")));
+                Integer.parseInt(environment.getOrDefault("PORT", "3000")));
         var keystore = environment.get("WEBHOOK_TLS_KEYSTORE_FILE");
         HttpServer server;
         if (keystore == null) {

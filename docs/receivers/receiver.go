@@ -410,7 +410,7 @@ func main() {
 	if len(secrets)+len(publicKeys) == 0 || len(apiKeys) == 0 {
 		log.Fatal("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed")
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(settingOf("HOST", "127.0.0.1"), settingOf("PORT", "8443")))
+	listener, err := net.Listen("tcp", net.JoinHostPort(settingOf("HOST", "127.0.0.1"), settingOf("PORT", "3000")))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -293,7 +293,7 @@ if (SECRETS.length + PUBLIC_KEYS.length === 0 || API_KEYS.length === 0) {
   console.error('WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed');
   process.exit(1);
 }
-const { HOST = '127.0.0.1', PORT = '8443', WEBHOOK_TLS_CERT_FILE: cert, WEBHOOK_TLS_KEY_FILE: key } = process.env;
+const { HOST = '127.0.0.1', PORT = '3000', WEBHOOK_TLS_CERT_FILE: cert, WEBHOOK_TLS_KEY_FILE: key } = process.env;
 const tls = cert === undefined ? null : { cert: readFileSync(cert), key: readFileSync(key ?? cert) };
 const options = { requestTimeout: TIMEOUT_MS, ...tls };
 const server = tls === null ? createServer(options, respond) : createTlsServer(options, respond);

@@ -1,7 +1,7 @@
 <?php
 
 // Receives Sallyport's webhooks. PHP 8.1 or later with pdo_sqlite, behind a proxy that terminates TLS; GnuPG for encrypted
-// deliveries. To try it: php -S 127.0.0.1:8080 receiver.php
+// deliveries. To try it: php -S 127.0.0.1:3000 receiver.php
 //
 // README.md in this folder has the settings and the order of the checks. Write your own handle().
 

@@ -286,7 +286,7 @@ class Receiver(BaseHTTPRequestHandler):
 def main():
     if not SECRETS + PUBLIC_KEYS or not API_KEYS:
         sys.exit("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed")
-    server = ThreadingHTTPServer((os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "8443"))), Receiver)
+    server = ThreadingHTTPServer((os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "3000"))), Receiver)
     if "WEBHOOK_TLS_CERT_FILE" in os.environ:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(os.environ["WEBHOOK_TLS_CERT_FILE"], os.environ.get("WEBHOOK_TLS_KEY_FILE"))

@@ -278,7 +278,7 @@ if ENV.key?('WEBHOOK_TLS_CERT_FILE')
   tls = { SSLEnable: true, SSLCertificate: certificate, SSLExtraChainCert: chain, SSLPrivateKey: key }
 end
 server = WEBrick::HTTPServer.new(
-  BindAddress: ENV.fetch('HOST', '127.0.0.1'), Port: ENV.fetch('PORT', '8443').to_i, RequestTimeout: TIMEOUT_SECONDS,
+  BindAddress: ENV.fetch('HOST', '127.0.0.1'), Port: ENV.fetch('PORT', '3000').to_i, RequestTimeout: TIMEOUT_SECONDS,
   Logger: WEBrick::Log.new($stderr, WEBrick::Log::WARN), AccessLog: [], **tls
 )
 server.mount_proc('/') { |request, response| respond(request, response) }

@@ -260,7 +260,7 @@ receive() {
 }
 
 serve() {
-  local address=${PORT:-8443},bind=${HOST:-127.0.0.1},fork,reuseaddr,max-children=16
+  local address=${PORT:-3000},bind=${HOST:-127.0.0.1},fork,reuseaddr,max-children=16
   if [[ -n ${WEBHOOK_TLS_CERT_FILE-} ]]; then
     address=OPENSSL-LISTEN:$address,cert=$WEBHOOK_TLS_CERT_FILE,key=$WEBHOOK_TLS_KEY_FILE,verify=0,openssl-min-proto-version=TLS1.2
   else

@@ -1,4 +1,5 @@
 /** The parts of an OpenAPI 3.1 document that pages read, and the phrases for its schemas. */
+import { UUID_V7 } from '../kernel/ids.ts';
 
 export type Schema = {
   readonly $ref?: string;
@@ -115,8 +116,16 @@ function boundsOf(schema: Schema): string[] {
     ...rangeOf(exclusiveMinimum === undefined ? minimum : `over ${exclusiveMinimum}`, safe(maximum), ''),
     ...rangeOf(minLength, maxLength, ' characters'),
     ...rangeOf(minItems, maxItems, ' items'),
-    ...(pattern === undefined || format !== undefined ? [] : [code(pattern)]),
+    ...(pattern === undefined || format !== undefined ? [] : patternText(pattern)),
   ];
+}
+
+/** Nobody reads a long pattern: the document has it. */
+const PATTERN_SHOWN_MAX = 28;
+
+function patternText(pattern: string): string[] {
+  if (pattern === UUID_V7.source) return ['uuid'];
+  return pattern.length > PATTERN_SHOWN_MAX ? [] : [code(pattern)];
 }
 
 /** Omits the largest safe integer, which is not a bound of the product. */

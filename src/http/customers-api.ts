@@ -67,8 +67,8 @@ export const OPERATORS_MEMBERS: readonly string[] = [
 
 /** Parts of texts, and the text for a customer. None has a character that JSON escapes. */
 export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: string])[] = [
-  ['List what customers used, by customer', 'List your usage, by day'],
-  ['Download what customers used', 'Download your usage, by day'],
+  ['List the usage of customers', 'List your usage by day'],
+  ['Download the usage of customers', 'Download your usage by day'],
   [' The usage of deleted customers stays until it expires.', ''],
   ['What a customer used on a day, or in a period.', 'What you used on a day, or in a period.'],
   ['Events that were published for the customer. Those for everyone count for the operator.', 'Events for you.'],
@@ -76,7 +76,6 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['; for customers also `operator`.', ', or `operator` for your provider.'],
   ['Empty if the operator has not set them.', 'Empty if they are not fixed.'],
   [' For employee events by default the `userId`.', ''],
-  ['List event-types, in order of creation', 'List event types, in order of creation'],
   ['Access tokens: issued, introspected, revoked, and checked for a proxy.', 'Get and revoke access tokens.'],
   ['Portal accounts: permissions and constraints.', 'The accounts of your people and your programs.'],
   ['Publishing and erasing events.', 'Publish events, and read the events of your webhooks.'],

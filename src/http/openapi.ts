@@ -182,10 +182,14 @@ function replyResponse(status: number, reply: ReplyDescription, schemas: SchemaC
   const { description, schema, mediaType = 'application/json', headers = {}, hasNoAddress = false } = reply;
   const encrypted = reply.mayBeEncrypted === true ? { 'application/octet-stream': media(PGP_MESSAGE) } : {};
   const all = status === 201 && !hasNoAddress ? { Location: 'The address of the new resource.', ...headers } : headers;
+  if (schema === undefined) return { description, ...headersOf(all, true) };
+  const shown = schemas.add(schema, 'output');
+  const [name = ''] = componentNames(shown);
+  const special = reply.example && { [name]: { value: { ...(exampleOf(name) as JsonObject), ...reply.example } } };
   return {
     description,
     ...headersOf(all, true),
-    ...(schema === undefined ? {} : { content: { [mediaType]: media(schemas.add(schema, 'output')), ...encrypted } }),
+    content: { [mediaType]: media(shown, special), ...encrypted },
   };
 }
 

@@ -95,7 +95,8 @@ export function readRoutes<For extends ServedTo, Rec extends { readonly id: stri
     guardedRoute('GET', path, {
       ...shared,
       operationId: `list${pascalCase(path)}`,
-      summary: list === undefined ? `List ${path}, in order of creation` : `List ${path}`,
+      summary: `List ${path.replace('-', ' ')}`,
+      ...(list === undefined && { description: 'In the order of their creation.' }),
       query: list === undefined ? PAGE_QUERY : listQuery(list),
       replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
       respond: ({ query }) => {

@@ -69,6 +69,8 @@ export type BodyRule = {
 export type ReplyDescription = {
   readonly description: string;
   readonly schema?: z.ZodType;
+  /** Members that its example has in place of those of the example of the schema. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** If the body is not JSON. */
   readonly mediaType?: string;
   /** With the key of a webhook, the body is a PGP message instead. */

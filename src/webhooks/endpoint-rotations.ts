@@ -47,6 +47,14 @@ export function withNewSecret(
   };
 }
 
+/** The endpoint whose scheduled secret and key sign from `at` on. The old secret goes on for as long as it would have then. */
+export function withNextSecretNow(before: Endpoint, at: number): Endpoint {
+  const { nextSecretAt, secretOverlapEndsAt } = before;
+  if (nextSecretAt === null || nextSecretAt <= at) throw new Refusal('invalid_state', 'no new secret is scheduled');
+  const overlapMs = (secretOverlapEndsAt ?? nextSecretAt) - nextSecretAt;
+  return { ...before, updatedAt: at, nextSecretAt: at, secretOverlapEndsAt: at + overlapMs };
+}
+
 /** A rotation of the secret replaces the key of `ed25519` too, at the same time. `rotated`: with the new secret. */
 export function withNewKey(rotated: Endpoint, before: Endpoint, random: Random): Endpoint {
   if (before.signingKey === null) return rotated;

@@ -28,7 +28,13 @@ import {
   refuseSecretElsewhere,
   secretOf,
 } from './endpoint-credentials.ts';
-import { withNewApiKey, withNewAuthentication, withNewKey, withNewSecret } from './endpoint-rotations.ts';
+import {
+  withNewApiKey,
+  withNewAuthentication,
+  withNewKey,
+  withNewSecret,
+  withNextSecretNow,
+} from './endpoint-rotations.ts';
 import {
   auditedEndpoint,
   type EndpointBody,
@@ -58,6 +64,8 @@ export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & 
     acting: Acting,
     beside?: Beside<WithNewSecret>,
   ): Promise<WithNewSecret>;
+  /** Uses the scheduled secret from now on. Throws `invalid_state` if none is scheduled. */
+  useNextSecret(id: string, acting: Acting): Promise<Endpoint>;
   /** Sets a new API key, given or random. It is sent after `activateAfterSeconds`. */
   rotateApiKey(id: string, input: RotateApiKeyInput, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
   /** Sets a new authentication of an endpoint that has one. It is sent after `activateAfterSeconds`. */
@@ -138,6 +146,10 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
       );
       return { endpoint, newSecret };
     },
+    useNextSecret: (id, acting) =>
+      administration.change(id, 'endpoint.rotate-secret', acting, (before, { updatedAt }) =>
+        withNextSecretNow(before, updatedAt),
+      ),
     rotateApiKey: async (id, input, acting, beside) => {
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
       return administration.change(

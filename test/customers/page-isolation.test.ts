@@ -66,6 +66,7 @@ const PARAMETERS: Readonly<Record<string, readonly Reference[]>> = {
       'panel',
       'path',
       'period',
+      'preset',
       'response',
       'role',
       'show',

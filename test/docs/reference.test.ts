@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { referencePages } from '../../scripts/reference/pages.ts';
 import { membersTable } from '../../scripts/reference/schema-table.ts';
 import { phraseOf, type Schema } from '../../src/http/api-document.ts';
+import { UUID_V7 } from '../../src/kernel/ids.ts';
 import { REFUSAL_STATUS } from '../../src/kernel/refusal.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 
@@ -58,6 +59,8 @@ describe('the phrase of a schema', () => {
     [{ type: 'string' }, 'string'],
     [{ type: 'string', format: 'uuid', pattern: '^x$' }, 'string (uuid)'],
     [{ type: 'string', pattern: '^x$' }, 'string (`^x$`)'],
+    [{ type: 'string', pattern: `^[${'a'.repeat(40)}]$` }, 'string'],
+    [{ type: ['string', 'null'], pattern: UUID_V7.source }, 'string or null (uuid)'],
     [{ type: ['string', 'null'], maxLength: 5 }, 'string or null (at most 5 characters)'],
     [{ type: 'integer', minimum: 1, maximum: 200 }, 'integer (1–200)'],
     [{ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, 'integer (at least 0)'],

@@ -8,6 +8,10 @@ import { OPERATORS_WORDS } from '../support/operators-words.ts';
 import { request } from '../support/portal-requests.ts';
 import { startService } from '../support/service.ts';
 
+const VERBS =
+  'Acknowledge Change Create Delete Download Get Give Invite List Publish Read Replace Revoke Send Start Stop Try Verify';
+const VERB_FIRST = new RegExp(`^(${VERBS.replaceAll(' ', '|')}) [^,;.]{3,50}$`);
+
 it('the API reference of a customer', async (t) => {
   const service = await startService(t);
   const product = {
@@ -61,6 +65,38 @@ it('the API reference of a customer', async (t) => {
     assert.ok(text.length < 350_000, String(text.length));
   });
 
+  await t.test('finds calls by all words of their name, path and scope, and has their scopes', async () => {
+    const found = async (q: string) => {
+      const { text } = await open(`/api-reference?${new URLSearchParams({ q })}`);
+      const calls = Array.from(text.matchAll(/<details class="api-call"( open)?>[\s\S]*?<h3>([^<]+)</g));
+      return { text, names: calls.map(([, isOpen, name]) => `${name}${isOpen ?? ''}`) };
+    };
+    const one = await found('CREATE webhook');
+    assert.deepEqual(one.names, ['Create a webhook open']);
+    assert.match(one.text, /id="scope-webhooks-manage"/);
+    assert.doesNotMatch(one.text, /id="scope-webhooks-view"|id="token"/);
+    const { names } = await found('deliveries:view');
+    assert.deepEqual(names, [
+      'List the keys that wait open',
+      'List deliveries open',
+      'Read a delivery and its attempts open',
+    ]);
+    assert.match((await found('orders:view')).text, /Further APIs|Your own APIs/);
+    assert.match((await found('no such call')).text, /Nothing found/);
+  });
+
+  await t.test('has true samples, and names that are short and begin with a verb', () => {
+    const call = (id: string) =>
+      main
+        .slice(main.indexOf(`id="${id}"`))
+        .split('</details>\n')
+        .at(0) ?? '';
+    const stateOf = (id: string) => /&quot;state&quot;: &quot;(\w+)&quot;/.exec(call(id))?.[1];
+    assert.deepEqual(['createWebhook', 'startWebhook', 'stopWebhook'].map(stateOf), ['stopped', 'started', 'stopped']);
+    for (const [, name = ''] of main.matchAll(/<h3>([^<]+)</g)) assert.match(name, VERB_FIRST);
+    assert.ok(!main.includes('[^\\'), 'no pattern of texts');
+  });
+
   await t.test('offers the same as an OpenAPI document', async () => {
     const { status, headers, text } = await open('/downloads/openapi.json');
     assert.deepEqual([status, headers.get('content-type')], [200, 'application/json']);
@@ -72,7 +108,11 @@ it('the API reference of a customer', async (t) => {
   await t.test('is linked from the applications and their form, which say what scopes open', async () => {
     assert.match((await open('/applications')).text, /href="\/api-reference"/);
     const form = (await open('/applications/new')).text;
-    assert.match(form, /Opens: [^<]*List deliveries[^<]*; Read a delivery/);
+    assert.match(form, /href="\/api-reference\?q=deliveries%3Aview">Opens 3 calls/);
+    assert.doesNotMatch(form, /<input[^>]* checked/);
+    const preset = (await open('/applications/new?preset=deliveries')).text;
+    const ticked = Array.from(preset.matchAll(/value="([^"]+)" checked/g), ([, scope]) => scope);
+    assert.deepEqual(ticked, ['endpoints:view', 'webhooks:view', 'deliveries:view']);
     assert.doesNotMatch(form, /It acts as your default account/);
     const typed = { name: 'Sync', scopes: 'deliveries:view', accessTokenValiditySeconds: '3600' };
     await request(`${service.url}/applications/new`, { token, form: typed });

@@ -36,6 +36,22 @@ describe('a new secret', () => {
     assert.deepEqual((await renewed.next()).records[0]?.data, { n: 2 });
   });
 
+  it('is used immediately if it is scheduled, after a question', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    await succeeded(admin.post(`endpoints/${id}/rotate-secret`, { activateAfterSeconds: 3600 }));
+    const { page } = await openAs('administrator', `/endpoints/${id}/settings`, { isBrowserless: true });
+    await page.getByRole('link', { name: 'Use it now' }).click();
+    await page.getByRole('heading', { name: 'Use the new secret of Shop now?' }).waitFor();
+    await page.getByRole('button', { name: 'Use the new secret' }).click();
+    await page.getByText('The new secret signs from now on.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Use it now' }).count(), 0);
+    const { secretActivatesAt } = await succeeded<EndpointView>(admin.get(`endpoints/${id}`));
+    assert.equal(secretActivatesAt, null);
+    const viewer = await openAs('viewer', `/endpoints/${id}/settings`, { isBrowserless: true });
+    assert.equal(await viewer.page.getByRole('link', { name: 'Use it now' }).count(), 0);
+  });
+
   it('can be one that was agreed on, used immediately: it is not shown, and no other is made', async (t) => {
     const { openAs, receiver, admin } = await startDeliverPortal(t);
     const at = receiver.endpoint('/in', { secret: 'the one after' });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { Webhook } from '../../src/domain/webhook.ts';
+import { readAsset } from '../../src/kernel/assets.ts';
 import { secret } from '../../src/kernel/secret.ts';
 import { troubleNotice } from '../../src/portal/endpoints/guide-pages.ts';
 import { whatArrives } from '../../src/portal/endpoints/guide-requests.ts';
@@ -17,6 +18,7 @@ import {
   SPLIT,
 } from '../../src/portal/endpoints/guide-text.ts';
 import { receiverCode } from '../../src/portal/endpoints/receiver-code.ts';
+import { programPanels } from '../../src/portal/parts/details.ts';
 import { succeeded } from '../support/client.ts';
 import { makeCustomer, sessionOf } from '../support/customers.ts';
 import { startHistory } from '../support/portal-history.ts';
@@ -123,6 +125,27 @@ describe('the guide', () => {
     const programs = [true, false].flatMap((hasPackage) => receiverCode([], hasPackage).map(({ code }) => code));
     const names = new Set(programs.join('\n').match(/WEBHOOK_(?:SECRET|API_KEY)\w*/g));
     assert.deepEqual([...names].sort(), ['WEBHOOK_API_KEYS', 'WEBHOOK_SECRETS']);
+  });
+
+  it('has one port for all programs, which its commands for a tunnel and a proxy have too', () => {
+    const languages = ['javascript', 'node', 'python', 'go', 'java', 'csharp', 'php', 'ruby'] as const;
+    for (const language of languages) {
+      const text = readAsset(`receivers/${language}`);
+      assert.match(text, /\b3000\b/, language);
+      assert.doesNotMatch(text, /PORT\W.*8443|:8080/, language);
+    }
+    assert.doesNotMatch(HAND_OUT, /8443|on 8080/);
+  });
+
+  it('folds all languages but the first, which the script shows as tabs', () => {
+    const { markup } = programPanels('Verify', [
+      { label: 'Go', code: 'a' },
+      { label: 'PHP', code: 'b' },
+    ]);
+    assert.deepEqual(
+      Array.from(markup.matchAll(/<details( open)?>/g), ([, open]) => open === ' open'),
+      [true, false],
+    );
   });
 
   it('shows a request of each webhook as its format makes it', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { currentApiKey, signingSecret } from '../../src/domain/endpoint.ts';
+import { currentApiKey, publicKeys, signingSecret, standardWebhookSecrets } from '../../src/domain/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { startHttpsServer } from '../support/https-server.ts';
@@ -39,6 +39,20 @@ describe('a rotated secret', () => {
       signingSecret(endpoint, at).reveal(),
     );
     assert.deepEqual(signers, ['first', 'first', 'second', 'second']);
+  });
+
+  it('is used now with its key, if it is scheduled, and overlaps for as long as it would have then', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { secret: 'first', signatureType: 'ed25519' });
+    await refused(() => s.endpoints.useNextSecret(id, ACTOR), { code: 'invalid_state', says: 'no new secret' });
+    const rotation = { secret: 'second', activateAfterSeconds: 60, overlapSeconds: 30 };
+    const { nextPublicKey } = (await s.endpoints.rotateSecret(id, rotation, ACTOR)).endpoint;
+    const after = await s.endpoints.useNextSecret(id, ACTOR);
+    assert.equal(signingSecret(after, after.updatedAt).reveal(), 'second');
+    assert.equal(publicKeys(after, after.updatedAt)[0], nextPublicKey);
+    assert.deepEqual(standardWebhookSecrets(after, after.updatedAt + 29_999).length, 2);
+    assert.deepEqual(standardWebhookSecrets(after, after.updatedAt + 30_000).length, 1);
+    await refused(() => s.endpoints.useNextSecret(id, ACTOR), { code: 'invalid_state', says: 'no new secret' });
   });
 
   it('that is scheduled is replaced by the next rotation, while the active one keeps signing', async (t) => {

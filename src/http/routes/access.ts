@@ -76,9 +76,10 @@ export function applicationRoutes({ services: { applications }, clock, once }: D
       list: APPLICATION_LIST,
       once,
     }),
-    actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown only once', {
+    actionRoute('applications', 'regenerate-secret', 'Replace the secret of an application', {
       for: 'both',
       operationId: 'regenerateApplicationSecret',
+      description: 'The reply shows the new secret. It is not shown again.',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(regenerateInput, { optional: true }),
       replies: {
@@ -91,9 +92,10 @@ export function applicationRoutes({ services: { applications }, clock, once }: D
           (beside) => applications.regenerateSecret(id, validate(regenerateInput, call.body), acting, beside),
         ),
     }),
-    actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
+    actionRoute('applications', 'revoke-tokens', 'Revoke all tokens of an application', {
       for: 'both',
       operationId: 'revokeApplicationTokens',
+      description: 'Every token issued so far is refused.',
       replies: { 200: { description: 'The application', schema: applicationView, headers: ETAG } },
       respond: async (_, id, acting) => changed({ shown: show(await applications.revokeTokens(id, acting)) }),
     }),

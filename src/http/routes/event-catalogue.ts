@@ -45,7 +45,8 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       access: 'open',
       authentication: { by: ['none', 'bearer'], scope: 'webhooks:view' },
       tag: 'event-types',
-      description: 'Without a token: the event types that are `public`.',
+      description:
+        'The event types that webhooks can subscribe to, with samples. Without a token only the `public` ones.',
       headers: DOCUMENT_HEADERS,
       ...(query !== undefined && { query }),
       replies: {
@@ -75,13 +76,13 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       {
         path: CATALOGUE_PATH,
         operationId: 'getEventCatalogue',
-        summary: 'The event types that webhooks can subscribe to, with samples',
+        summary: 'Read the event catalogue',
       },
       catalogueView,
       (shown) => render(viewCatalogue(shown)),
     ),
     documentRoute(
-      { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'The event catalogue as AsyncAPI 3' },
+      { path: ASYNC_API_PATH, operationId: 'getAsyncApiDocument', summary: 'Read the event catalogue as AsyncAPI 3' },
       anyDocument,
       (shown, settings) => render(asyncApiDocument(shown, settings)),
       undefined,
@@ -92,7 +93,11 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
       },
     ),
     documentRoute(
-      { path: TYPES_PATH, operationId: 'getEventTypesTypeScript', summary: 'The data of events as TypeScript types' },
+      {
+        path: TYPES_PATH,
+        operationId: 'getEventTypesTypeScript',
+        summary: 'Read the data of events as TypeScript types',
+      },
       z.string(),
       (shown) => renderText(typesModule(shown)),
       'text/plain',

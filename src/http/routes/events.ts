@@ -64,7 +64,8 @@ function publishRoute(publish: Dependencies['services']['publish']): Route<'both
     for: 'both',
     tag: 'events',
     operationId: 'publishEvents',
-    summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
+    summary: 'Publish events',
+    description: 'One event, or up to 1,000: all are accepted, or none. They are durable before the reply.',
     body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES, isBytes: true }),
     replies: {
       202: { description: 'Accepted', schema: acceptedView },
@@ -90,8 +91,9 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       for: 'both',
       tag: 'deliveries',
       operationId: 'listDeliveries',
-      summary: 'List deliveries, the newest event first',
+      summary: 'List deliveries',
       description:
+        'The newest event comes first. ' +
         'A page looks at a bounded number of records. Where hardly any fits several filters together it may ' +
         'hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
@@ -115,14 +117,15 @@ function deliveryRoutes(deliveries: Dependencies['services']['deliveries']): Rou
       for: 'both',
       tag: 'deliveries',
       operationId: 'getDelivery',
-      summary: 'Read a delivery with its attempts',
+      summary: 'Read a delivery and its attempts',
       headers: IF_NONE_MATCH,
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => read(call, viewWithAttempts(await deliveries.get(idInPath(call)))),
     }),
-    actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again, or a pending one now', {
+    actionRoute('deliveries', 'replay', 'Send a delivery again', {
       for: 'both',
       operationId: 'replayDelivery',
+      description: 'Sends a delivered or dead delivery again, and a pending one now.',
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
       respond: async (call, id, acting) => {
         requireMatch(call, viewWithAttempts(await deliveries.get(id)), 'delivery');
@@ -138,7 +141,8 @@ function auditRoutes(audit: Dependencies['store']['audit']): Route<'both'>[] {
       for: 'both',
       tag: 'audit',
       operationId: 'listAuditEntries',
-      summary: 'List the audit log, the newest entry first',
+      summary: 'List the audit log',
+      description: 'The newest entry comes first.',
       query: { ...PAGE_QUERY, ...AUDIT_TEXTS, since: PERIOD.since, until: PERIOD.until },
       replies: { 200: { description: 'A page of entries', schema: page(auditView) } },
       respond: ({ query }) => {

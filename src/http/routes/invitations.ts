@@ -49,9 +49,10 @@ type InviteDependencies = {
 
 /** The guarded route that makes an invitation. */
 export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies): Route<'both'> {
-  return actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
+  return actionRoute('users', 'invite', 'Invite a user', {
     for: 'both',
     operationId: 'inviteUser',
+    description: 'Makes a one-time link with which the user sets a password.',
     headers: IDEMPOTENCY_KEY,
     replies: {
       201: { description: 'The link, which works once; an earlier one no longer works', schema: invitationView },

@@ -71,8 +71,9 @@ function recordsRoute({ readRecords, gate, stopping }: Dependencies): Route<'bot
     for: 'both',
     tag: 'webhooks',
     operationId: 'readWebhookRecords',
-    summary: 'Read records in order, delivered or not',
+    summary: 'Read the records of a webhook',
     description:
+      'In order, delivered or not. ' +
       'In mode `pull`, without `after`, they begin behind the last acknowledged one. A reply has at most 1 MiB ' +
       'of data. Erased records are left out. If the webhook has a key, the body is encrypted with it, as a ' +
       'delivery is.',
@@ -123,8 +124,9 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
     tag: 'events',
     operationId: 'readEvent',
     headers: IF_NONE_MATCH,
-    summary: 'Read an event that one of your webhooks gets',
+    summary: 'Read an event',
     description:
+      'An event that one of your webhooks gets. ' +
       'For receivers of thin bodies, whose `url` leads here. If the webhook has a key, the body is encrypted with it, as a ' +
       'delivery is.',
     query: {
@@ -146,10 +148,11 @@ function eventRoute({ readEvent }: Dependencies): Route<'both'> {
 }
 
 function acknowledgeRoute({ webhooks }: Dependencies): Route<'both'> {
-  return actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook in mode `pull`', {
+  return actionRoute('webhooks', 'acknowledge', 'Acknowledge records of a webhook', {
     for: 'both',
     operationId: 'acknowledgeWebhookRecords',
     description:
+      'Of a webhook in mode `pull`. ' +
       'The records up to `throughOffset` are delivered, and reads without `after` begin behind them. Repeating it changes nothing.',
     body: jsonBody(acknowledgeInput),
     replies: {

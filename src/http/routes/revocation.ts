@@ -35,7 +35,7 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
       path: REVOCATION_PATH,
       operationId: 'revokeToken',
       authentication: { by: ['body', 'basic'] },
-      summary: 'Revoke an access token of the calling application',
+      summary: 'Revoke an access token',
       body: oauthBody(revocationRequest, revocationForm),
       replies: {
         200: { description: 'The token is not valid, whether or not it ever was', schema: z.object({}) },

@@ -26,7 +26,7 @@ export function webhookKeyRoutes({ store, clock }: Dependencies): Route[] {
       access: 'open',
       tag: 'webhooks',
       operationId: 'getWebhookKeys',
-      summary: 'The public keys of signatures with Ed25519',
+      summary: 'Read the public keys of signatures',
       replies: { 200: { description: 'A JWK set', schema: webhookKeysView } },
       respond: async () => ({
         status: 200,

@@ -2,6 +2,7 @@
 import type { TestDelivery } from '../../delivery/trials/test-delivery.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
+import { STATE_REASONS } from '../../domain/webhook-states.ts';
 import { eventTypePatch, eventTypeReader, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
@@ -112,9 +113,10 @@ function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies):
       showMade: (endpoint) => ({ shown: showEndpoint(endpoint), secrets: { secret: endpoint.secret.reveal() } }),
       once,
     }),
-    actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
+    actionRoute('endpoints', 'verify', 'Verify an endpoint', {
       for: 'both',
       operationId: 'verifyEndpoint',
+      description: 'Sends a challenge now.',
       replies: {
         200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView, headers: ETAG },
         ...UNCHALLENGED,
@@ -128,9 +130,10 @@ function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies):
 function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return [
-    actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown only once', {
+    actionRoute('endpoints', 'rotate-secret', 'Replace the secret of an endpoint', {
       for: 'both',
       operationId: 'rotateEndpointSecret',
+      description: 'The reply shows the new secret. It is not shown again.',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateInput, { optional: true }),
       replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret, headers: ETAG } },
@@ -142,7 +145,7 @@ function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies):
           (beside) => endpoints.rotateSecret(id, validate(rotateInput, call.body), acting, beside),
         ),
     }),
-    actionRoute('endpoints', 'rotate-api-key', 'Replace the API key', {
+    actionRoute('endpoints', 'rotate-api-key', 'Replace the API key of an endpoint', {
       for: 'both',
       operationId: 'rotateEndpointApiKey',
       headers: IDEMPOTENCY_KEY,
@@ -155,7 +158,7 @@ function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies):
           (beside) => endpoints.rotateApiKey(id, validate(rotateApiKeyInput, call.body), acting, beside),
         ),
     }),
-    actionRoute('endpoints', 'rotate-authentication', 'Replace the authentication', {
+    actionRoute('endpoints', 'rotate-authentication', 'Replace the authentication of an endpoint', {
       for: 'both',
       operationId: 'rotateEndpointAuthentication',
       headers: IDEMPOTENCY_KEY,
@@ -172,6 +175,21 @@ function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies):
   ];
 }
 
+const SWITCHES = [
+  {
+    verb: 'start',
+    summary: 'Start a webhook',
+    description: 'It is `running` after its first success.',
+    example: { state: 'started', sessionId: '01a1fc79-c080-7000-8000-000000000010' },
+  },
+  {
+    verb: 'stop',
+    summary: 'Stop a webhook',
+    description: 'Its records wait until it is started.',
+    example: { stateReason: 'stopped_by_administrator', stateDescription: STATE_REASONS.stopped_by_administrator },
+  },
+] as const;
+
 /** Webhooks as a resource, with their start and stop. */
 function webhookResourceRoutes({ services: { webhooks }, once }: Dependencies): Route<'both'>[] {
   return [
@@ -187,11 +205,12 @@ function webhookResourceRoutes({ services: { webhooks }, once }: Dependencies): 
       showMade: (webhook) => ({ shown: viewWebhook(webhook) }),
       once,
     }),
-    ...(['start', 'stop'] as const).map((verb) =>
-      actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
+    ...SWITCHES.map(({ verb, summary, description, example }) =>
+      actionRoute('webhooks', verb, summary, {
         for: 'both',
         operationId: `${verb}Webhook`,
-        replies: { 200: { description: 'The webhook as it is now', schema: webhookView, headers: ETAG } },
+        description,
+        replies: { 200: { description: 'The webhook as it is now', schema: webhookView, headers: ETAG, example } },
         respond: async (_, id, acting) => changed({ shown: viewWebhook(await webhooks[verb](id, acting)) }),
       }),
     ),
@@ -201,9 +220,10 @@ function webhookResourceRoutes({ services: { webhooks }, once }: Dependencies): 
 /** Tries a webhook out. Nothing of it changes. */
 function previewRoutes({ services: { webhooks, previewSignature }, testDelivery }: Dependencies): Route<'both'>[] {
   return [
-    actionRoute('webhooks', 'test', 'Send a `webhook.test` record or a sample now and answer with the attempt', {
+    actionRoute('webhooks', 'test', 'Send a test event', {
       for: 'both',
       operationId: 'testWebhook',
+      description: 'Sends a `webhook.test` record, or the sample of an event type, and answers with the attempt.',
       body: jsonBody(testInput, { optional: true }),
       replies: {
         200: { description: 'The attempt, delivered or not', schema: attemptView },
@@ -218,9 +238,10 @@ function previewRoutes({ services: { webhooks, previewSignature }, testDelivery 
         return okReply(viewAttempt(attempt, webhook.customerId));
       },
     }),
-    actionRoute('webhooks', 'filter-preview', 'Judge the latest events of its types by a filter; changes nothing', {
+    actionRoute('webhooks', 'filter-preview', 'Try a filter', {
       for: 'both',
       operationId: 'previewWebhookFilter',
+      description: 'Judges the latest events of the types of the webhook. Changes nothing.',
       promisesNothing: true,
       body: jsonBody(filterPreviewInput),
       replies: {
@@ -232,9 +253,10 @@ function previewRoutes({ services: { webhooks, previewSignature }, testDelivery 
         return okReply(await webhooks.previewFilter(id, validate(filterPreviewInput, call.body)));
       },
     }),
-    actionRoute('webhooks', 'signature-preview', 'Sign a sample by the template; sends nothing', {
+    actionRoute('webhooks', 'signature-preview', 'Try a signature', {
       for: 'both',
       operationId: 'previewWebhookSignature',
+      description: 'Signs a sample by the template of the webhook. Sends nothing.',
       promisesNothing: true,
       body: jsonBody(signaturePreviewInput, { optional: true }),
       replies: { 200: { description: 'The signed bytes and the headers', schema: signaturePreviewView } },

@@ -8,16 +8,18 @@ import { OPENAPI_DOWNLOAD } from '../documentation/download-pages.ts';
 import { addressFor } from '../frame/browser.ts';
 import type { PageCall } from '../frame/call.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
+import { readText } from '../frame/query.ts';
 import { API_REFERENCE_PATH, type ApiCall, apiCallsOf, callLinks, callTitle } from '../parts/api-calls.ts';
 import { operatorName } from '../parts/brand.ts';
 import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { table } from '../parts/list.ts';
+import { newForm, textField } from '../parts/fields.ts';
+import { section } from '../parts/header.ts';
+import { listView, nothingFound, table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 import { productsForCustomers } from '../record/owner.ts';
 import { callView, codeOf, scopeAnchor } from './calls.ts';
-import { createSchemaFields, fieldTable, inline } from './schema-fields.ts';
+import { createSchemaFields, inline } from './schema-fields.ts';
 
 export function apiReferencePages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   const { pages, store, offered, customersApi, publicUrl } = dependencies;
@@ -29,29 +31,106 @@ export function apiReferencePages(dependencies: SharedPageDependencies): PageRou
       const products = productsForCustomers(await store.products.all(), offered());
       const builtIn = products.filter((product) => product.builtIn).flatMap(({ scopes }) => scopes);
       const own = products.filter((product) => !product.builtIn);
-      const { calls, headings } = callsOf(document, address ?? UNKNOWN);
-      const title = 'API reference';
-      const content = html`
-        ${pageHeader({
-          title,
-          lead: isCustomers
-            ? 'The calls that your programs can make.'
-            : 'The calls that the programs of customers can make. Their people see the same in their portal.',
-          actions: [DOWNLOAD],
-        })}
-        <div class="doc-page is-wide">
-          ${contentsOf([...FIRST, ...(own.length === 0 ? [] : [OWN]), ...headings, ERRORS])}
-          <div class="doc-main">
-            ${start(call, address ?? UNKNOWN, isCustomers)}
-            ${scopes(builtIn, apiCallsOf(document))}
-            ${own.length === 0 ? null : ownApis(call, own)}
-            ${calls}
-          </div>
-        </div>
-      `;
-      return { title, content };
+      const text = readText(call.query, 'q');
+      const parts =
+        text === null
+          ? wholePage(call, { document, address: address ?? UNKNOWN, isCustomers, builtIn, own })
+          : foundParts(call, wordsOf(text), { document, address: address ?? UNKNOWN, builtIn, own });
+      return listView({
+        title: 'API reference',
+        lead: isCustomers
+          ? 'The calls that your programs can make.'
+          : 'The calls that the programs of customers can make. Their people see the same in their portal.',
+        actions: [DOWNLOAD],
+        path: API_REFERENCE_PATH,
+        query: call.query,
+        filters: [
+          textField(newForm({ q: text }), {
+            name: 'q',
+            label: 'Call, path or scope',
+            type: 'search',
+            placeholder: 'webhook, replay, deliveries:view',
+          }),
+        ],
+        results:
+          parts.headings.length === 0
+            ? nothingFound(API_REFERENCE_PATH, 'calls')
+            : html`
+              <div class="doc-page is-wide">
+                ${contentsOf(parts.headings)}
+                <div class="doc-main">${parts.content}</div>
+              </div>
+            `,
+      });
     }),
   ];
+}
+
+type Shown = {
+  readonly document: CustomersApi;
+  /** Without a slash at its end. */
+  readonly address: string;
+  readonly builtIn: readonly Scope[];
+  readonly own: readonly OwnProduct[];
+};
+
+type Parts = { readonly content: Html; readonly headings: readonly Heading[] };
+
+function wholePage(call: PageCall, { isCustomers, ...shown }: Shown & { readonly isCustomers: boolean }): Parts {
+  const { document, address, builtIn, own } = shown;
+  const { calls, headings } = callsOf(document, address);
+  return {
+    headings: [...FIRST, ...(own.length === 0 ? [] : [OWN]), ...headings, ERRORS],
+    content: html`
+      ${start(call, address, isCustomers)}
+      ${scopes(builtIn, apiCallsOf(document))}
+      ${own.length === 0 ? null : ownApis(call, own)}
+      ${calls}
+      ${errors(document)}
+    `,
+  };
+}
+
+/** The calls with all of the words, their scopes, and the scopes of other APIs with the words. No headings: there is none. */
+function foundParts(call: PageCall, words: readonly string[], { document, address, builtIn, own }: Shown): Parts {
+  const found = apiCallsOf(document).filter((one) => hasAll(words, textOf(one)));
+  const others = own.flatMap((product) => {
+    const scopes = product.scopes.filter(({ name, description }) => hasAll(words, `${name} ${description}`));
+    return scopes.length === 0 ? [] : [{ ...product, scopes }];
+  });
+  const needed = builtIn.filter(({ name }) => found.some(({ scope }) => scope === name));
+  const { calls, headings } = draw(document, address, found, found.length <= UNFOLDED_MAX);
+  return {
+    headings: [
+      ...headings,
+      ...(needed.length === 0 ? [] : [SCOPES]),
+      ...(others.length === 0 ? [] : [OWN]),
+      ...(found.length === 0 ? [] : [ERRORS]),
+    ],
+    content: html`
+      ${calls}
+      ${needed.length === 0 ? null : scopes(needed, found)}
+      ${others.length === 0 ? null : ownApis(call, others)}
+      ${found.length === 0 ? null : errors(document)}
+    `,
+  };
+}
+
+/** So few calls that a filter finds are unfolded. */
+const UNFOLDED_MAX = 3;
+
+function wordsOf(text: string): readonly string[] {
+  return text.toLowerCase().split(/\s+/);
+}
+
+function textOf(call: ApiCall): string {
+  const { method, path, operation, scope } = call;
+  return `${callTitle(call)} ${method} ${path} ${scope ?? ''} ${operation.operationId}`;
+}
+
+function hasAll(words: readonly string[], text: string): boolean {
+  const lower = text.toLowerCase();
+  return words.every((word) => lower.includes(word));
 }
 
 /** Before the first request that tells it. */
@@ -61,10 +140,11 @@ const DOWNLOAD = html`
   <a class="button button-plain" href="${OPENAPI_DOWNLOAD}" download>${icon('download')}<span>OpenAPI document</span></a>
 `;
 
+const SCOPES: Heading = { heading: 'Scopes', anchor: 'scopes', depth: 2 };
 const FIRST: readonly Heading[] = [
   { heading: 'Get a token', anchor: 'token', depth: 2 },
   { heading: 'Conventions', anchor: 'conventions', depth: 2 },
-  { heading: 'Scopes', anchor: 'scopes', depth: 2 },
+  SCOPES,
 ];
 const OWN: Heading = { heading: 'Further APIs', anchor: 'own-apis', depth: 2 };
 const ERRORS: Heading = { heading: 'Errors', anchor: 'errors', depth: 2 };
@@ -109,6 +189,7 @@ function start(call: PageCall, address: string, isCustomers: boolean): Html {
             <code>cursor</code> of the next.
           </li>
           <li>Unknown fields and parameters are refused. Later versions may add fields to replies.</li>
+          <li>The OpenAPI document has what this page leaves out, such as the patterns of texts.</li>
         </ul></div>
       `,
     })}
@@ -123,6 +204,7 @@ function firstCall(address: string): string {
   return `curl '${address}/services/api/x/edge/v1/deliveries?limit=5' \\\n  -H "Authorization: Bearer $TOKEN"`;
 }
 
+type OwnProduct = ReturnType<typeof productsForCustomers>[number];
 type Scope = { readonly name: string; readonly description: string };
 
 function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
@@ -148,7 +230,7 @@ function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
 }
 
 /** Of the company that the customer deals with. They have hosts of their own, and no description here. */
-function ownApis(call: PageCall, products: ReturnType<typeof productsForCustomers>): Html {
+function ownApis(call: PageCall, products: readonly OwnProduct[]): Html {
   const rows = products.flatMap((product) =>
     product.scopes.map(({ name, description }) => [
       html`<code>${name}</code><span class="cell-hint">${description}</span>`,
@@ -177,11 +259,11 @@ function ownApis(call: PageCall, products: ReturnType<typeof productsForCustomer
 
 type Drawn = { readonly calls: Html; readonly headings: readonly Heading[] };
 
-/** The same for everyone at one address, so it is drawn once for each document. */
+/** All calls. The same for everyone at one address, so they are drawn once for each document. */
 const drawn = new WeakMap<CustomersApi, Drawn>();
 
 function callsOf(document: CustomersApi, address: string): Drawn {
-  const known = drawn.get(document) ?? draw(document, address);
+  const known = drawn.get(document) ?? draw(document, address, apiCallsOf(document), false);
   drawn.set(document, known);
   return known;
 }
@@ -201,9 +283,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   usage: 'Usage',
 };
 
-function draw(document: CustomersApi, address: string): Drawn {
+function draw(document: CustomersApi, address: string, calls: readonly ApiCall[], isOpen: boolean): Drawn {
   const around = { document, fields: createSchemaFields(document), address };
-  const all = apiCallsOf(document);
   const place = ({ name }: { readonly name: string }): number => {
     const at = Object.keys(GROUPS).indexOf(name);
     return at === -1 ? Number.MAX_SAFE_INTEGER : at;
@@ -214,18 +295,19 @@ function draw(document: CustomersApi, address: string): Drawn {
       anchor: `calls-${name}`,
       heading: GROUPS[name] ?? name,
       description,
-      own: all.filter(({ operation }) => operation.tags[0] === name),
-    }));
+      own: calls.filter(({ operation }) => operation.tags[0] === name),
+    }))
+    .filter(({ own }) => own.length > 0);
   const sections = groups.map(({ anchor, heading, description, own }) =>
     section({
       title: heading,
       id: anchor,
       lead: inline(description),
-      content: html`<div class="api-calls">${own.map((call) => callView(call, around))}</div>`,
+      content: html`<div class="api-calls">${own.map((call) => callView(call, around, isOpen))}</div>`,
     }),
   );
   return {
-    calls: html`${sections}${errors(document)}`,
+    calls: html`${sections}`,
     headings: groups.flatMap(({ anchor, heading, own }) => [
       { heading, anchor, depth: 2 },
       ...own.map((call) => ({ heading: callTitle(call), anchor: call.operation.operationId, depth: 3 })),
@@ -240,9 +322,6 @@ function errors({ components }: ApiDocument): Html {
     return { status: value?.status ?? '', description, value };
   });
   const [sample] = shared;
-  const rows = shared.map(
-    ({ status, description }) => html`<tr><td><code>${status}</code></td><td>${inline(description)}</td></tr>`,
-  );
   return section({
     title: ERRORS.heading,
     id: 'errors',
@@ -250,8 +329,16 @@ function errors({ components }: ApiDocument): Html {
     content: html`
       <div class="doc">
         ${sample?.value === undefined ? null : codeOf(JSON.stringify(sample.value, null, 2), 'Copy the body')}
-        ${fieldTable(['Status', 'Meaning'], rows)}
       </div>
+      ${table({
+        caption: 'Errors',
+        columns: [
+          { label: 'Status', kind: 'main' },
+          { label: 'Meaning', phone: 'plain' },
+        ],
+        rows: shared.map(({ status, description }) => [html`<code>${status}</code>`, inline(description)]),
+        empty: html``,
+      })}
     `,
   });
 }

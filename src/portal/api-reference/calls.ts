@@ -1,11 +1,11 @@
 /** One call of the API reference: its path, scope, parameters, body, replies and a sample. */
 import type { ApiDocument, ApiResponse, Content, Operation } from '../../http/api-document.ts';
 import { refName } from '../../http/api-document.ts';
-import { type Html, html } from '../../http/html.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
 import { type ApiCall, callTitle } from '../parts/api-calls.ts';
 import { copyButton } from '../parts/details.ts';
 import { breakable } from '../parts/text.ts';
-import { fieldTable, inline, type SchemaFields } from './schema-fields.ts';
+import { fieldList, inline, type SchemaFields } from './schema-fields.ts';
 
 export type Around = {
   readonly document: ApiDocument;
@@ -14,14 +14,17 @@ export type Around = {
   readonly address: string;
 };
 
-/** Folded. The anchor is within, so that a link to it unfolds the call. */
-export function callView(call: ApiCall, around: Around): Html {
+/** Folded unless `open`. The anchor is within, so that a link to it unfolds the call. */
+export function callView(call: ApiCall, around: Around, open: boolean): Html {
   const { method, path, operation, scope } = call;
   const { operationId, description = '', parameters = [], requestBody } = operation;
   const text = description.replace(NEEDS, '').trim();
   return html`
-    <details class="api-call">
-      <summary><h3>${callTitle(call)}</h3>${' '}<code>${method} ${breakable(path)}</code></summary>
+    <details class="api-call"${attributes({ open })}>
+      <summary>
+        <h3>${callTitle(call)}</h3>
+        <code class="api-request"><span class="api-method">${method}</span> ${breakable(path)}</code>
+      </summary>
       <div class="doc" id="${operationId}">
         ${text === '' ? null : html`<p>${inline(text)}</p>`}
         <p>${scopeText(operation, scope)}</p>
@@ -50,16 +53,12 @@ function scopeText({ security = [] }: Operation, scope: string | null): Html {
 }
 
 function parametersOf(parameters: NonNullable<Operation['parameters']>, { fields }: Around): Html {
-  const rows = parameters.map(
-    ({ name, in: place, description = '', schema }) => html`
-      <tr>
-        <td><code>${name}</code><span class="cell-hint">${place}</span></td>
-        <td>${fields.phrase(schema)}</td>
-        <td>${inline(description)}</td>
-      </tr>
-    `,
-  );
-  return html`<h4>Parameters</h4>${fieldTable(['Parameter', 'Type', 'Meaning'], rows)}`;
+  const shown = parameters.map(({ name, in: place, description = '', schema }) => ({
+    name,
+    type: html`${fields.phrase(schema)}, in the ${place}`,
+    meaning: description,
+  }));
+  return html`<h4>Parameters</h4>${fieldList(shown)}`;
 }
 
 function bodyOf({ required, content }: NonNullable<Operation['requestBody']>, { fields }: Around): Html {

@@ -53,35 +53,36 @@ function fold(name: string | null, schema: Schema): Html {
   const members = membersOf(schema);
   const title = html`Fields${name === null ? null : html` of <code>${name}</code>`}`;
   const description = schema.description === undefined ? null : html`<p>${inline(schema.description)}</p>`;
-  const rows = members.map(
-    ({ path, schema: member, isOptional }) => html`
-      <tr>
-        <td><code>${path}</code>${isOptional ? html`<span class="cell-hint">optional</span>` : null}</td>
-        <td>${inline(phraseOf(member))}</td>
-        <td>${inline(member.description ?? '')}</td>
-      </tr>
-    `,
-  );
+  const fields = members.map(({ path, schema: member, isOptional }) => ({
+    name: path,
+    type: html`${inline(phraseOf(member))}${isOptional ? ', optional' : null}`,
+    meaning: member.description ?? '',
+  }));
   return html`
     <details class="api-fold">
       <summary>${title} <span class="optional">${countOf(members.length, 'field')}</span></summary>
       <div${name === null ? null : html` id="${anchorOf(name)}"`}>
         ${description}
-        ${rows.length === 0 ? html`<p>${inline(phraseOf(schema))}</p>` : fieldTable(['Field', 'Type', 'Meaning'], rows)}
+        ${fields.length === 0 ? html`<p>${inline(phraseOf(schema))}</p>` : fieldList(fields)}
       </div>
     </details>
   `;
 }
 
-export function fieldTable(heads: readonly string[], rows: readonly Html[]): Html {
-  return html`
-    <div class="doc-table" tabindex="0" role="group">
-      <table>
-        <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-        <tbody>${rows}</tbody>
-      </table>
-    </div>
-  `;
+type Field = { readonly name: string; readonly type: Html; readonly meaning: string };
+
+/** Each with its type on the line of its name. A column for types would leave little room for their meaning. */
+export function fieldList(fields: readonly Field[]): Html {
+  const made = fields.map(
+    ({ name, type, meaning }) => html`
+      <div>
+        <dt><code>${name}</code></dt>
+        <dd class="api-type">${type}</dd>
+        ${meaning === '' ? null : html`<dd>${inline(meaning)}</dd>`}
+      </div>
+    `,
+  );
+  return html`<dl class="api-fields">${made}</dl>`;
 }
 
 function anchorOf(name: string): string {

@@ -14,10 +14,12 @@ import { type Html, html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
 import { caught, type PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
-import { type ApiCall, callTitle } from '../parts/api-calls.ts';
+import { API_REFERENCE_PATH, type ApiCall } from '../parts/api-calls.ts';
 import { scopeChoices } from '../parts/catalogue-choices.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
+import { withQuery } from '../parts/list.ts';
+import { countOf } from '../parts/text.ts';
 import { ACCOUNT_NAMES, ACCOUNT_TITLE } from '../record/account-of-applications.ts';
 import { type Body, type FieldTable, type FormField, number, oneOf, text } from '../record/field-table.ts';
 import type { FormLayout } from '../record/record-pages.ts';
@@ -75,13 +77,43 @@ function accountOf(before: Application | null, users: readonly User[], isOfCusto
   return account !== null && isOfCustomer && ACCOUNT_NAMES.includes(account.userName) ? null : account;
 }
 
-/** The calls that a scope opens, by their titles. */
+/** Leads to the calls that a scope opens. */
 function openedNote(calls: readonly ApiCall[]): (scope: string) => Html | null {
   return (scope) => {
-    const own = calls.filter((call) => call.scope === scope).map(callTitle);
-    return own.length === 0 ? null : html`<span class="cell-hint is-sentence">Opens: ${own.join('; ')}.</span>`;
+    const count = calls.filter((call) => call.scope === scope).length;
+    const href = withQuery(API_REFERENCE_PATH, new URLSearchParams(), { q: scope });
+    return count === 0
+      ? null
+      : html`
+        <span class="cell-hint">
+          <a href="${href}">Opens ${countOf(count, 'call')}<span class="visually-hidden"> of ${scope}</span></a>
+        </span>
+      `;
   };
 }
+
+/** The usual programs of customers. A link ticks the boxes by its address, and the script without loading the page. */
+const PRESETS: Readonly<Record<string, { readonly label: string; readonly scopes: readonly string[] }>> = {
+  deliveries: { label: 'Read deliveries', scopes: ['endpoints:view', 'webhooks:view', 'deliveries:view'] },
+  webhooks: {
+    label: 'Manage webhooks',
+    scopes: ['endpoints:view', 'endpoints:manage', 'webhooks:view', 'webhooks:manage', 'deliveries:view'],
+  },
+  events: { label: 'Publish events', scopes: ['webhooks:view', 'events:publish'] },
+};
+
+export function presetScopes(query: URLSearchParams): readonly string[] {
+  return PRESETS[query.get('preset') ?? '']?.scopes ?? [];
+}
+
+const PRESET_LINKS = html`
+  <div class="buttons">
+    ${Object.entries(PRESETS).map(
+      ([preset, { label, scopes }]) =>
+        html`<a class="button button-plain" href="/applications/new?preset=${preset}" data-ticks="${scopes.join(' ')}">${label}</a>`,
+    )}
+  </div>
+`;
 
 /** Marks the scopes that have no effect, because the account that the application acts as lacks the permission. */
 function lackNote(account: User | null): (product: ApiProduct, scope: string) => Html | null {
@@ -148,8 +180,9 @@ export function applicationLayout({
   state,
 }: FormLayout<Application, ApplicationChoices>): Html {
   const isNew = before === null;
+  const isOfCustomer = choices.suggestFrom === null;
   const actsAs =
-    isNew && choices.suggestFrom !== null
+    isNew && !isOfCustomer
       ? fieldGroup('Acts as', 'The program can do what this account may do, within its scopes.', [
           field('actsAs'),
           html`<div class="with-new">${field('accountName')}</div>`,
@@ -159,7 +192,7 @@ export function applicationLayout({
   return html`
     ${group('Application', null, 'name', ...(isNew ? [] : ['userId']))}
     ${actsAs}
-    ${group('Scopes', scopesLead(before, choices), 'scopes')}
+    ${fieldGroup('Scopes', scopesLead(before, choices), [isNew && isOfCustomer ? PRESET_LINKS : null, field('scopes')])}
     ${moreFields('Advanced', state, [LIFETIME], [field(LIFETIME)], hasOtherLifetime(state))}
   `;
 }

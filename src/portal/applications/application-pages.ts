@@ -30,6 +30,7 @@ import {
   ACCOUNT_TO_COME,
   applicationFields,
   applicationLayout,
+  presetScopes,
   refusedApplicationForm,
   registerApplication,
   requireScopes,
@@ -101,7 +102,11 @@ function applicationForms(dependencies: SharedPageDependencies): PageRoute<'both
       lead: 'The next page shows its client id and secret, with code that requests a token.',
       submit: 'Register the application',
       ofOwner: ['userId'],
-      start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS, actsAs: 'new' }),
+      start: ({ query }) => ({
+        accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS,
+        actsAs: 'new',
+        scopes: store.customerId === null ? [] : presetScopes(query),
+      }),
       respond: (call, input) =>
         results.once(call, async () => {
           const made = await registerApplication(dependencies, call, input);

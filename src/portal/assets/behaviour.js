@@ -187,6 +187,7 @@
         tab.setAttribute('role', 'tab');
         panel.setAttribute('role', 'tabpanel');
         panel.setAttribute('aria-label', panel.dataset.panel);
+        panel.querySelector('details').open = true;
         return tab;
       });
       const show = (shown) => {

@@ -368,7 +368,7 @@ const NOTHING_YET_FOR_CUSTOMERS = emptyState({
 const NO_WEBHOOK_YET = emptyState({
   title: 'No webhook yet',
   text: 'Deliveries are listed here once a webhook sends events to your endpoint.',
-  action: linkButton({ href: '/endpoints/new', label: 'Add an endpoint', icon: 'plus' }),
+  action: linkButton({ href: '/endpoints/new', label: 'New endpoint', icon: 'plus' }),
 });
 const GO_ON = emptyState({
   title: 'Nothing found so far',

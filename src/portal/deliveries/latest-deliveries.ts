@@ -96,13 +96,15 @@ type Telling = {
   readonly isPulled: boolean;
   /** In place of those of one webhook. */
   readonly actions?: readonly (Html | null)[];
+  /** The button of a row, if something can be done about it. */
+  readonly actionOf?: (delivery: Delivery) => Html | null;
 };
 
 /** `webhookIds`: those whose deliveries they are. Each row names its webhook if there are several. */
 export function latestSection(
   { rows, heldBack }: LatestDeliveries,
   webhookIds: readonly string[],
-  { now, isPulled, actions }: Telling,
+  { now, isPulled, actions, actionOf = () => null }: Telling,
 ): Html {
   const [first] = webhookIds;
   const isOne = webhookIds.length === 1;
@@ -129,7 +131,7 @@ export function latestSection(
         : []),
     content: html`
       <div class="latest">
-        ${latestTable(rows, { hasWebhooks: !isOne, hasResponses: true, now })}
+        ${latestTable(rows, { hasWebhooks: !isOne, actionOf, now })}
       </div>
     `,
   });
@@ -140,10 +142,12 @@ const NOTHING_YET = emptyState({
   text: 'Each event of the chosen types will be listed here.',
 });
 
-type Columns = { readonly hasWebhooks: boolean; readonly hasResponses: boolean; readonly now: number };
+type Columns = Required<Pick<Telling, 'now' | 'actionOf'>> & { readonly hasWebhooks: boolean };
 
 /** A line for each delivery. */
-export function latestTable(rows: readonly Latest[], { hasWebhooks, hasResponses, now }: Columns): Html {
+function latestTable(rows: readonly Latest[], { hasWebhooks, actionOf, now }: Columns): Html {
+  const actions = rows.map(({ delivery }) => actionOf(delivery));
+  const hasActions = actions.some((action) => action !== null);
   return table({
     caption: 'Latest deliveries',
     columns: [
@@ -151,20 +155,22 @@ export function latestTable(rows: readonly Latest[], { hasWebhooks, hasResponses
       { label: 'Event', kind: 'main' },
       { label: 'Subject', phone: 'plain' },
       ...(hasWebhooks ? [{ label: 'Webhook', phone: 'plain' as const }] : []),
-      ...(hasResponses ? [{ label: 'Response', phone: 'plain' as const }] : []),
+      { label: 'Response', phone: 'plain' },
       { label: 'Outcome', phone: 'plain' },
       { label: 'Published', phone: 'plain' },
+      ...(hasActions ? [{ label: 'Actions', kind: 'actions' as const }] : []),
     ],
-    rows: rows.map(({ delivery, attempt }) => {
+    rows: rows.map(({ delivery, attempt }, at) => {
       const { subject, createdAt, webhookId, webhookName } = delivery;
       return [
         deliveryBadge(delivery),
         eventCell(delivery),
         subjectCell(subject),
         ...(hasWebhooks ? [html`<a class="plain-link" href="/webhooks/${webhookId}">${webhookName}</a>`] : []),
-        ...(hasResponses ? [responseCell(delivery, attempt)] : []),
+        responseCell(delivery, attempt),
         progressOf(delivery, now),
         shortTime(createdAt),
+        ...(hasActions ? [actions[at] ?? null] : []),
       ];
     }),
     rowIds: rows.map(({ delivery }) => `delivery-${delivery.id}`),

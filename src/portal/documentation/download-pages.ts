@@ -42,7 +42,7 @@ const PROGRAMS: readonly Program[] = [
     language: 'PHP 8.1 or later',
     file: 'receiver.php',
     asset: 'receivers/php',
-    start: 'php -S 127.0.0.1:8080 receiver.php',
+    start: 'php -S 127.0.0.1:3000 receiver.php',
   },
   {
     language: 'Ruby 3.1 or later',
@@ -97,7 +97,11 @@ export function downloadList(): Html {
       <h3>Downloads</h3>
       ${table({
         caption: 'Downloads',
-        columns: [{ label: 'File', kind: 'main' }, { label: 'For' }, { label: 'Start' }],
+        columns: [
+          { label: 'File', kind: 'main' },
+          { label: 'For', phone: 'plain' },
+          { label: 'Start', phone: 'plain' },
+        ],
         rows: [
           ...(receiverPackage() === null
             ? []

@@ -36,7 +36,7 @@ import { endpointFields, endpointLayout, endpointSettings, shownEndpoint, usedSe
 import { endpointActions, endpointPage, usesOf } from './endpoint-page.ts';
 import { endpointSummaryPage } from './endpoint-summary.ts';
 import { createdResult, ENDPOINTS, type MadeWebhook, receiverPage } from './receiver-pages.ts';
-import { rotationPages } from './rotation-pages.ts';
+import { nextSecretPages, rotationPages } from './rotation-pages.ts';
 
 export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'both'>[] {
   return [
@@ -45,6 +45,7 @@ export function endpointPages(dependencies: SharedPageDependencies): PageRoute<'
     endpointSummaryPage(dependencies),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
+    ...nextSecretPages(dependencies),
     ...authenticationPages(dependencies),
     ...endpointPage(dependencies),
     ...endpointActions(dependencies),

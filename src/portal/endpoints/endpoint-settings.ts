@@ -58,7 +58,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
       authentication === null ? null : rotates('rotate-authentication', 'New authentication'),
     ],
     content: definitionList([
-      ...secretRows(endpoint, authentication, now),
+      ...secretRows(call, endpoint, authentication),
       ...apiKeyRows(endpoint, now),
       ...publicKeys(endpoint, now).map(
         (key, at) =>
@@ -82,7 +82,11 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
   });
 }
 
-function secretRows(endpoint: Endpoint, authentication: Authentication | null, now: number): readonly Definition[] {
+function secretRows(
+  { now, may }: PageCall,
+  endpoint: Endpoint,
+  authentication: Authentication | null,
+): readonly Definition[] {
   const nextAt = waitsUntil(endpoint.nextSecretAt, now);
   const current: Definition = [
     'Secret',
@@ -93,7 +97,11 @@ function secretRows(endpoint: Endpoint, authentication: Authentication | null, n
     signatureUse(endpoint, authentication),
   ];
   if (nextAt === null) return [current];
-  return [current, ['Next secret', html`signs from ${time(nextAt)} on (${relativeTime(nextAt, now)})`, ACCEPT_BOTH]];
+  const next = html`
+    signs from ${time(nextAt)} on (${relativeTime(nextAt, now)})
+    ${may('administrator') ? html`<a href="/endpoints/${endpoint.id}/use-next-secret">Use it now</a>` : null}
+  `;
+  return [current, ['Next secret', next, ACCEPT_BOTH]];
 }
 
 function apiKeyRows(endpoint: Endpoint, now: number): readonly Definition[] {

@@ -131,7 +131,7 @@ const NO_ENDPOINT = section({
   id: 'endpoint',
   content: html`
     <p>You have no endpoint yet. With one, this page shows its values, and a request as your program gets it.</p>
-    <p>${linkButton({ href: '/endpoints/new', label: 'Add an endpoint', icon: 'plus' })}</p>
+    <p>${linkButton({ href: '/endpoints/new', label: 'New endpoint', icon: 'plus' })}</p>
   `,
 });
 

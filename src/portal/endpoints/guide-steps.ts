@@ -40,7 +40,7 @@ export function stepsSection(call: PageCall, endpoint: Endpoint | null, links: G
     content: html`
       <div class="prose"><ol>
         <li>
-          ${link('/endpoints/new', 'Add an endpoint')} with the HTTPS address that your program will have, and copy its
+          ${link('/endpoints/new', 'Create an endpoint')} with the HTTPS address that your program will have, and copy its
           secret. For a trial on your computer, start a tunnel first (step 3).
         </li>
         <li><a href="#programs">Download a program</a>, give it the secret and the API key, and start it.</li>

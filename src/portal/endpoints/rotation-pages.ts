@@ -6,12 +6,12 @@ import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
-import { type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
+import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import type { PageDefinition, PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { type Result, resultOf } from '../frame/results.ts';
 import { codeBlock, type Showing, secretBox } from '../parts/details.ts';
 import { type FormState, refusedForm } from '../parts/fields.ts';
-import { fieldGroup, moreFields } from '../parts/form.ts';
+import { confirmPage, fieldGroup, moreFields } from '../parts/form.ts';
 import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { shortTime, time } from '../parts/text.ts';
@@ -88,6 +88,41 @@ export function rotationPages({
       }),
     );
   });
+}
+
+/** The scheduled secret signs from now on: asks first, as everything that replaces a secret. */
+export function nextSecretPages({
+  pages,
+  services: { endpoints },
+  store,
+  clock,
+}: SharedPageDependencies): PageRoute<'both'>[] {
+  return pages.form(
+    '/endpoints/{id}/use-next-secret',
+    'both',
+    recordForm({
+      administration: endpoints,
+      settings: (endpoint) => endpointSettings(endpoint, clock()),
+      view: async ({ csrf }, endpoint, form) => {
+        const path = `/endpoints/${endpoint.id}`;
+        const owner = await readOwner(store, endpoint);
+        return confirmPage({
+          title: `Use the new secret of ${ownedName(endpoint.name, owner)} now?`,
+          crumbs: ownedCrumbs(ENDPOINTS, owner, { href: path, label: endpoint.name }),
+          text: 'It signs from the next request on. Deliveries fail until the receiver has it, and are retried.',
+          form,
+          csrf,
+          action: `${path}/use-next-secret`,
+          submit: 'Use the new secret',
+          cancel: `${path}/settings`,
+        });
+      },
+      respond: async ({ acting }, { id }) =>
+        attempted(`/endpoints/${id}/settings#credentials`, 'The new secret signs from now on.', () =>
+          endpoints.useNextSecret(id, acting),
+        ),
+    }),
+  );
 }
 
 export const DAY_SECONDS = 86_400;

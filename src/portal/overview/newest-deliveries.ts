@@ -1,31 +1,56 @@
-/** The newest deliveries on the overview of a customer: whether the events of its last minutes arrived. */
+/** The latest deliveries on the overview of a customer: whether the events of its last minutes arrived, and how its receivers answer. */
 import type { Delivery } from '../../domain/webhook.ts';
+import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
+import { isReplayable, isWaiting } from '../../webhooks/deliveries.ts';
 import { DELIVERIES_PATH } from '../deliveries/delivery-tabs.ts';
-import { latestTable } from '../deliveries/latest-deliveries.ts';
-import { linkButton, section } from '../parts/header.ts';
+import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
+import { linkButton, submitButton } from '../parts/header.ts';
 
-const SHOWN = 5;
+/** Webhooks whose deliveries are shown, the newest ones. */
+const WEBHOOKS_READ = 100;
 
-/** None for the operator, whose service has too many for a list of a few. */
-export async function readNewestDeliveries({
-  customerId,
-  deliveries,
-}: Pick<Store, 'customerId' | 'deliveries'>): Promise<readonly Delivery[]> {
-  return customerId === null ? [] : (await deliveries.list({}, null, SHOWN)).items;
+/** Of the webhooks with the ids. */
+export type NewestDeliveries = LatestDeliveries & { readonly webhookIds: readonly string[] };
+
+/** Null for the operator, whose service has too many for a list of a few, and for a customer without any. */
+export async function readNewestDeliveries(
+  store: Pick<Store, 'customerId' | 'directory' | 'deliveries' | 'attempts'>,
+): Promise<NewestDeliveries | null> {
+  if (store.customerId === null) return null;
+  const webhooks = (await store.directory.webhooks({}, null, WEBHOOKS_READ)).map(({ webhook }) => webhook);
+  if (webhooks.length === 0) return null;
+  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
+  const latest = await readLatestDeliveries(store, numbers);
+  const webhookIds = webhooks.map(({ id }) => id);
+  return latest.rows.length === 0 ? null : { ...latest, webhookIds };
 }
 
-export function newestDeliveries(deliveries: readonly Delivery[], now: number): Html | null {
-  if (deliveries.length === 0) return null;
-  return section({
-    title: 'Latest deliveries',
-    id: 'deliveries',
-    isPlain: true,
+/** `form`: the id of the form that the buttons send; null for someone who may not act. */
+export function newestDeliveries(newest: NewestDeliveries | null, form: string | null, now: number): Html | null {
+  if (newest === null) return null;
+  return latestSection(newest, newest.webhookIds, {
+    now,
+    isPulled: false,
     actions: [linkButton({ href: DELIVERIES_PATH, label: 'All deliveries' })],
-    content: latestTable(
-      deliveries.map((delivery) => ({ delivery, attempt: null })),
-      { hasWebhooks: true, hasResponses: false, now },
-    ),
+    actionOf: (delivery) => (form === null ? null : sendButton(delivery, form, now)),
+  });
+}
+
+/** For one that waits for its next attempt, or is dead, while its webhook runs. */
+function sendButton(delivery: Delivery, form: string, now: number): Html | null {
+  const { id, state, offset, attemptCount, webhookState } = delivery;
+  const isDead = state === 'dead' && isReplayable(delivery);
+  const isRetried = attemptCount > 0 && isWaiting(delivery, now);
+  if (!isRunnable(webhookState) || !(isDead || isRetried)) return null;
+  const label = isDead ? 'Send again' : 'Try now';
+  return submitButton({
+    form,
+    formAction: `${DELIVERIES_PATH}/${id}/replay`,
+    kind: 'plain',
+    label,
+    longLabel: `${label}: #${offset}`,
+    icon: isDead ? 'replay' : 'send',
   });
 }

@@ -1,5 +1,4 @@
 /** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
-import type { Delivery } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
@@ -18,7 +17,7 @@ import { countOf, countText, relativeTime, shareText, spanText } from '../parts/
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { type Attention, attentionSection, type ProblemOwners, problemLook, readAttention } from './attention.ts';
-import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
+import { type NewestDeliveries, newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
 import { queuesSection, readStopped } from './queues.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
@@ -152,7 +151,7 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
       }
     </div>
     ${isUrgent ? null : waiting}
-    ${newestDeliveries(overview.newest, at)}
+    ${newestDeliveries(overview.newest, mayAct ? START_FORM : null, at)}
   `;
 }
 
@@ -222,7 +221,7 @@ type Overview = Omit<Attention, 'now' | 'button'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
-  readonly newest: readonly Delivery[];
+  readonly newest: NewestDeliveries | null;
   /** Why webhooks with pending deliveries are stopped, by their ids. */
   readonly stopped: ReadonlyMap<string, Html>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */

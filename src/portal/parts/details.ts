@@ -157,14 +157,16 @@ export function secretBox(
   `;
 }
 
-/** One example in several languages. The script shows one at a time; without it they follow each other. */
+/** One example in several languages. The script shows one at a time; without it all but the first are folded. */
 export function codePanels(label: string, panels: readonly { readonly label: string; readonly code: string }[]): Html {
   const made = panels.map(
-    (panel) =>
+    (panel, at) =>
       html`
         <div data-panel="${panel.label}">
-          <p class="panel-label">${panel.label}</p>
-          ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}`, caption: null })}
+          <details${attributes({ open: at === 0 })}>
+            <summary class="panel-label">${panel.label}</summary>
+            ${codeBlock({ code: panel.code, label: `${label}: ${panel.label}`, caption: null })}
+          </details>
         </div>
       `,
   );

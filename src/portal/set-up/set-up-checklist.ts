@@ -38,10 +38,10 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/event-types/new', label: 'Add an event type' },
     },
     {
-      title: 'Add an endpoint',
+      title: 'Create an endpoint',
       text: 'The HTTPS address where a customer receives events, and the secret that signs requests to it.',
       isDone: has.enabledEndpoints,
-      link: { href: '/endpoints/new', label: 'Add an endpoint' },
+      link: { href: '/endpoints/new', label: 'Create an endpoint' },
     },
     {
       title: 'Import a key',
@@ -97,10 +97,10 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/event-types', label: 'Open the catalogue' },
     },
     {
-      title: 'Add an endpoint',
+      title: 'Create an endpoint',
       text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
       isDone: has.endpoints,
-      link: { href: '/endpoints/new', label: 'Add an endpoint' },
+      link: { href: '/endpoints/new', label: 'Create an endpoint' },
     },
     {
       title: 'Verify the endpoint',

@@ -255,7 +255,7 @@ function signInView(call: OpenCall, state: FormState, circumstances: Circumstanc
       ${isSecure ? passwordForm(call, shown, circumstances) : isForCustomers ? NEEDS_HTTPS_HERE : NEEDS_HTTPS}
       ${isSecure && takesPasskeys ? passkeyForm(call, state, path) : null}
     </div>
-    ${otherWay(circumstances)}
+    ${otherWay(call, circumstances)}
   `;
   return { title: 'Sign in', content, brand: look };
 }
@@ -263,18 +263,25 @@ function signInView(call: OpenCall, state: FormState, circumstances: Circumstanc
 /** A customer's user may be at the form of the operator. It is said whatever was typed, so that it tells of no account. */
 function withOtherForms(state: FormState, { isForCustomers, look, hasCustomers }: Circumstances): FormState {
   if (isForCustomers || !hasCustomers || state.problems.length === 0) return state;
-  const problem = `each customer ${look?.name == null ? '' : `of ${look.name} `}has a sign-in page of its own`;
+  const of = look?.name == null ? '' : ` of ${look.name}`;
+  const way = 'the link of their invitation leads there, even if it was used';
+  const problem = `users of customers${of} sign in on the page of their company: ${way}`;
   return { ...state, problems: [...state.problems, { field: '', problem }] };
 }
 
 /** Most people of customers have no password: the operator's product opens the portal for them. */
-function otherWay({ isForCustomers, look, hasCustomers }: Circumstances): Html | null {
+function otherWay({ cookieOf }: OpenCall, { isForCustomers, look, hasCustomers }: Circumstances): Html | null {
   if (!hasCustomers) return null;
+  const visit = isForCustomers ? null : readCustomerVisit(cookieOf);
   const operator = look?.name ?? null;
   const question = isForCustomers
     ? 'No account of your own here?'
     : `Are you a customer${operator === null ? '' : ` of ${operator}`}?`;
-  return html`<p class="other-way">${question} <a href="${SESSION_ENDED_PATH}">How to open your portal</a></p>`;
+  const way =
+    visit === null
+      ? html`<a href="${SESSION_ENDED_PATH}">How to open your portal</a>`
+      : html`<a href="${signInPathOf(visit.customerId)}">Sign in on the page of your company</a>`;
+  return html`<p class="other-way">${question} ${way}</p>`;
 }
 
 function passwordForm(call: OpenCall, state: FormState, { path, isForCustomers }: Circumstances): Html {

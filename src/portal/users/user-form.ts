@@ -19,7 +19,9 @@ export function userFields(before: User | null, products: readonly ApiProduct[],
       isRequired: true,
       isCode: true,
       autocomplete: 'off',
-      hint: isService ? 'As the audit log shows it. No spaces.' : 'For signing in. No spaces.',
+      hint: isService
+        ? 'As the audit log shows it. No spaces.'
+        : 'For signing in. An email address will do. No spaces.',
     }),
     displayName: text({ label: 'Name', autocomplete: 'off' }),
     ...(!isService && ofPeople(isOfCustomer ? 'own' : (before?.customerId ?? null) === null ? 'operator' : 'customer')),

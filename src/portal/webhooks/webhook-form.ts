@@ -81,7 +81,7 @@ function destination(before: Webhook | null, { endpoints, eventTypes, keys, now 
         hint:
           endpoints.length === 0
             ? html`<a href="/endpoints/new">Create an endpoint</a> first: the address that the events go to.`
-            : html`Or <a href="/endpoints/new">create a new endpoint</a>.`,
+            : html`Or <a href="/endpoints/new">create an endpoint</a>.`,
       },
       {
         compare: (sent, name) => {

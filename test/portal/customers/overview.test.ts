@@ -1,6 +1,8 @@
 /** The overview of a customer: the steps to the first delivery, and what it says while nothing was sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Delivery } from '../../../src/domain/webhook.ts';
+import { newestDeliveries } from '../../../src/portal/overview/newest-deliveries.ts';
 import { startPortal } from '../../support/browser.ts';
 import { succeeded } from '../../support/client.ts';
 import { type Customer, makeCustomer, openAs } from '../../support/customer-portal.ts';
@@ -70,6 +72,52 @@ describe('the overview of a customer', () => {
     assert.equal(await page.getByRole('table', { name: 'Latest deliveries' }).count(), 0);
     await succeeded(admin.post('events', { type: 'order.created', subject: 'buyer-34', data: { n: 1 }, ...of }));
     await open('/?period=day');
-    await page.getByRole('table', { name: 'Latest deliveries' }).getByText('buyer-34').waitFor();
+    const latest = page.getByRole('table', { name: 'Latest deliveries' });
+    await latest.getByText('buyer-34').waitFor();
+    await latest.getByRole('columnheader', { name: 'Response' }).waitFor();
+  });
+
+  it('sends a dead delivery again, and tries one that waits, while its webhook runs', () => {
+    const now = 1_000_000;
+    const plain = {
+      createdAt: 0,
+      settledAt: null,
+      erasedAt: null,
+      webhookMode: 'push',
+      isLeased: false,
+      subject: null,
+    };
+    const row = (id: string, more: object) => ({
+      delivery: {
+        ...plain,
+        id,
+        offset: 7,
+        eventType: 'a.b',
+        attemptCount: 3,
+        webhookState: 'running',
+        ...more,
+      } as Delivery,
+      attempt: null,
+    });
+    const rows = [
+      row('dead', { state: 'dead', settledAt: 9, nextAttemptAt: null }),
+      row('retried', { state: 'pending', nextAttemptAt: now + 60_000, webhookState: 'failing' }),
+      row('failed', { state: 'pending', nextAttemptAt: now + 60_000, webhookState: 'failed' }),
+      row('untried', { state: 'pending', nextAttemptAt: null, attemptCount: 0 }),
+      row('arrived', { state: 'delivered', settledAt: 9, nextAttemptAt: null }),
+    ];
+    const shown = (form: string | null) =>
+      newestDeliveries({ rows, heldBack: null, webhookIds: ['one', 'other'] }, form, now)?.markup ?? '';
+    const buttons = Array.from(
+      shown('f').matchAll(/formaction="\/deliveries\/(\w+)\/replay" form="f" aria-label="([^"]+)"/g),
+    );
+    assert.deepEqual(
+      buttons.map(([, id, label]) => [id, label]),
+      [
+        ['dead', 'Send again: #7'],
+        ['retried', 'Try now: #7'],
+      ],
+    );
+    assert.ok(!shown(null).includes('formaction'));
   });
 });

@@ -29,7 +29,7 @@ describe('a user of a customer', () => {
     for (const path of ['/sign-in', `/sign-in/${globex.id}`, `/sign-in/${nobody}`, '/sign-in/no-id']) {
       await enter(plain, path);
       await plain.page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
-      const others = await plain.page.getByText('Each customer has a sign-in page of its own.').count();
+      const others = await plain.page.getByText('the link of their invitation leads there', { exact: false }).count();
       assert.equal(others, path === '/sign-in' ? 1 : 0, path);
     }
     await enter(visitor, `/sign-in/${acme.id}?next=/endpoints`);
