@@ -113,8 +113,10 @@ server_login_retry = 0.2
 function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(SSL_REQUEST));
-    socket.once('data', (answer) => resolve(answer.toString('latin1') === 'N'));
-    socket.once('data', () => socket.destroy());
+    socket.once('data', (answer) => {
+      socket.destroy();
+      resolve(answer.toString('latin1') === 'N');
+    });
     socket.once('error', () => resolve(false)).once('close', () => resolve(false));
   });
 }

@@ -17,6 +17,7 @@ import { newForm, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
 import { listView, nothingFound, table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
+import { hasWords } from '../parts/text.ts';
 import { productsForCustomers } from '../record/owner.ts';
 import { callView, codeOf, scopeAnchor } from './calls.ts';
 import { createSchemaFields, inline } from './schema-fields.ts';
@@ -35,7 +36,7 @@ export function apiReferencePages(dependencies: SharedPageDependencies): PageRou
       const parts =
         text === null
           ? wholePage(call, { document, address: address ?? UNKNOWN, isCustomers, builtIn, own })
-          : foundParts(call, wordsOf(text), { document, address: address ?? UNKNOWN, builtIn, own });
+          : foundParts(call, text, { document, address: address ?? UNKNOWN, builtIn, own });
       return listView({
         title: 'API reference',
         lead: isCustomers
@@ -91,11 +92,11 @@ function wholePage(call: PageCall, { isCustomers, ...shown }: Shown & { readonly
   };
 }
 
-/** The calls with all of the words, their scopes, and the scopes of other APIs with the words. No headings: there is none. */
-function foundParts(call: PageCall, words: readonly string[], { document, address, builtIn, own }: Shown): Parts {
-  const found = apiCallsOf(document).filter((one) => hasAll(words, textOf(one)));
+/** The calls with all words of the text, their scopes, and the scopes of other APIs with the words. No headings: there is none. */
+function foundParts(call: PageCall, text: string, { document, address, builtIn, own }: Shown): Parts {
+  const found = apiCallsOf(document).filter((one) => hasWords(textOf(one), text));
   const others = own.flatMap((product) => {
-    const scopes = product.scopes.filter(({ name, description }) => hasAll(words, `${name} ${description}`));
+    const scopes = product.scopes.filter(({ name, description }) => hasWords(`${name} ${description}`, text));
     return scopes.length === 0 ? [] : [{ ...product, scopes }];
   });
   const needed = builtIn.filter(({ name }) => found.some(({ scope }) => scope === name));
@@ -119,18 +120,9 @@ function foundParts(call: PageCall, words: readonly string[], { document, addres
 /** So few calls that a filter finds are unfolded. */
 const UNFOLDED_MAX = 3;
 
-function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().split(/\s+/);
-}
-
 function textOf(call: ApiCall): string {
   const { method, path, operation, scope } = call;
   return `${callTitle(call)} ${method} ${path} ${scope ?? ''} ${operation.operationId}`;
-}
-
-function hasAll(words: readonly string[], text: string): boolean {
-  const lower = text.toLowerCase();
-  return words.every((word) => lower.includes(word));
 }
 
 /** Before the first request that tells it. */

@@ -15,7 +15,7 @@ import {
   readResourceLinks,
 } from '../audit/entries.ts';
 import { tryPath } from '../deliveries/failure-pages.ts';
-import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
+import { type CustomersDeliveries, latestSection, readCustomersDeliveries } from '../deliveries/latest-deliveries.ts';
 import { readEndpointActivity } from '../endpoints/endpoint-activity.ts';
 import { endpointBadges } from '../endpoints/endpoint-detail.ts';
 import { addressFor } from '../frame/browser.ts';
@@ -46,8 +46,6 @@ import { heldByBelongings, NOTHING, suspensionSection } from './customer-removal
 /** Rows of each table, and entries of the history. The lists and the audit log have the rest. */
 const SHOWN = 5;
 const ENTRIES_SHOWN = 50;
-/** Webhooks whose latest deliveries are shown, the newest ones. */
-const WEBHOOKS_READ = 100;
 
 type Item = {
   readonly href: string;
@@ -139,32 +137,25 @@ export const CUSTOMER_VIEWS = {
 async function activityView(dependencies: PageDependencies, call: PageCall, customer: Customer): Promise<Html> {
   const { id } = customer;
   const { store, figures: kept } = dependencies.ofCustomer(id);
-  const [series, backlog, dead, attention, listings, endpoints] = await Promise.all([
+  const [series, backlog, dead, attention, latest, endpoints] = await Promise.all([
     kept.series('day', 0),
     store.overview.backlog(id, QUEUES_SHOWN),
     store.overview.dead(id),
     readAttention(store, call.now),
-    store.directory.webhooks({}, null, WEBHOOKS_READ),
+    readCustomersDeliveries(store),
     store.directory.endpoints({}, null, 1),
   ]);
-  const webhooks = listings.map(({ webhook }) => webhook);
   const button = call.may('operator') ? buttonOf(call, id) : null;
   const problems = attentionSection({ ...attention, button, now: call.now });
   // Without a webhook, figures would be empty.
-  if (webhooks.length === 0)
+  if (latest === null)
     return html`${hasProblems(attention) ? problems : null}${firstSteps(call, id, endpoints.length > 0)}`;
-  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
-  const [stopped, latest] = await Promise.all([readStopped(store, backlog), readLatestDeliveries(store, numbers)]);
+  const stopped = await readStopped(store, backlog);
   return html`
     ${health(id, { series, backlog, dead })}
     ${problems}
     ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, button, call.now)}
-    ${deliverySection(
-      call,
-      id,
-      latest,
-      webhooks.map((webhook) => webhook.id),
-    )}
+    ${deliverySection(call, id, latest)}
   `;
 }
 
@@ -302,19 +293,14 @@ function limitsText({ endpoints, webhooks, eventsPerSecond }: Customer['limits']
   return `${countOf(endpoints, 'endpoint')}, ${countOf(webhooks, 'webhook')}, ${rate}`;
 }
 
-function deliverySection(
-  { now, may }: PageCall,
-  id: string,
-  latest: LatestDeliveries,
-  webhookIds: readonly string[],
-): Html {
+function deliverySection({ now, may }: PageCall, id: string, latest: CustomersDeliveries): Html {
   const actions = [
     may('operator')
       ? linkButton({ href: `/publish?customer=${id}`, label: 'Publish an event', icon: 'send', kind: 'quiet' })
       : null,
     linkButton({ href: `/deliveries?customer=${id}`, label: 'All deliveries' }),
   ];
-  return latestSection(latest, webhookIds, { now, isPulled: false, actions });
+  return latestSection(latest, latest.webhookIds, { now, isPulled: false, actions });
 }
 
 /** Of a customer without webhooks. */

@@ -44,6 +44,19 @@ export async function readLatestDeliveries(
   return { rows, heldBack: tried.length > 0 ? heldBackText(newest.filter(isHeldBack), numbers.length > 1) : null };
 }
 
+/** With the ids of their webhooks. */
+export type CustomersDeliveries = LatestDeliveries & { readonly webhookIds: readonly string[] };
+
+/** Of the newest webhooks of the customer of the store. Null without a webhook. */
+export async function readCustomersDeliveries(
+  store: Pick<Store, 'directory' | 'deliveries' | 'attempts'>,
+): Promise<CustomersDeliveries | null> {
+  const webhooks = (await store.directory.webhooks({}, null, WEBHOOKS_READ)).map(({ webhook }) => webhook);
+  if (webhooks.length === 0) return null;
+  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
+  return { ...(await readLatestDeliveries(store, numbers)), webhookIds: webhooks.map(({ id }) => id) };
+}
+
 /** A failing webhook tries one request at a time, a failed one none. */
 function heldBackText(held: readonly Delivery[], isOfSeveral: boolean): string {
   const failed = held.filter(({ webhookState }) => webhookState === 'failed').length;

@@ -12,7 +12,7 @@ import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
 import { withoutCode } from '../endpoints/challenge-section.ts';
-import { linkButton, section } from '../parts/header.ts';
+import { section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
@@ -27,7 +27,7 @@ import {
   givenUpFor,
   readCausesOf,
 } from '../record/causes.ts';
-import { type DeadRecords, deadOf, deadText, replayLabel } from '../record/dead-records.ts';
+import { type DeadRecords, deadOf, deadText, replayLink } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
 import { failuresOf, readFailsSince } from '../record/webhook-state.ts';
 
@@ -180,19 +180,12 @@ function unverifiedTable(unverified: readonly Endpoint[], now: number): Html {
  * fails, the oldest delivery with the most frequent cause is tried, as *Failures by cause* offers it.
  */
 function actionOf(webhook: AilingWebhook, button: ProblemButton): Html | null {
-  const { id, name, state, dead, causes } = webhook;
+  const { state, dead, causes } = webhook;
   if (isRunnable(state)) {
     const [main] = byFrequency(causes, 'retrying');
     return main === undefined ? null : button(webhook, main.oldest.offset);
   }
-  if (!sendsAgain(webhook)) return button(webhook, null);
-  const label = replayLabel(state, dead);
-  return linkButton({
-    href: `/deliveries/replay?webhook=${id}&state=dead`,
-    label,
-    longLabel: `${label}: ${name}`,
-    icon: 'replay',
-  });
+  return sendsAgain(webhook) ? replayLink(webhook, dead) : button(webhook, null);
 }
 
 function sendsAgain({ state, dead }: Pick<AilingWebhook, 'state' | 'dead'>): boolean {

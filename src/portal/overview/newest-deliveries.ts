@@ -5,30 +5,19 @@ import type { Html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
 import { isReplayable, isWaiting } from '../../webhooks/deliveries.ts';
 import { DELIVERIES_PATH } from '../deliveries/delivery-tabs.ts';
-import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../deliveries/latest-deliveries.ts';
+import { type CustomersDeliveries, latestSection, readCustomersDeliveries } from '../deliveries/latest-deliveries.ts';
 import { linkButton, submitButton } from '../parts/header.ts';
-
-/** Webhooks whose deliveries are shown, the newest ones. */
-const WEBHOOKS_READ = 100;
-
-/** Of the webhooks with the ids. */
-export type NewestDeliveries = LatestDeliveries & { readonly webhookIds: readonly string[] };
 
 /** Null for the operator, whose service has too many for a list of a few, and for a customer without any. */
 export async function readNewestDeliveries(
   store: Pick<Store, 'customerId' | 'directory' | 'deliveries' | 'attempts'>,
-): Promise<NewestDeliveries | null> {
-  if (store.customerId === null) return null;
-  const webhooks = (await store.directory.webhooks({}, null, WEBHOOKS_READ)).map(({ webhook }) => webhook);
-  if (webhooks.length === 0) return null;
-  const numbers = webhooks.map(({ progress }) => progress.webhookNumber);
-  const latest = await readLatestDeliveries(store, numbers);
-  const webhookIds = webhooks.map(({ id }) => id);
-  return latest.rows.length === 0 ? null : { ...latest, webhookIds };
+): Promise<CustomersDeliveries | null> {
+  const newest = store.customerId === null ? null : await readCustomersDeliveries(store);
+  return newest?.rows.length === 0 ? null : newest;
 }
 
 /** `form`: the id of the form that the buttons send; null for someone who may not act. */
-export function newestDeliveries(newest: NewestDeliveries | null, form: string | null, now: number): Html | null {
+export function newestDeliveries(newest: CustomersDeliveries | null, form: string | null, now: number): Html | null {
   if (newest === null) return null;
   return latestSection(newest, newest.webhookIds, {
     now,

@@ -4,6 +4,7 @@ import type { Period, Series } from '../../observe/figures.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/port/overview.ts';
 import { tryPath } from '../deliveries/failure-pages.ts';
+import type { CustomersDeliveries } from '../deliveries/latest-deliveries.ts';
 import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
@@ -17,7 +18,7 @@ import { countOf, countText, relativeTime, shareText, spanText } from '../parts/
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { type Attention, attentionSection, type ProblemOwners, problemLook, readAttention } from './attention.ts';
-import { type NewestDeliveries, newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
+import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
 import { queuesSection, readStopped } from './queues.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
@@ -221,7 +222,7 @@ type Overview = Omit<Attention, 'now' | 'button'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
-  readonly newest: NewestDeliveries | null;
+  readonly newest: CustomersDeliveries | null;
   /** Why webhooks with pending deliveries are stopped, by their ids. */
   readonly stopped: ReadonlyMap<string, Html>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */

@@ -182,3 +182,12 @@ export function reasonSentence(reason: string | null): string {
   const at = reason.indexOf(': ');
   return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
 }
+
+/** Whether a text has every word of `asked`, in upper or lower case. */
+export function hasWords(text: string, asked: string): boolean {
+  const lower = text.toLowerCase();
+  return asked
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}

@@ -1,7 +1,9 @@
 /** The dead deliveries of webhooks, counted up to a bound. */
 import type { WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
+import type { Html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
+import { type ButtonKind, linkButton } from '../parts/header.ts';
 import { countText } from '../parts/text.ts';
 
 /** `isWhole` tells that there are no more. */
@@ -36,4 +38,20 @@ export function deadText({ records, isWhole }: DeadRecords): string {
 /** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */
 export function replayLabel(state: WebhookState, dead: DeadRecords): string {
   return `${isRunnable(state) ? 'Send' : 'Start, and send'} ${deadText(dead)} again`;
+}
+
+/** To the page that counts the dead deliveries of a webhook, asks, and sends them again. */
+export function replayLink(
+  { id, name, state }: { readonly id: string; readonly name: string; readonly state: WebhookState },
+  dead: DeadRecords,
+  kind: ButtonKind = 'plain',
+): Html {
+  const label = replayLabel(state, dead);
+  return linkButton({
+    href: `/deliveries/replay?webhook=${id}&state=dead`,
+    label,
+    longLabel: `${label}: ${name}`,
+    kind,
+    icon: 'replay',
+  });
 }

@@ -18,7 +18,7 @@ import { readAiling } from '../overview/attention.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { listView } from '../parts/list.ts';
 import { type IconName, icon, stateBadge } from '../parts/mark.ts';
-import { lengthText, marked, relativeText } from '../parts/text.ts';
+import { hasWords, lengthText, marked, relativeText } from '../parts/text.ts';
 import { type Cause, causeText, givenUpFor, readCausesOf } from '../record/causes.ts';
 import { EVENTS_PATH } from '../record/events-path.ts';
 import { type RecordOwners, readOwners } from '../record/owner.ts';
@@ -146,8 +146,9 @@ async function hitsOf(dependencies: SharedPageDependencies, asked: Asked): Promi
     ...deliveries,
     ...ofKey,
     ...(hasPage(`${EVENTS_PATH}/{id}`) ? events.slice(0, EVENTS_SHOWN).map((event) => eventHit(event, now)) : []),
+    // Not every part that has the words somewhere.
     ...pages
-      .filter(({ title, section }) => isAbout(`${title} ${section.heading}`, text))
+      .filter(({ title, section }) => hasWords(`${title} ${section.heading}`, text))
       .slice(0, DOCUMENTS_SHOWN)
       .map(documentHit),
     ...(store.customerId !== null && deliveries.length === 0 && hasList ? [searchHit(text)] : []),
@@ -184,14 +185,6 @@ const DOCUMENTS_SHOWN = 3;
 const ACTIONS_SHOWN = 6;
 const EVENTS_SHOWN = 3;
 
-/** Not every part of the documentation that has the words somewhere. */
-function isAbout(heading: string, text: string): boolean {
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => heading.toLowerCase().includes(word));
-}
-
 async function actionHits(dependencies: SharedPageDependencies, { text, may }: Asked): Promise<Hit[]> {
   const { hasPage } = dependencies;
   const creations = creationsIn(text)
@@ -205,7 +198,7 @@ async function actionHits(dependencies: SharedPageDependencies, { text, may }: A
       (found[names.indexOf(name)] ?? [])
         .filter(({ kind }) => kind === action.kind)
         .map(async (one) =>
-          (await isPossible(dependencies, action, one)) ? [{ isNamed: isAbout(one.name, name), action, one }] : [],
+          (await isPossible(dependencies, action, one)) ? [{ isNamed: hasWords(one.name, name), action, one }] : [],
         ),
     ),
   );

@@ -12,7 +12,7 @@ import { attemptsText, figureTone } from '../parts/health.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { deadCauses } from '../record/causes.ts';
-import { type DeadRecords, deadText, replayLabel } from '../record/dead-records.ts';
+import { type DeadRecords, deadText, replayLink } from '../record/dead-records.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import {
   failsBriefly,
@@ -73,7 +73,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
   const isTroubled = isInTrouble(webhook, figures, call.now);
   const replay =
     call.may('operator') && figures.dead.records > 0 && hasPage('/deliveries/replay')
-      ? replayLink(webhook, figures.dead, isOff ? 'primary' : 'plain')
+      ? replayLink({ id, name: webhook.name, state: progress.state }, figures.dead, isOff ? 'primary' : 'plain')
       : null;
   // The notice says the same with the cause. The other tabs have only the line.
   const isTold = progress.state === 'failing' && isTroubled && tab === 'activity';
@@ -141,18 +141,6 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
 /** Leads to the form, which asks for the event type. */
 function testLink({ id }: Webhook, kind: ButtonKind): Html {
   return linkButton({ href: `/webhooks/${id}#samples`, label: 'Send a test event', kind, icon: 'send' });
-}
-
-/** To the page that counts the dead deliveries and sends them again. */
-function replayLink({ id, name, progress }: Webhook, dead: DeadRecords, kind: ButtonKind): Html {
-  const label = replayLabel(progress.state, dead);
-  return linkButton({
-    href: `/deliveries/replay?webhook=${id}&state=dead`,
-    label,
-    longLabel: `${label}: ${name}`,
-    kind,
-    icon: 'replay',
-  });
 }
 
 function failuresLink({ id, name }: Webhook): Html {
