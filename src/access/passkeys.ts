@@ -9,7 +9,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { type Actor, type AuditAction, type AuditEntry, auditEntry } from '../domain/audit.ts';
-import type { Passkey, User } from '../domain/user.ts';
+import { PASSKEYS_PER_USER_MAX, type Passkey, type User } from '../domain/user.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
@@ -21,7 +21,6 @@ import { type Challenges, createChallenges } from './passkey-challenges.ts';
 
 /** Answered passkey challenges that are remembered until they end, some hundred bytes each; the oldest go first. */
 const CHALLENGES_MAX = 10_000;
-export const PASSKEYS_PER_USER_MAX = 20;
 const PASSKEY_NAME_MAX_LENGTH = 60;
 
 /** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
@@ -111,7 +110,7 @@ function registration({
       readName(name);
       const existing = await store.passkeys.ofUser(id);
       if (existing.length >= PASSKEYS_PER_USER_MAX) {
-        throw new Refusal('invalid_request', `an account has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
+        throw new Refusal('invalid_request', TOO_MANY);
       }
       const { generateRegistrationOptions } = await import('@simplewebauthn/server');
       return generateRegistrationOptions({
@@ -158,7 +157,7 @@ function registration({
       const audit = await entry('user.add-passkey', userId, now, {
         passkey: { from: null, to: { id: passkey.id, name: label } },
       });
-      await refusingKnown(store.passkeys.add(passkey, audit));
+      await refusingUnfit(store.passkeys.add(passkey, audit));
     },
   };
 }
@@ -253,10 +252,13 @@ function readJson(text: string): unknown {
   }
 }
 
-async function refusingKnown(write: Promise<void>): Promise<void> {
+const TOO_MANY = `an account has at most ${PASSKEYS_PER_USER_MAX} passkeys`;
+
+async function refusingUnfit(write: Promise<void>): Promise<void> {
   try {
     await write;
   } catch (error) {
+    if (error instanceof StaleWrite) throw new Refusal('invalid_request', TOO_MANY);
     if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') throw error;
     throw new Refusal('conflict', 'this passkey is registered already');
   }

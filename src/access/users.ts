@@ -98,7 +98,7 @@ export function createUsers({
   clock: Clock;
   ids: Ids;
 }): Users {
-  const administration = administer<User, UserBody, UserInput>(
+  return administer<User, UserBody, UserInput>(
     {
       name: 'user',
       store: store.users,
@@ -129,19 +129,6 @@ export function createUsers({
     },
     { clock, ids },
   );
-  return {
-    ...administration,
-    remove: async (id, acting) => {
-      const user = await administration.get(id);
-      if (lostAdministration(user, null) !== null) return administration.remove(id, acting);
-      const { userName, customerId } = user;
-      const others = (await store.users.list('', 2, { customerId: customerId ?? '' })).filter((user) => user.id !== id);
-      // A database without users of the operator counts as new, so the next start would create an administrator.
-      if (others.length === 0 && customerId === null)
-        throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
-      await administration.remove(id, acting);
-    },
-  };
 }
 
 export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User): UserView {

@@ -9,7 +9,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { readPage } from '../resources/list-rules.ts';
 import type { CustomerHealth, CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
-import type { ListedUsage } from '../store/port/usage.ts';
+import type { ListedUsage, UsageStore } from '../store/port/usage.ts';
 import type { Customers } from './customers.ts';
 
 /** The period of a reply without `since`. */
@@ -98,11 +98,8 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
   };
   /** So that the reply includes what this process has counted so far. Reads still work while nothing can be written. */
   const writeCounted = async (): Promise<void> => {
-    try {
-      while (usage.unwritten() > 0) await usage.write(PAGE);
-    } catch {
-      // It stays counted, and the job that writes usage reports the error.
-    }
+    // If it fails, it stays counted, and the job that writes usage reports the error.
+    await writeUsage(usage).catch(() => undefined);
   };
   const read = async (
     {
@@ -176,6 +173,11 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
       }
     },
   };
+}
+
+/** Writes the counts from before the call. Counts of requests during it stay in memory, so it ends although requests do not. */
+export async function writeUsage(usage: Pick<UsageStore, 'unwritten' | 'write'>): Promise<void> {
+  for (let left = usage.unwritten(); left > 0; left -= PAGE) await usage.write(Math.min(left, PAGE));
 }
 
 const CSV_COLUMNS = ['since', 'until', 'customerId', 'customerExternalId', 'customerName', ...USAGE_COUNTS];

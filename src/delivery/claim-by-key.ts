@@ -162,8 +162,8 @@ async function readRecords(
   const most = Math.min(Math.max(room.batches * maxRecords, ahead), WAITING_READ_MAX, through - from + 1);
   const records = await dispatch.waitingKeys(log.webhookNumber, from, most);
   const inside = records.filter(({ offset }) => offset <= through);
-  // Never past a record that was not read. The next look asks for the end again.
-  if (inside.length === 0 && gap === undefined) log.end = log.next;
+  // Never past a record that was not read. The next look asks for the end again, unless the log grew during the read.
+  if (inside.length === 0 && gap === undefined && log.end === through + 1) log.end = log.next;
   return inside;
 }
 

@@ -187,8 +187,8 @@ async function newWork(
     return { webhookNumber, id, firstOffset, lastOffset, bytes, attemptNumber: 1, contentRefusals: 0, isStored: false };
   });
   const last = batches.at(-1)?.lastOffset;
-  // Never past a record that was not read. The next look asks for the end again.
-  if (last === undefined && gap === undefined) log.end = log.next;
+  // Never past a record that was not read. The next look asks for the end again, unless the log grew during the read.
+  if (last === undefined && gap === undefined && log.end === through + 1) log.end = log.next;
   if (last === undefined)
     return { batches, next: { kind: 'not before', at: now + UNCLAIMABLE_PAUSE_MS }, through: null };
   return { batches, next: batches.length === maxBatches ? WHEN_SETTLED : LOOK_NOW, through: last };

@@ -170,7 +170,7 @@ async function settle(parts: Parts, webhookNumber: number, all: readonly Finishe
   try {
     const settled = await parts.writer.write(webhookNumber, all, { isApart, isLast: false });
     if (settled === 'refused') {
-      for (const one of all) void settle(parts, webhookNumber, [one], true);
+      await Promise.all(all.map((one) => settle(parts, webhookNumber, [one], true)));
       return;
     }
     noteSettlement(parts, webhookNumber, all, settled);

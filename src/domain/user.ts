@@ -85,6 +85,9 @@ export type SignedIn = Session &
     readonly customerName: string;
   };
 
+/** Passkeys of one user. */
+export const PASSKEYS_PER_USER_MAX = 20;
+
 /** A passkey that a user signs in with. */
 export type Passkey = {
   readonly id: string;

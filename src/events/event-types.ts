@@ -162,8 +162,9 @@ export function createEventTypes({
       // A thousand events have few types.
       const known = new Map<string, EventType | null>();
       for (const [at, { type, dataJson }] of drafts.entries()) {
-        const eventType = known.get(type) ?? (await store.eventTypes.getByName(type));
-        if (!known.has(type)) {
+        const before = known.get(type);
+        const eventType = before === undefined ? await store.eventTypes.getByName(type) : before;
+        if (before === undefined) {
           known.set(type, eventType);
           // A look-up on SQLite does not wait for anything.
           if (known.size % TYPES_AT_ONCE === 0) await nextTurn();

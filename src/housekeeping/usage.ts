@@ -8,9 +8,6 @@ import type { HousekeepingJob } from './scheduler.ts';
 /** How often the counted usage is written: what a crash can lose. */
 const USAGE_EVERY_MS = 30_000;
 
-/** Customers and days that a stop writes in one transaction. */
-const USAGE_AT_ONCE = 1000;
-
 /** A run writes the counts from before it began, so that it ends even while customers use the service. */
 export function usageJob(usage: UsageStore): HousekeepingJob {
   return {
@@ -30,9 +27,4 @@ export function usageJob(usage: UsageStore): HousekeepingJob {
       };
     },
   };
-}
-
-/** Writes all counts. Called before usage is read, and before the store is closed. */
-export async function writeUsage(usage: Pick<UsageStore, 'unwritten' | 'write'>): Promise<void> {
-  while (usage.unwritten() > 0) await usage.write(USAGE_AT_ONCE);
 }

@@ -34,8 +34,8 @@ export type AttemptFeed = {
   readonly observeSettled: ObserveSettled;
   /** Wraps a test delivery, so that its attempts appear in the feed. */
   observed(testDelivery: TestDelivery): TestDelivery;
-  /** The attempts of one webhook, or of all with null, until the signal aborts. */
-  subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
+  /** The attempts of one webhook, or of all with null, until the signal aborts. Keeps and counts only attempts that `fits` accepts. */
+  subscribe(webhookId: string | null, signal: AbortSignal, fits?: Fits): AsyncIterable<FeedPiece>;
   /**
    * The feed of only the webhooks with these ids. Nothing in it tells of others, not even how many attempts were dropped. `owner`: the
    * customer that reads it; default: the operator.
@@ -45,8 +45,11 @@ export type AttemptFeed = {
   readonly owner: Owner;
 };
 
+type Fits = (attempt: AttemptRecord) => boolean;
+
 type Reader = {
   readonly webhookId: string | null;
+  readonly fits: Fits;
   /** The webhooks of which it learns; null: all. */
   among: ReadonlySet<string> | null;
   items: FeedItem[];
@@ -63,6 +66,7 @@ export function createAttemptFeed(
     for (const reader of readers) {
       if (reader.webhookId !== null && reader.webhookId !== item.webhookId) continue;
       if (reader.among !== null && !reader.among.has(item.webhookId)) continue;
+      if (!reader.fits(item.attempt)) continue;
       reader.items.push(item);
       if (reader.items.length > FEED_BUFFERED) {
         reader.items.shift();
@@ -105,17 +109,22 @@ export function createAttemptFeed(
       feed.observeSettled(webhookId, { batch: null, fate: null, attempt });
       return attempt;
     },
-    subscribe: (webhookId, signal) => read(enter(webhookId, null, signal), signal),
+    subscribe: (webhookId, signal, fits) => read(enter(webhookId, null, signal, fits), signal),
     within: (ids, owner = null) => {
       const shared = sharedFor(FEED_WEBHOOKS_EVERY_MS, ids);
-      return { ...feed, owner, subscribe: (webhookId, signal) => readAmong(shared, webhookId, signal) };
+      return { ...feed, owner, subscribe: (webhookId, signal, fits) => readAmong(shared, webhookId, signal, fits) };
     },
     owner: null,
   };
   return feed;
 
-  function enter(webhookId: string | null, among: Reader['among'], signal: AbortSignal): Reader {
-    const reader: Reader = { webhookId, among, items: [], dropped: 0, wake: () => undefined };
+  function enter(
+    webhookId: string | null,
+    among: Reader['among'],
+    signal: AbortSignal,
+    fits: Fits = () => true,
+  ): Reader {
+    const reader: Reader = { webhookId, fits, among, items: [], dropped: 0, wake: () => undefined };
     if (readers.size === 0) others?.start();
     readers.add(reader);
     // Also for a reader that never starts to read.
@@ -130,8 +139,9 @@ export function createAttemptFeed(
     ids: () => Promise<ReadonlySet<string>>,
     webhookId: string | null,
     signal: AbortSignal,
+    fits?: Fits,
   ): AsyncGenerator<FeedPiece> {
-    const reader = enter(webhookId, await ids(), signal);
+    const reader = enter(webhookId, await ids(), signal, fits);
     const look = async (): Promise<void> => {
       reader.among = await ids();
     };

@@ -87,6 +87,8 @@ export function createCalls<Events>(
         if (response.status === 401 && !isTokenNew) {
           token = null;
           isTokenNew = true;
+          // The new token has as many calls as any.
+          failures -= 1;
           continue;
         }
         if (response.status !== 429 && response.status < 500) throw problem;
@@ -152,7 +154,8 @@ function fieldsOf(text: string): string[] {
   }
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const end = (): void => {
       clearTimeout(timer);

@@ -10,7 +10,7 @@ export type SeenStore = {
   add(messageIds: readonly string[]): void | Promise<void>;
 };
 
-/** Remembers up to `max` messages in this process and forgets the oldest first. */
+/** Remembers up to `max` messages in this process and forgets the least recently seen first. */
 export function memorySeen(max: number): SeenStore {
   const seen = createLru<string, true>({ max });
   return {

@@ -2,6 +2,7 @@
 
 import type { Worker } from 'node:worker_threads';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
+import { writeUsage } from '../customers/usage.ts';
 import { announcedReceivers } from '../data/announcements.ts';
 import type { Data, FirstCredentials } from '../data/data.ts';
 import { makeFirstCredentials } from '../data/first-start.ts';
@@ -10,7 +11,6 @@ import { createFormatOf, type FormatOf } from '../delivery/format.ts';
 import { createLargeBodies, type LargeBodies } from '../delivery/large-bodies.ts';
 import { createLogWatch, type LogWatch } from '../delivery/reads/log-watch.ts';
 import { createErasures, type ErasureWork } from '../events/erase.ts';
-import { writeUsage } from '../housekeeping/usage.ts';
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Egress } from '../outbound/egress.ts';

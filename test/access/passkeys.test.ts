@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CHALLENGE_MS, createChallenges } from '../../src/access/passkey-challenges.ts';
-import { PASSKEYS_PER_USER_MAX } from '../../src/access/passkeys.ts';
 import { PASSWORDS_WAITING_PER_OWNER } from '../../src/access/password.ts';
 import { SERVICE } from '../../src/domain/acting.ts';
-import type { Passkey } from '../../src/domain/user.ts';
+import { PASSKEYS_PER_USER_MAX, type Passkey } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
+import { StaleWrite } from '../../src/store/port/errors.ts';
 import { createMemoryValues } from '../../src/store/sqlite/short-lived.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
@@ -107,6 +107,19 @@ describe('a passkey', () => {
     }
     for (let at = 0; at < PASSKEYS_PER_USER_MAX; at += 1) await addPasskey(services, user.id);
     await refused(() => passkeys.beginRegistration(user, NEW, 'Laptop'), { code: 'invalid_request' });
+  });
+
+  it('is not added beside too many, however many registrations had begun', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services);
+    const adding = Array.from({ length: PASSKEYS_PER_USER_MAX + 3 }, () => addPasskey(services, user.id));
+    const results = await Promise.allSettled(adding);
+    const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    assert.deepEqual(
+      refusals.map((error) => error instanceof StaleWrite),
+      [true, true, true],
+    );
+    assert.equal((await services.store.passkeys.ofUser(user.id)).length, PASSKEYS_PER_USER_MAX);
   });
 
   it('is not added by an invalid response, or without a name', async (t) => {

@@ -118,15 +118,6 @@ describe('users', () => {
     });
   });
 
-  it('are not all deleted: data without any would count as new', async (t) => {
-    const s = await openTestServices(t);
-    const last = await makeUser(s);
-    await leavingNothing(s, () => refused(() => s.users.remove(last.id, ACTOR), { code: 'invalid_state' }));
-    const another = await makeUser(s);
-    await s.users.remove(last.id, ACTOR);
-    await leavingNothing(s, () => refused(() => s.users.remove(another.id, ACTOR), { code: 'invalid_state' }));
-  });
-
   it('are not deleted while an application acts as them, which is named, and are afterwards', async (t) => {
     const s = await openTestServices(t);
     await makeUser(s);

@@ -247,6 +247,7 @@ const VERBS: Verbs = {
       await store.directory.webhooks({ endpointId: endpoint }, null, 10),
       await store.directory.webhooks({ keyName }, null, 10),
       await store.directory.webhooks({ text }, null, 10),
+      await store.directory.webhooks({ name: text }, null, 10),
       await store.directory.webhooks({ eventType: 'order.created' }, null, 10),
       await store.directory.webhooks({ troubled: 'yes' }, null, 10),
       await store.directory.webhooks({}, webhook, 10),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLogWatch, RECORDS_WAITING_PER_CUSTOMER } from '../../src/delivery/reads/log-watch.ts';
 import { cleanUp } from '../support/cleanup.ts';
 
@@ -23,5 +24,40 @@ describe('reads that wait for records', () => {
     await assert.rejects(wait('one'), { code: 'too_many_requests' });
     watch.close();
     await Promise.all(waiting);
+  });
+
+  it('are woken by a record after one that came while the last reader was being answered', async (t) => {
+    let nextOffset = 0;
+    const looks: (() => void)[] = [];
+    const watch = createLogWatch(async (numbers) => {
+      const found = numbers.map((webhookNumber) => ({ webhookNumber, nextOffset }));
+      await new Promise<void>((resolve) => looks.push(resolve));
+      return found;
+    });
+    cleanUp(t, () => watch.close());
+    const looked = async (): Promise<() => void> => {
+      while (looks.length === 0) await nextTurn();
+      return looks.pop() as () => void;
+    };
+    nextOffset = 1;
+    const first = watch.wait(null, 1, -1, WAIT_MS, new AbortController().signal);
+    const answer = await looked();
+    watch.wake();
+    answer();
+    await first;
+    const second = watch.wait(null, 1, 0, WAIT_MS, new AbortController().signal);
+    (await looked())();
+    nextOffset = 2;
+    watch.wake();
+    let isAnswered = false;
+    void second.then(() => {
+      isAnswered = true;
+    });
+    // At most two looks: the first may have begun before the record came.
+    for (let look = 0; look < 2 && !isAnswered; look += 1) {
+      (await looked())();
+      await nextTurn();
+    }
+    await second;
   });
 });

@@ -175,6 +175,22 @@ describe('event types', () => {
     }
   });
 
+  it('are looked up once for all events that are published together, known or not', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const getByName = t.mock.method(s.store.eventTypes, 'getByName');
+    const drafts = ['order.placed', 'order.unknown'].flatMap((type) => [1, 2, 3].map(() => ({ type, dataJson: '{}' })));
+    const problems = await s.eventTypes.problemsOf(drafts);
+    assert.deepEqual(
+      problems.map(({ length }) => length),
+      [0, 0, 0, 1, 1, 1],
+    );
+    assert.deepEqual(
+      getByName.mock.calls.map(({ arguments: [name] }) => name),
+      ['order.placed', 'order.unknown'],
+    );
+  });
+
   it('use a new schema immediately, for later events', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });

@@ -66,6 +66,18 @@ describe('the feed of attempts', () => {
     assert.equal(((await slow.next()).value as FeedPiece).dropped, 0);
   });
 
+  it('neither keeps nor counts for a reader attempts that do not fit', async () => {
+    const feed = createAttemptFeed();
+    const { signal } = new AbortController();
+    const first = feed.subscribe(null, signal, ({ attemptNumber }) => attemptNumber === 1)[Symbol.asyncIterator]();
+    for (let n = 0; n < FEED_BUFFERED + 7; n += 1) {
+      feed.observeSettled('a', settled(1));
+      feed.observeSettled('a', settled(2));
+    }
+    const piece = (await first.next()).value as FeedPiece;
+    assert.deepEqual([new Set(numbers(piece)), piece.items.length, piece.dropped], [new Set([1]), FEED_BUFFERED, 7]);
+  });
+
   it('ends and forgets a reader when its signal aborts, whether it waits, is busy or never read', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();

@@ -1,6 +1,7 @@
 /** The fields for a customer and a webhook beside the search line of deliveries, as a browser without JavaScript sends them. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { succeeded } from '../support/client.ts';
 import { makeCustomer } from '../support/customers.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
@@ -34,6 +35,13 @@ it('a customer and a webhook that are picked become filters of the search line, 
   assert.equal(await sent({ customer: customer.name, q: 'customer:own' }), '/deliveries?q=customer%3Aown');
   assert.deepEqual(await pickers(`/deliveries?q=customer:${customer.name}`), ['webhook']);
   assert.deepEqual(await pickers(`/deliveries?webhook=${webhook.id}`), []);
+  // However many newer ones have it in their names.
+  for (let n = 0; n < 51; n += 1)
+    await succeeded(
+      admin.post('webhooks', { name: `Orders ${n}`, endpointId: webhook.endpointId, eventTypes: ['order.created'] }),
+    );
+  assert.equal(await sent({ webhook: 'orders' }), `/deliveries?q=webhook%3A${webhook.id}`);
+  assert.doesNotMatch((await open('/deliveries?q=webhook:orders')).text, /There is no webhook/);
   assert.match(
     (await open((await sent({ webhook: 'Ordres' })) ?? '')).text,
     /There is no webhook “Ordres”.*Did you mean/s,

@@ -5,6 +5,8 @@ import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
 import { SESSION_SEEN_EVERY_MS } from '../../src/access/sessions.ts';
 import { COMMAND_LINE } from '../../src/domain/acting.ts';
+import { PASSWORD_MAX_LENGTH } from '../../src/domain/limits.ts';
+import { CLIENT_FAILURES_MAX, NETWORK_FAILURES_MAX } from '../../src/domain/throttle.ts';
 import { type Role, SESSION_IDLE_MS, SESSION_MS } from '../../src/domain/user.ts';
 import { randomBytes } from '../../src/kernel/ids.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/frame/cookies.ts';
@@ -380,5 +382,18 @@ describe("changing one's own password", () => {
       statuses.push((await request(`${service.url}/account/password`, { token, form })).status);
     }
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 400), 429]);
+  });
+
+  it('is changed by one user while many others guess theirs', async (t) => {
+    const service = await startService(t);
+    // Longer than any password: it is wrong without the half second that it takes to hash one.
+    const form = { currentPassword: 'x'.repeat(PASSWORD_MAX_LENGTH + 1), password: PASSWORD, passwordAgain: PASSWORD };
+    const change = (token: string) => request(`${service.url}/account/password`, { token, form });
+    for (let user = 0; user < NETWORK_FAILURES_MAX / CLIENT_FAILURES_MAX; user += 1) {
+      const { token } = await newSession(service, 'viewer');
+      for (let at = 0; at < CLIENT_FAILURES_MAX; at += 1) assert.equal((await change(token)).status, 400);
+      assert.equal((await change(token)).status, 429);
+    }
+    assert.equal((await change((await newSession(service, 'viewer')).token)).status, 400);
   });
 });

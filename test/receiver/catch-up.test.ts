@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { createCalls } from '../../src/receiver/calls.ts';
 import { CatchUpError, type CatchUpOptions, catchUp } from '../../src/receiver/index.ts';
 import { pgpDecryption } from '../../src/receiver/pgp.ts';
 import { type ApiClient, succeeded, tokenFor } from '../support/client.ts';
@@ -100,6 +101,20 @@ describe('catching up', () => {
     });
     assert.deepEqual(got, numbers(0, 1500));
     assert.equal(tokens, 2);
+  });
+
+  it('counts no failure for a call whose token had ended', async () => {
+    const statuses = [200, 401, 503, 200];
+    const options = {
+      url: 'https://sender.example/',
+      webhookId: 'w',
+      token: () => 'spt_token',
+      fetch: () => Promise.resolve(new Response('', { status: statuses.shift() ?? 500 })),
+    };
+    const calls = createCalls(options, 2);
+    await calls.acknowledge(0);
+    await calls.acknowledge(1);
+    assert.deepEqual(statuses, []);
   });
 
   it('ends with the refusal of the sender, and with what the program throws', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { writeUsage } from '../../src/customers/usage.ts';
 import { USAGE_KEPT_DAYS } from '../../src/domain/limits.ts';
 import { addUsage, dayOf, noUsage, type Usage } from '../../src/domain/usage.ts';
 import { usageJob } from '../../src/housekeeping/usage.ts';
@@ -40,6 +41,23 @@ describe('the usage of customers', () => {
     ]);
     assert.deepEqual(await store.usage.days('b', ...EVER), []);
     assert.deepEqual((await store.usage.days('a', '2026-11-22', '2026-11-22')).length, 1);
+  });
+
+  it('is written for a read although customers go on using the service', async (t) => {
+    const { store } = await openTestStore(t);
+    const writes: number[] = [];
+    for (let n = 0; n < 5; n += 1) store.usage.count(`before ${n}`, { tokens: 1 }, NOW);
+    await writeUsage({
+      unwritten: store.usage.unwritten,
+      write: async (limit) => {
+        writes.push(limit);
+        store.usage.count(`during ${writes.length}`, { tokens: 1 }, NOW);
+        return store.usage.write(limit);
+      },
+    });
+    assert.deepEqual(writes, [5]);
+    assert.equal(store.usage.unwritten(), 1);
+    assert.equal((await store.usage.days('before 4', ...EVER)).length, 1);
   });
 
   it('equals a simple model, however counts, writes and other processes come between each other', async (t) => {

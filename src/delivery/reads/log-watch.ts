@@ -74,6 +74,13 @@ export function createLogWatch(ends: PullStore['ends']): LogWatch {
     timer = setTimeout(() => void look(), Math.max(0, inMs));
   };
 
+  /** Nobody waits: neither for the next look nor for a repetition of the one in progress. */
+  const rest = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    wanted = false;
+  };
+
   const wake = (): void => {
     if (waiters.size === 0 || wanted) return;
     wanted = true;
@@ -94,11 +101,7 @@ export function createLogWatch(ends: PullStore['ends']): LogWatch {
           waiters.delete(waiter);
           clearTimeout(late);
           signal.removeEventListener('abort', end);
-          if (waiters.size === 0 && timer !== null) {
-            clearTimeout(timer);
-            timer = null;
-            wanted = false;
-          }
+          if (waiters.size === 0) rest();
           resolve();
         };
         const waiter: Waiter = { webhookNumber, offset, end };

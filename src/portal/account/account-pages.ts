@@ -152,7 +152,7 @@ function linkView({ role, session, brand, csrf, now, isFramed, opener }: PageCal
 /** Bounds guesses of the password from an unattended browser. */
 function throttledConfirm({ throttle, clock, services: { sessions } }: SharedPageDependencies): Sessions['confirm'] {
   return async (userId, password, field) => {
-    const attempt = { network: 'account', clientId: userId };
+    const attempt = { network: `account ${userId}`, clientId: userId };
     refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
     try {
       const confirmed = await sessions.confirm(userId, password, field);

@@ -13,7 +13,8 @@ import { ownerFilter, ownerNames, readOwners } from '../record/owner.ts';
 import type { Asked } from './delivery-filters.ts';
 import { type SearchProblem, searchText, termText, withTerms } from './search-text.ts';
 
-/** Webhooks among which a name is looked up. */
+/** Webhooks of one name, and those among which a similar name is looked for. An installation has some thousands. */
+const WEBHOOKS_MAX = 10_000;
 const NAMES_READ = 50;
 
 /** A search with the webhooks that it names. */
@@ -76,17 +77,15 @@ async function webhooksNamed(
 ): Promise<Named> {
   if (isUuidV7(named)) return { found: [await services.webhooks.get(named)] };
   const within = customerId === undefined ? {} : { customerId };
-  const similar = (await store.directory.webhooks({ text: named, ...within }, null, NAMES_READ)).map(
-    ({ webhook }) => webhook,
-  );
-  const found = similar.filter(({ name }) => name.toLowerCase() === named.toLowerCase());
-  if (found.length > 0) return { found };
+  const found = await store.directory.webhooks({ name: named, ...within }, null, WEBHOOKS_MAX);
+  if (found.length > 0) return { found: found.map(({ webhook }) => webhook) };
+  const [similar] = await store.directory.webhooks({ text: named, ...within }, null, 1);
   const all = await store.directory.webhooks(within, null, NAMES_READ);
   const near = nearest(
     named,
     all.map(({ webhook }) => webhook.name),
   );
-  return { near: similar[0]?.name ?? near };
+  return { near: similar?.webhook.name ?? near };
 }
 
 /** A page of deliveries, each with its last attempt. */

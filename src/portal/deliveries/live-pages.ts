@@ -168,10 +168,9 @@ export async function* tailEvents(
   reading: Reading,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
-  for await (const { items, dropped } of feed.subscribe(webhookId, signal)) {
-    const fitting = items.filter(({ attempt }) => outcome === null || outcomeOf(attempt) === outcome);
-    if (fitting.length === 0) continue;
-    yield { html: await inLiveTurn(feed.owner, () => pieceRows({ items: fitting, dropped }, reading)) };
+  const fits = (attempt: AttemptRecord): boolean => outcome === null || outcomeOf(attempt) === outcome;
+  for await (const piece of feed.subscribe(webhookId, signal, fits)) {
+    yield { html: await inLiveTurn(feed.owner, () => pieceRows(piece, reading)) };
     await pause(TAIL_EVERY_MS, signal);
   }
 }

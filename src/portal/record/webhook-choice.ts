@@ -61,13 +61,12 @@ export async function webhookNamed(store: Store, typed: string): Promise<Webhook
 
 /** The only webhook with this name: of a customer, or with null of the operator or else of all. */
 async function only(store: Store, name: string, customerId: string | null): Promise<Webhook | null> {
-  const named = async (owner: { readonly customerId?: string }): Promise<Webhook[]> => {
-    const found = await store.directory.webhooks({ ...owner, text: name }, null, SUGGESTED);
-    return found.map(({ webhook }) => webhook).filter((webhook) => isSame(webhook.name, name));
-  };
+  // Two, to know that there are several.
+  const named = (owner: { readonly customerId?: string }) =>
+    store.directory.webhooks({ ...owner, name: name.trim() }, null, 2);
   const found = await named({ customerId: customerId ?? OPERATOR });
   const all = found.length > 0 || customerId !== null ? found : await named({});
-  return all.length === 1 ? (all[0] ?? null) : null;
+  return all.length === 1 ? (all[0]?.webhook ?? null) : null;
 }
 
 function isSame(a: string, b: string): boolean {

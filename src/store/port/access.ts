@@ -70,6 +70,7 @@ export type SessionStore = {
 
 /** Passkeys of portal accounts (`passkey`). */
 export type PasskeyStore = {
+  /** Throws `StaleWrite` if the user has `PASSKEYS_PER_USER_MAX` of them. */
   add(passkey: Passkey, audit: AuditEntry): Promise<void>;
   find(credentialId: Uint8Array): Promise<Passkey | null>;
   ofUser(userId: string): Promise<Passkey[]>;

@@ -21,7 +21,10 @@ export type WebhookFilter = {
   readonly eventType?: string;
   readonly endpointId?: string;
   readonly keyName?: string;
+  /** A part of the name. */
   readonly text?: string;
+  /** The whole name. Neither it nor `text` distinguishes upper and lower case. */
+  readonly name?: string;
 };
 
 type EndpointFilter = {

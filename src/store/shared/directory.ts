@@ -70,6 +70,7 @@ const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
   endpointId: 'w.endpoint_id = @endpointId',
   keyName: 'w.encryption_key_name = @keyName',
   text: 'strpos(lower(w.name), lower(@text)) > 0',
+  name: 'lower(w.name) = lower(@name)',
   before: 'w.id < @before',
 };
 const ENDPOINT_CONDITIONS: Readonly<Record<string, string>> = {

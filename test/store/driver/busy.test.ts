@@ -100,6 +100,24 @@ describe('while another process holds the database', () => {
     await holder.release();
   });
 
+  it('nothing more happens after closing, not even a commit that was to be tried again', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    let commits = 0;
+    database.onCommit(() => {
+      commits += 1;
+    });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const refused = assert.rejects(database.commit([write('a')]), /the database was closed/);
+    await database.close();
+    await refused;
+    const before = commits;
+    t.mock.timers.tick(60_000);
+    assert.equal(commits, before);
+    t.mock.timers.reset();
+    await holder.release();
+  });
+
   it('the queue of waiting writes is bounded: further ones are refused immediately, and the waiting ones are written', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);

@@ -1,6 +1,6 @@
 /** Passkeys of portal accounts (`passkey`). */
 
-import type { Passkey } from '../../../domain/user.ts';
+import { PASSKEYS_PER_USER_MAX, type Passkey } from '../../../domain/user.ts';
 import type { PasskeyStore } from '../../port/access.ts';
 import type { Database } from '../../port/database.ts';
 import { auditStatement } from '../audit.ts';
@@ -20,12 +20,21 @@ const PASSKEY: Table<Passkey> = table<Passkey>('passkey', 'id', {
 
 const FIND = `SELECT ${PASSKEY.columns()} FROM passkey WHERE credential_id = @credentialId`;
 const OF_USER = `SELECT ${PASSKEY.columns()} FROM passkey WHERE user_id = @userId ORDER BY id`;
+// Several registrations of a user may have begun before one of them ends.
+const HAS_ROOM = 'SELECT 1 WHERE (SELECT count(*) FROM passkey WHERE user_id = @userId) < @max';
 const USE = 'UPDATE passkey SET counter = @counter, used_at = @usedAt WHERE id = @id AND counter = @before';
 const REMOVE = 'DELETE FROM passkey WHERE id = @id AND user_id = @userId';
 
 export function passkeyStore(db: Database): PasskeyStore {
   return {
-    add: async (passkey, audit) => void (await db.commit([PASSKEY.insert(passkey), auditStatement(audit)])),
+    add: async (passkey, audit) => {
+      const hasRoom = {
+        sql: HAS_ROOM,
+        params: { userId: passkey.userId, max: PASSKEYS_PER_USER_MAX },
+        expectChanges: 1,
+      };
+      await db.commit([hasRoom, PASSKEY.insert(passkey), auditStatement(audit)]);
+    },
     find: async (credentialId) => readOne(PASSKEY, await db.get(FIND, { credentialId })),
     ofUser: async (userId) => (await db.all(OF_USER, { userId })).map(PASSKEY.read),
     use: async ({ id, counter: before }, counter, usedAt) =>

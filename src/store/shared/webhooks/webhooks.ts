@@ -154,7 +154,7 @@ const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.id`;
 const OF_KEY = `${SELECT} WHERE w.customer_id = @customerId AND w.encryption_key_name = @name ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern)
-  LIMIT ${DEPENDENTS_NAMED}`;
+  ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 
 // A record that waits, also one whose attempt is running, is due unless the first pending batch of an ordered webhook holds it up.
 const NOTHING_DUE = `
@@ -173,7 +173,8 @@ const FAILING_SINCE = `
 
 const unencrypted = (condition: string): string => `${SELECT}
   WHERE w.encryption_key_name IS NULL ${condition}
-    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*'))
+  ORDER BY w.id LIMIT ${DEPENDENTS_NAMED}`;
 const UNENCRYPTED = unencrypted('');
 const UNENCRYPTED_OF_OPERATOR = unencrypted("AND w.customer_id = ''");
 

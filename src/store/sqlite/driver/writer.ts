@@ -163,6 +163,8 @@ export function createInlineWriter({ commitLists, beforeCommit, onCommit, trunca
 
   const commitNext = (): void => {
     next = null;
+    // The database was closed before the time of this commit.
+    if (waiting.length === 0) return;
     beforeCommit();
     let lists = waiting.slice(0, LISTS_PER_COMMIT);
     const answers: (() => void)[] = [];
