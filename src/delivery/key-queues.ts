@@ -117,7 +117,7 @@ export function endInQueues(queues: KeyQueues, finished: readonly Finished[], se
       runs !== undefined || fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
     if (isPending) {
       rowsAdded(queues);
-      // What waits for it in memory waits for long now.
+      // The batches that wait for it in memory now have to wait for long.
       for (const key of keysOf(job.batch))
         for (const parked of queues.parked.get(key) ?? []) queues.blocked.add(parked);
     }
@@ -172,58 +172,80 @@ export function cutByKey(
   stateOf: (key: string, offset: number) => KeyState,
   bounds: Bounds,
 ): KeyCut {
-  const { webhookNumber, maxRecords, maxBatches, recordsAllowed, maxParked } = bounds;
-  const batches: Growing[] = [];
-  const parked: { run: Growing; isBlocked: boolean }[] = [];
-  /** Keys of the batches of this cut, and keys that were passed over. */
-  const taken = new Map<string, Growing>();
-  const passed = new Map<string, boolean>();
-  let current: Growing | null = null;
+  const { webhookNumber } = bounds;
+  const cut = createCut(stateOf, bounds);
   let through: number | null = null;
-  let allowed = recordsAllowed;
   let stopped: KeyCut['stopped'] = null;
   for (const record of records) {
-    const { offset, bytes, createdAt, key } = record;
-    const open: Growing | null = current !== null && fits(current, record, maxRecords) ? current : null;
-    const isPassed = key !== null && passed.has(key);
-    const own = key === null ? undefined : taken.get(key);
-    const state =
-      key === null || (own !== undefined && own === open) ? 'free' : own !== undefined ? 'busy' : stateOf(key, offset);
-    if (key !== null && (isPassed || state !== 'free')) {
-      if (!isPassed && state === 'busy' && maxRecords > 1) {
-        stopped = 'busy';
-        break;
-      }
-      const isBlocked = passed.get(key) ?? state === 'blocked';
-      const before = parked.at(-1)?.run;
-      if (before !== undefined && before.keys[0] === key && fits(before, record, maxRecords)) grow(before, record);
-      else if (parked.length >= maxParked) {
-        stopped = 'parked';
-        break;
-      } else parked.push({ run: { first: offset, last: offset, bytes, createdAt, keys: [key] }, isBlocked });
-      passed.set(key, isBlocked);
-      current = null;
-      through = offset;
-      continue;
-    }
-    if (allowed <= 0 || (open === null && batches.length >= maxBatches)) {
-      stopped = 'room';
-      break;
-    }
-    allowed -= 1;
-    through = offset;
-    if (open === null) {
-      current = { first: offset, last: offset, bytes, createdAt, keys: [key] };
-      batches.push(current);
-    } else grow(open, record);
-    if (key !== null && current !== null) taken.set(key, current);
+    stopped = cut.add(record);
+    if (stopped !== null) break;
+    through = record.offset;
   }
   return {
-    batches: batches.map((cut) => batchOf(webhookNumber, cut)),
-    parked: parked.map(({ run, isBlocked }) => ({ batch: batchOf(webhookNumber, run), isBlocked })),
+    batches: cut.batches.map((batch) => batchOf(webhookNumber, batch)),
+    parked: cut.parked.map(({ run, isBlocked }) => ({ batch: batchOf(webhookNumber, run), isBlocked })),
     through,
     stopped,
   };
+}
+
+type Cut = {
+  readonly batches: readonly Growing[];
+  readonly parked: readonly { readonly run: Growing; readonly isBlocked: boolean }[];
+  /** Adds the next record to a batch, or parks it. Otherwise returns why the cut ends before it. */
+  add(record: KeyedRecord): KeyCut['stopped'];
+};
+
+function createCut(
+  stateOf: (key: string, offset: number) => KeyState,
+  { maxRecords, maxBatches, recordsAllowed, maxParked }: Bounds,
+): Cut {
+  const batches: Growing[] = [];
+  const parked: { run: Growing; isBlocked: boolean }[] = [];
+  /** The batch of this cut that has the key, and whether a key that was passed over is blocked. */
+  const taken = new Map<string, Growing>();
+  const passed = new Map<string, boolean>();
+  /** The batch of the record before, if it was not passed over. */
+  let current: Growing | null = null;
+  let allowed = recordsAllowed;
+
+  const take = (record: KeyedRecord, open: Growing | null): KeyCut['stopped'] => {
+    if (allowed <= 0 || (open === null && batches.length >= maxBatches)) return 'room';
+    allowed -= 1;
+    current = open ?? begin(record);
+    if (open === null) batches.push(current);
+    else grow(open, record);
+    if (record.key !== null) taken.set(record.key, current);
+    return null;
+  };
+
+  const pass = (record: KeyedRecord, key: string, isBlocked: boolean): KeyCut['stopped'] => {
+    const before = parked.at(-1)?.run;
+    if (before !== undefined && before.keys[0] === key && fits(before, record, maxRecords)) grow(before, record);
+    else if (parked.length >= maxParked) return 'parked';
+    else parked.push({ run: begin(record), isBlocked });
+    passed.set(key, isBlocked);
+    current = null;
+    return null;
+  };
+
+  const add = (record: KeyedRecord): KeyCut['stopped'] => {
+    const { offset, key } = record;
+    const open = current !== null && fits(current, record, maxRecords) ? current : null;
+    if (key === null) return take(record, open);
+    const isBlocked = passed.get(key);
+    if (isBlocked !== undefined) return pass(record, key, isBlocked);
+    const own = taken.get(key);
+    if (own !== undefined && own === open) return take(record, open);
+    const state = own === undefined ? stateOf(key, offset) : 'busy';
+    if (state === 'free') return take(record, open);
+    return state === 'busy' && maxRecords > 1 ? 'busy' : pass(record, key, state === 'blocked');
+  };
+  return { batches, parked, add };
+}
+
+function begin({ offset, bytes, createdAt, key }: KeyedRecord): Growing {
+  return { first: offset, last: offset, bytes, createdAt, keys: [key] };
 }
 
 function fits(batch: Growing, { offset, bytes }: KeyedRecord, maxRecords: number): boolean {

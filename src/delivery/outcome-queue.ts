@@ -16,7 +16,10 @@ const SETTLE_BUSY = 16;
 type Settle = (webhookNumber: number, finished: readonly Finished[]) => Promise<void>;
 
 export type OutcomeQueue = {
-  /** From now on, `settle` writes the outcomes that are added. It runs once at a time for each webhook; webhooks share commits. */
+  /**
+   * From now on, `settle` writes the outcomes that are added. It runs once at a time for each webhook, except for outcomes that were
+   * refused together. Webhooks share commits.
+   */
   open(settle: Settle): void;
   add(finished: Finished, isUrgent: boolean): void;
   /** The webhook's position or slow attempts are to be written, with outcomes or without. `isUrgent`: immediately. */

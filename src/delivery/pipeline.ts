@@ -170,7 +170,8 @@ async function settle(parts: Parts, webhookNumber: number, all: readonly Finishe
   try {
     const settled = await parts.writer.write(webhookNumber, all, { isApart, isLast: false });
     if (settled === 'refused') {
-      await Promise.all(all.map((one) => settle(parts, webhookNumber, [one], true)));
+      // Not awaited: one that the store goes on refusing holds up none that comes behind it.
+      for (const one of all) void settle(parts, webhookNumber, [one], true);
       return;
     }
     noteSettlement(parts, webhookNumber, all, settled);
@@ -183,22 +184,33 @@ async function settle(parts: Parts, webhookNumber: number, all: readonly Finishe
 
 /** After the outcomes of a webhook are written, or only its position if `all` is empty. */
 function noteSettlement(parts: Parts, webhookNumber: number, all: readonly Finished[], settled: Settled): void {
-  const { logs, scheduler, changes, clock, wake, giveBack } = parts;
-  const { webhook } = settled;
-  const hasOutcomes = all.length > 0;
+  const { logs, scheduler, clock, wake } = parts;
   const now = clock();
   const ofLog = logs.get(webhookNumber);
   if (ofLog !== undefined) noteInLog(parts, ofLog, all, settled, now);
-  if (hasOutcomes && (webhook === null || !isRunnable(webhook.progress.state))) changes.readAgain(webhookNumber);
-  // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
-  const isReleased = settled.finished.some(({ result }) => result.kind === 'release');
   const isUnheld = logs.get(webhookNumber) === undefined;
-  if (hasOutcomes && (isReleased || isUnheld || webhook === null || isHeldUp(webhook, now))) giveBack(webhookNumber);
-  const jobs = all.map(({ job }) => job);
+  if (all.length > 0) noteOutcomes(parts, webhookNumber, all, settled, isUnheld);
   // A write without an outcome says nothing about the outcomes that wait.
-  scheduler.settled(webhookNumber, jobs, webhook === null || !hasOutcomes ? null : isSequential(webhook));
-  if (ofLog !== undefined && webhook !== null && hasOutcomes) lookWhenIdle(parts, ofLog, webhook, now);
+  else scheduler.settled(webhookNumber, [], null);
+  if (ofLog !== undefined && settled.webhook !== null && all.length > 0)
+    lookWhenIdle(parts, ofLog, settled.webhook, now);
   if (settled.isChanged || settled.hasKeyRows || isUnheld) wake();
+}
+
+/** `isUnheld`: this process no longer holds the webhook's log. */
+function noteOutcomes(
+  { scheduler, changes, clock, giveBack }: Parts,
+  webhookNumber: number,
+  all: readonly Finished[],
+  { webhook, finished }: Settled,
+  isUnheld: boolean,
+): void {
+  if (webhook === null || !isRunnable(webhook.progress.state)) changes.readAgain(webhookNumber);
+  // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
+  const isReleased = finished.some(({ result }) => result.kind === 'release');
+  if (isReleased || isUnheld || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
+  const jobs = all.map(({ job }) => job);
+  scheduler.settled(webhookNumber, jobs, webhook === null ? null : isSequential(webhook));
 }
 
 function noteInLog(

@@ -163,6 +163,18 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
     }
   };
 
+  /** A refused write of only a position, parked batches or slow attempts is not repeated: a later one has them again. */
+  const withoutOutcomes = async (webhookNumber: number, error: unknown): Promise<Settled> => {
+    if (!(error instanceof HoldOver)) await noteRows(webhookNumber);
+    return GIVEN_UP;
+  };
+
+  const givenUp = (webhookNumber: number, finished: readonly Finished[], error: unknown): Settled => {
+    const batchIds = finished.map(({ job }) => job.batch?.id);
+    log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
+    return { ...GIVEN_UP, finished };
+  };
+
   const write: SettlementWriter['write'] = async (webhookNumber, all, { isApart, isLast }) => {
     let finished = all;
     for (let round = 1; ; round += 1) {
@@ -174,20 +186,13 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
       // The claimed batches are lost here. The next instance that holds the webhook claims them again.
       if (error instanceof HoldOver) logs.dropHeld(error.hold);
       if (isRefusal(error)) {
-        if (finished.length === 0) {
-          if (!(error instanceof HoldOver)) await noteRows(webhookNumber);
-          return GIVEN_UP;
-        }
+        if (finished.length === 0) return withoutOutcomes(webhookNumber, error);
         if (!isApart) return 'refused';
         // In the first round a change of state may have been in the way.
         if (round > 1) finished = await Promise.all(finished.map(whenRefused));
         if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
       } else scheduler.hold(webhookNumber);
-      if (ended.signal.aborted) {
-        const batchIds = finished.map(({ job }) => job.batch?.id);
-        log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-        return { ...GIVEN_UP, finished };
-      }
+      if (ended.signal.aborted) return givenUp(webhookNumber, finished, error);
       log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
       await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }

@@ -4,8 +4,8 @@ import type { Acting } from '../domain/acting.ts';
 import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import type { Customer } from '../domain/customer.ts';
 import { type Endpoint, isUnverified } from '../domain/endpoint.ts';
-import { encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
-import type { Progress, SignatureTemplate, Webhook } from '../domain/webhook.ts';
+import { type EventType, encryptionNeed, matchingTypes, typesFor } from '../domain/event.ts';
+import type { PgpKey, Progress, SignatureTemplate, Webhook } from '../domain/webhook.ts';
 import { signsStandard } from '../domain/webhook-format.ts';
 import {
   HEALTHY,
@@ -233,46 +233,69 @@ async function refuseBrokenRules(
   now: number,
 ): Promise<Endpoint | null> {
   const { customerId, endpointId, eventTypes: patterns, encryptionKeyName } = input;
-  const problems: FieldProblem[] = [...modeProblems(input, before?.mode ?? null), ...formatProblems(input)];
   const endpoint = endpointId === null ? null : await store.endpoints.get(endpointId);
-  if (endpointId !== null && (endpoint === null || endpoint.customerId !== customerId))
-    problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
+  const isOwn = endpointId === null || (endpoint !== null && endpoint.customerId === customerId);
   const allTypes = await store.eventTypes.all();
-  const eventTypes = typesFor(customerId, allTypes);
-  for (const [at, pattern] of patterns.entries()) {
+  const types = typesFor(customerId, allTypes);
+  const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
+  const need = encryptionKeyName === null ? encryptionNeed(patterns, types, store.customerId === null) : null;
+  const isAsBefore =
+    before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
+  const problems = [
+    ...modeProblems(input, before?.mode ?? null),
+    ...formatProblems(input),
+    ...(isOwn ? [] : [{ field: 'endpointId', problem: 'is not the id of an endpoint' }]),
+    ...patternProblems(input, before, types, allTypes),
+    ...keyProblems(input, need, key !== null && isExpired(key, now) && !isAsBefore ? 'expired' : key),
+    ...standardProblems(input, need, endpoint),
+    ...headerProblems(input.customHeaders, signature, endpoint),
+  ];
+  if (problems.length > 0) throw refuseFields(problems);
+  return endpoint;
+}
+
+/** The webhook's owner may get events of `types`. */
+function patternProblems(
+  { customerId, eventTypes: patterns }: WebhookInput,
+  before: Webhook | null,
+  types: readonly EventType[],
+  allTypes: readonly EventType[],
+): FieldProblem[] {
+  return [...patterns.entries()].flatMap(([at, pattern]) => {
     // A type may stop being public while webhooks of customers name it. They get no more of its events.
     const isKnown = pattern.endsWith('*') || before?.eventTypes.includes(pattern) === true;
-    if (isKnown || matchingTypes(pattern, eventTypes).length > 0) continue;
+    if (isKnown || matchingTypes(pattern, types).length > 0) return [];
     const isInternal = matchingTypes(pattern, allTypes).length > 0;
     const problem = isInternal
       ? 'is not public, and customers get only public event types'
       : noSuchType(pattern, customerId ?? null);
-    problems.push({ field: `eventTypes[${at}]`, problem });
-  }
-  const key = encryptionKeyName === null ? null : await store.keys.getByName(customerId, encryptionKeyName);
-  const isAsBefore =
-    before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
-  const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes, store.customerId === null) : null;
-  const keyProblem = (): string | null => {
-    if (encryptionKeyName === null) return need === null ? null : `is required: ${need} must be encrypted`;
-    if (key === null) return 'is not the name of a key';
-    return isExpired(key, now) && !isAsBefore ? 'names a key that has expired' : null;
-  };
-  const problem = keyProblem();
-  if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
-  if (signsStandard(input) && input.mode === 'push') {
-    const field = input.standardWebhooks ? 'standardWebhooks' : 'format';
-    if (need !== null) {
-      const standing = `cannot be combined with ${need}, which must be encrypted`;
-      problems.push({ field, problem: standing });
-    }
-    const { contentEncoding = null, secret, nextSecret } = endpoint ?? {};
-    const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
-    problems.push(...standardWebhooksProblems({ field, encryptionKeyName, contentEncoding, secrets }));
-  }
-  problems.push(...headerProblems(input.customHeaders, signature, endpoint));
-  if (problems.length > 0) throw refuseFields(problems);
-  return endpoint;
+    return [{ field: `eventTypes[${at}]`, problem }];
+  });
+}
+
+/** `need`: the events that must be encrypted, if no key is named. */
+function keyProblems(
+  { encryptionKeyName }: WebhookInput,
+  need: string | null,
+  key: PgpKey | 'expired' | null,
+): FieldProblem[] {
+  const field = 'encryptionKeyName';
+  if (encryptionKeyName === null)
+    return need === null ? [] : [{ field, problem: `is required: ${need} must be encrypted` }];
+  if (key === null) return [{ field, problem: 'is not the name of a key' }];
+  return key === 'expired' ? [{ field, problem: 'names a key that has expired' }] : [];
+}
+
+/** A webhook that signs as Standard Webhooks encrypts nothing (contract §5.7). */
+function standardProblems(input: WebhookInput, need: string | null, endpoint: Endpoint | null): FieldProblem[] {
+  if (!signsStandard(input) || input.mode !== 'push') return [];
+  const field = input.standardWebhooks ? 'standardWebhooks' : 'format';
+  const unencrypted =
+    need === null ? [] : [{ field, problem: `cannot be combined with ${need}, which must be encrypted` }];
+  const { contentEncoding = null, secret, nextSecret } = endpoint ?? {};
+  const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
+  const { encryptionKeyName } = input;
+  return [...unencrypted, ...standardWebhooksProblems({ field, encryptionKeyName, contentEncoding, secrets })];
 }
 
 async function suspendedCustomer(

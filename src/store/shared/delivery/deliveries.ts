@@ -166,59 +166,103 @@ async function withResponse(
   });
 }
 
+type Search = {
+  readonly db: Database;
+  readonly filter: Filter;
+  readonly before: DeliveryAddress | null;
+  /** The only webhook of the search; null: there are several. */
+  readonly inLog: number | null;
+  /** The webhooks of the search; null: all. */
+  readonly among: readonly number[] | null;
+  /** The keys of the period of the search. */
+  keys(): Promise<KeyRange>;
+};
+
 /** The source of places for the most selective condition of the filter. `fits` checks the others. */
 async function placesFor(db: Database, filter: Filter, before: DeliveryAddress | null): Promise<Places> {
-  const { webhookNumber, webhookNumbers: among = null, state, eventId, subject, orderingKey, eventType } = filter;
-  const { offsets: named, audience = null } = filter;
-  const inLog = webhookNumber ?? null;
+  const { webhookNumber: inLog = null, webhookNumbers: among = null, eventId } = filter;
   if (eventId !== undefined) {
     const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
     const range = await keyRange(db, { since: key, until: key + 1 }, before, among);
     return among === null ? placesInAllLogs(db, range) : placesOfEvent(db, among, range);
   }
   const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before, among);
-  const events = async (kind: EventKind, value: string | null): Promise<Places> =>
-    placesOfEvents(db, { kind, value, inLog }, await keys());
-  // The indexes of events have those of all webhooks.
-  const isOfAll = among === null;
-  if (filter.text !== undefined) {
-    const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
-    const found = placesOfKeys(db, filter.keys ?? [], inLog === null ? among : [inLog], place);
-    if (isOfAll && inLog === null) return mergedPlaces(await events('subject', filter.text), found, comparePlaces);
-    if ((filter.keys ?? []).length > 0) return found;
-  }
-  if (isOfAll && subject !== undefined) return events('subject', subject);
+  const search: Search = { db, filter, before, inLog, among, keys };
+  return (
+    (await placesByText(search)) ??
+    (await placesByEvents(search)) ??
+    (inLog === null ? placesInLogs(search) : placesInOneLog(search, inLog))
+  );
+}
+
+/** The events of this kind and value in the index. It has those of all webhooks. */
+async function placesIn({ db, inLog, keys }: Search, kind: EventKind, value: string | null): Promise<Places> {
+  return placesOfEvents(db, { kind, value, inLog }, await keys());
+}
+
+/** By the text of a search: a subject, or a value by which events are found, of the events with `keys`. Null without a text. */
+async function placesByText(search: Search): Promise<Places | null> {
+  const { db, filter, before, inLog, among } = search;
+  const { text, keys = [] } = filter;
+  if (text === undefined) return null;
+  const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
+  const found = placesOfKeys(db, keys, inLog === null ? among : [inLog], place);
+  if (among === null && inLog === null)
+    return mergedPlaces(await placesIn(search, 'subject', text), found, comparePlaces);
+  return keys.length > 0 ? found : null;
+}
+
+/** By an index of events. Null if the filter has no condition with one. */
+async function placesByEvents(search: Search): Promise<Places | null> {
+  const { db, filter, inLog, among, keys } = search;
+  const { subject, orderingKey, audience = null, state, eventType } = filter;
+  if (among === null && subject !== undefined) return placesIn(search, 'subject', subject);
   if (orderingKey !== undefined) {
-    if (audience === null) return events('key', orderingKey);
+    if (audience === null) return placesIn(search, 'key', orderingKey);
     const numbers = inLog === null ? (among ?? []) : [inLog];
     return placesOfOrderingKey(db, { customerId: audience, orderingKey, among: numbers }, await keys());
   }
-  if (isOfAll && state === 'discarded') return events('erased', null);
-  const indexed = state === 'dead' || state === 'pending' ? state : null;
-  if (isOfAll && eventType !== undefined && indexed === null) return events('type', eventType);
-  const isFailed = isFailure(filter.response) && (state === undefined || state === 'pending');
-  if (webhookNumber === undefined) {
-    if (!isFailed) {
-      if (isOfAll && indexed === null) return placesInAllLogs(db, await keys());
-      return placesOfWebhooks(db, indexed ?? 'any', await keys(), among);
-    }
-    const claimed = placesOfWebhooks(db, 'claimed', await keys(), among);
-    return state === 'pending'
-      ? claimed
-      : mergedPlaces(placesOfWebhooks(db, 'dead', await keys(), among), claimed, comparePlaces);
+  if (among !== null) return null;
+  if (state === 'discarded') return placesIn(search, 'erased', null);
+  return eventType === undefined || isIndexed(state) ? null : placesIn(search, 'type', eventType);
+}
+
+async function placesInLogs({ db, filter, among, keys }: Search): Promise<Places> {
+  const { state } = filter;
+  if (!isOfFailures(filter)) {
+    if (among === null && !isIndexed(state)) return placesInAllLogs(db, await keys());
+    return placesOfWebhooks(db, isIndexed(state) ? state : 'any', await keys(), among);
   }
+  const claimed = placesOfWebhooks(db, 'claimed', await keys(), among);
+  if (state === 'pending') return claimed;
+  return mergedPlaces(placesOfWebhooks(db, 'dead', await keys(), among), claimed, comparePlaces);
+}
+
+async function placesInOneLog({ db, filter, before }: Search, webhookNumber: number): Promise<Places> {
+  const { state, offsets: named } = filter;
   const offsets =
     named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
   const page = before === null ? offsets : { ...offsets, below: Math.min(offsets.below, before.offset) };
-  if (isFailed) {
-    const claimed = await placesInState(db, 'claimed', webhookNumber, page);
-    if (state === 'pending') return claimed;
-    const dead = await placesInState(db, 'dead', webhookNumber, page);
-    return mergedPlaces(dead, claimed, (a, b) => b.offset - a.offset);
+  if (!isOfFailures(filter)) {
+    return state === undefined || state === 'discarded'
+      ? placesInLog(db, webhookNumber, page)
+      : placesInState(db, state, webhookNumber, page);
   }
-  return state === undefined || state === 'discarded'
-    ? placesInLog(db, webhookNumber, page)
-    : placesInState(db, state, webhookNumber, page);
+  const claimed = await placesInState(db, 'claimed', webhookNumber, page);
+  if (state === 'pending') return claimed;
+  const dead = await placesInState(db, 'dead', webhookNumber, page);
+  return mergedPlaces(dead, claimed, (a, b) => b.offset - a.offset);
+}
+
+/** The states with an index of their own. */
+function isIndexed(state: Filter['state']): state is 'dead' | 'pending' {
+  return state === 'dead' || state === 'pending';
+}
+
+/** Whether only failed attempts have the outcome of the search: their records are dead, or pending in a batch. */
+function isOfFailures({ response, state }: Filter): boolean {
+  if (response === undefined || !(state === undefined || state === 'pending')) return false;
+  return 'errorClasses' in response || response.first >= 300 || response.last < 200;
 }
 
 /** The records of events with these keys, newest first: in the logs of some webhooks, or in all with `among` null. */
@@ -245,11 +289,6 @@ function placesOfKeys(
     }
     return places;
   };
-}
-
-/** Whether only failed attempts have such an outcome. Their records are dead, or pending in a batch. */
-function isFailure(response: ResponseFilter | undefined): boolean {
-  return response !== undefined && ('errorClasses' in response || response.first >= 300 || response.last < 200);
 }
 
 type Keys = { readonly since: number; readonly until: number };
