@@ -5,7 +5,7 @@
 import { hashBegin, hashedWith } from './json-names.ts';
 import { Refusal } from './refusal.ts';
 
-/** Told of what the text holds, in its order. Places are those of bytes. */
+/** Called for each part of the text, in order. Places are those of bytes. */
 export type JsonParts = {
   /** A list or an object begins with this bracket. */
   open(at: number, bracket: number): void;
@@ -17,7 +17,7 @@ export type JsonParts = {
   string(first: number, last: number, isEscaped: boolean): void;
   /** A number, `true`, `false` or `null`, until before `end`. */
   scalar(begin: number, end: number): void;
-  /** White space between the parts, until before `end`. A run of it may be told of in pieces. */
+  /** White space between the parts, until before `end`. A run of it may come in pieces. */
   space(begin: number, end: number): void;
 };
 
@@ -74,179 +74,219 @@ const LITERALS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 const ESCAPES = new Set(Buffer.from('"\\/bfnrt'));
 const DEPTH_FIRST = 64;
 
-export function createJsonReader(bytes: Uint8Array, parts: JsonParts): JsonReader {
-  const { length } = bytes;
-  let at = 0;
-  let state = VALUE;
+/** How far the text is read, and what is open there. Changed in place by the functions below. */
+type Scan = {
+  readonly bytes: Uint8Array;
+  readonly parts: JsonParts;
+  at: number;
+  state: number;
   /** The bracket of each list and object that is open. */
-  let brackets = new Uint8Array(DEPTH_FIRST);
-  let depth = 0;
+  brackets: Uint8Array;
+  depth: number;
   // Of the string, number or literal that is being read.
-  let first = 0;
-  let isName = false;
-  let isEscaped = false;
-  let hash = hashBegin;
-  let hexLeft = 0;
-  let number = SIGN;
-  let literal: Uint8Array = Buffer.alloc(0);
+  first: number;
+  isName: boolean;
+  isEscaped: boolean;
+  hash: number;
+  hexLeft: number;
+  number: number;
+  literal: Uint8Array;
+};
 
-  const open = (bracket: number): void => {
-    if (depth === brackets.length) {
-      const larger = new Uint8Array(depth * 2);
-      larger.set(brackets);
-      brackets = larger;
-    }
-    brackets[depth] = bracket;
-    depth += 1;
-    parts.open(at, bracket);
-    state = bracket === OPEN_LIST ? VALUE_OR_END : NAME_OR_END;
-    at += 1;
+export function createJsonReader(bytes: Uint8Array, parts: JsonParts): JsonReader {
+  const scan: Scan = {
+    bytes,
+    parts,
+    at: 0,
+    state: VALUE,
+    brackets: new Uint8Array(DEPTH_FIRST),
+    depth: 0,
+    first: 0,
+    isName: false,
+    isEscaped: false,
+    hash: hashBegin,
+    hexLeft: 0,
+    number: SIGN,
+    literal: Buffer.alloc(0),
   };
-  const close = (sign: number): void => {
-    // An opening bracket and its closing one differ by two.
-    if (depth === 0 || brackets[depth - 1] !== sign - 2) throw malformed(at);
-    parts.close(at);
-    depth -= 1;
-    state = AFTER_VALUE;
-    at += 1;
-  };
-  const beginString = (name: boolean): void => {
-    first = at;
-    isName = name;
-    isEscaped = false;
-    hash = hashBegin;
-    state = IN_STRING;
-    at += 1;
-  };
-  const beginOther = (sign: number): void => {
-    first = at;
-    if (sign === MINUS || (sign >= ZERO && sign <= NINE)) {
-      number = sign === MINUS ? SIGN : sign === ZERO ? ONLY_ZERO : DIGITS;
-      state = IN_NUMBER;
-    } else {
-      const found = LITERALS.find(([letter]) => letter === sign);
-      if (found === undefined) throw malformed(at);
-      literal = found;
-      state = IN_LITERAL;
-    }
-    at += 1;
-  };
-  const beginValue = (sign: number): void => {
-    if (sign === QUOTE) beginString(false);
-    else if (sign === OPEN_OBJECT || sign === OPEN_LIST) open(sign);
-    else beginOther(sign);
-  };
-  const readString = (end: number): void => {
-    let sum = hash;
-    for (; at < end; at += 1) {
-      const sign = bytes[at] as number;
-      if (sign === QUOTE || sign === BACKSLASH || sign < 0x20) break;
-      sum = hashedWith(sum, sign);
-    }
-    hash = sum;
-    if (at === end) return;
-    const sign = bytes[at] as number;
-    if (sign === BACKSLASH) {
-      isEscaped = true;
-      state = IN_ESCAPE;
-    } else if (sign !== QUOTE) throw malformed(at);
-    else if (isName) {
-      parts.name(first, at, hash, isEscaped);
-      state = NAMES_COLON;
-    } else {
-      parts.string(first, at, isEscaped);
-      state = AFTER_VALUE;
-    }
-    at += 1;
-  };
-  const readEscape = (sign: number): void => {
-    if (state === IN_HEX) {
-      const letter = sign | 0x20;
-      if (!((sign >= ZERO && sign <= NINE) || (letter >= 0x61 && letter <= 0x66))) throw malformed(at);
-      hexLeft -= 1;
-      if (hexLeft === 0) state = IN_STRING;
-    } else if (sign === LOWER_U) {
-      hexLeft = 4;
-      state = IN_HEX;
-    } else if (ESCAPES.has(sign)) state = IN_STRING;
-    else throw malformed(at);
-    at += 1;
-  };
-  const endNumber = (): void => {
-    if (ENDS[number] !== true) throw malformed(at);
-    parts.scalar(first, at);
-    state = AFTER_VALUE;
-  };
-  const readNumber = (end: number): void => {
-    for (; at < end; at += 1) {
-      const next = afterSign(number, bytes[at] as number);
-      if (next === null) {
-        endNumber();
-        return;
-      }
-      number = next;
-    }
-  };
-  const readLiteral = (end: number): void => {
-    for (; at < end; at += 1) {
-      if (bytes[at] !== literal[at - first]) throw malformed(at);
-      if (at - first < literal.length - 1) continue;
-      at += 1;
-      parts.scalar(first, at);
-      state = AFTER_VALUE;
-      return;
-    }
-  };
-  const readAfterValue = (sign: number): void => {
-    if (sign !== COMMA) close(sign);
-    else {
-      if (depth === 0) throw malformed(at);
-      state = brackets[depth - 1] === OPEN_LIST ? VALUE : NAME;
-      at += 1;
-    }
-  };
-  const readSpaces = (end: number): void => {
-    const begin = at;
-    while (at < end && isSpace(bytes[at] as number)) at += 1;
-    parts.space(begin, at);
-  };
-  /** Reads one part that begins there, or the first sign of it. */
-  const readPart = (sign: number): void => {
-    if (state === AFTER_VALUE) readAfterValue(sign);
-    else if (state === NAMES_COLON) {
-      if (sign !== COLON) throw malformed(at);
-      state = VALUE;
-      at += 1;
-    } else if (state === NAME || state === NAME_OR_END) {
-      if (sign === QUOTE) beginString(true);
-      else if (state === NAME_OR_END && sign === CLOSE_OBJECT) close(sign);
-      else throw malformed(at);
-    } else if (state === VALUE_OR_END && sign === CLOSE_LIST) close(sign);
-    else beginValue(sign);
-  };
-
   return {
     next: (count) => {
-      const end = Math.min(length, at + count);
-      while (at < end) {
-        if (state === IN_STRING) readString(end);
-        else if (state === IN_NUMBER) readNumber(end);
-        else if (state === IN_LITERAL) readLiteral(end);
-        else {
-          const sign = bytes[at] as number;
-          if (state === IN_ESCAPE || state === IN_HEX) readEscape(sign);
-          else if (isSpace(sign)) readSpaces(end);
-          else readPart(sign);
-        }
-      }
-      if (at < length) return true;
-      if (state === IN_NUMBER) endNumber();
-      if (state !== AFTER_VALUE || depth > 0) throw malformed(at);
+      const end = Math.min(bytes.length, scan.at + count);
+      while (scan.at < end) readSome(scan, end);
+      if (scan.at < bytes.length) return true;
+      if (scan.state === IN_NUMBER) endNumber(scan);
+      if (scan.state !== AFTER_VALUE || scan.depth > 0) throw malformed(scan.at);
       return false;
     },
-    at: () => at,
-    errorAt: () => (state === IN_LITERAL ? first : at),
+    at: () => scan.at,
+    errorAt: () => (scan.state === IN_LITERAL ? scan.first : scan.at),
   };
+}
+
+/** Reads at least one byte, and none after `end`. */
+function readSome(scan: Scan, end: number): void {
+  const { state } = scan;
+  if (state === IN_STRING) readString(scan, end);
+  else if (state === IN_NUMBER) readNumber(scan, end);
+  else if (state === IN_LITERAL) readLiteral(scan, end);
+  else {
+    const sign = scan.bytes[scan.at] as number;
+    if (state === IN_ESCAPE || state === IN_HEX) readEscape(scan, sign);
+    else if (isSpace(sign)) readSpaces(scan, end);
+    else readSign(scan, sign);
+  }
+}
+
+/** Reads one sign outside strings, numbers and literals, or the first sign of one. */
+function readSign(scan: Scan, sign: number): void {
+  const { state } = scan;
+  if (state === AFTER_VALUE) readAfterValue(scan, sign);
+  else if (state === NAMES_COLON) {
+    if (sign !== COLON) throw malformed(scan.at);
+    scan.state = VALUE;
+    scan.at += 1;
+  } else if (state === NAME || state === NAME_OR_END) {
+    if (sign === QUOTE) beginString(scan, true);
+    else if (state === NAME_OR_END && sign === CLOSE_OBJECT) close(scan, sign);
+    else throw malformed(scan.at);
+  } else if (state === VALUE_OR_END && sign === CLOSE_LIST) close(scan, sign);
+  else if (sign === QUOTE) beginString(scan, false);
+  else if (sign === OPEN_OBJECT || sign === OPEN_LIST) open(scan, sign);
+  else beginScalar(scan, sign);
+}
+
+function readAfterValue(scan: Scan, sign: number): void {
+  if (sign !== COMMA) {
+    close(scan, sign);
+    return;
+  }
+  if (scan.depth === 0) throw malformed(scan.at);
+  scan.state = scan.brackets[scan.depth - 1] === OPEN_LIST ? VALUE : NAME;
+  scan.at += 1;
+}
+
+function open(scan: Scan, bracket: number): void {
+  if (scan.depth === scan.brackets.length) {
+    const larger = new Uint8Array(scan.depth * 2);
+    larger.set(scan.brackets);
+    scan.brackets = larger;
+  }
+  scan.brackets[scan.depth] = bracket;
+  scan.depth += 1;
+  scan.parts.open(scan.at, bracket);
+  scan.state = bracket === OPEN_LIST ? VALUE_OR_END : NAME_OR_END;
+  scan.at += 1;
+}
+
+function close(scan: Scan, sign: number): void {
+  // An opening bracket and its closing one differ by two.
+  if (scan.depth === 0 || scan.brackets[scan.depth - 1] !== sign - 2) throw malformed(scan.at);
+  scan.parts.close(scan.at);
+  scan.depth -= 1;
+  scan.state = AFTER_VALUE;
+  scan.at += 1;
+}
+
+function beginString(scan: Scan, isName: boolean): void {
+  scan.first = scan.at;
+  scan.isName = isName;
+  scan.isEscaped = false;
+  scan.hash = hashBegin;
+  scan.state = IN_STRING;
+  scan.at += 1;
+}
+
+function readString(scan: Scan, end: number): void {
+  const { bytes } = scan;
+  let { at, hash } = scan;
+  for (; at < end; at += 1) {
+    const sign = bytes[at] as number;
+    if (sign === QUOTE || sign === BACKSLASH || sign < 0x20) break;
+    hash = hashedWith(hash, sign);
+  }
+  scan.at = at;
+  scan.hash = hash;
+  if (at === end) return;
+  if (bytes[at] === BACKSLASH) {
+    scan.isEscaped = true;
+    scan.state = IN_ESCAPE;
+  } else if (bytes[at] === QUOTE) endString(scan);
+  else throw malformed(at);
+  scan.at += 1;
+}
+
+function endString(scan: Scan): void {
+  const { parts, first, at, hash, isEscaped } = scan;
+  if (scan.isName) parts.name(first, at, hash, isEscaped);
+  else parts.string(first, at, isEscaped);
+  scan.state = scan.isName ? NAMES_COLON : AFTER_VALUE;
+}
+
+function readEscape(scan: Scan, sign: number): void {
+  if (scan.state === IN_HEX) {
+    const letter = sign | 0x20;
+    if (!((sign >= ZERO && sign <= NINE) || (letter >= 0x61 && letter <= 0x66))) throw malformed(scan.at);
+    scan.hexLeft -= 1;
+    if (scan.hexLeft === 0) scan.state = IN_STRING;
+  } else if (sign === LOWER_U) {
+    scan.hexLeft = 4;
+    scan.state = IN_HEX;
+  } else if (ESCAPES.has(sign)) scan.state = IN_STRING;
+  else throw malformed(scan.at);
+  scan.at += 1;
+}
+
+/** A number, or `true`, `false` or `null`. */
+function beginScalar(scan: Scan, sign: number): void {
+  scan.first = scan.at;
+  if (sign === MINUS || (sign >= ZERO && sign <= NINE)) {
+    scan.number = sign === MINUS ? SIGN : sign === ZERO ? ONLY_ZERO : DIGITS;
+    scan.state = IN_NUMBER;
+  } else {
+    const literal = LITERALS.find(([letter]) => letter === sign);
+    if (literal === undefined) throw malformed(scan.at);
+    scan.literal = literal;
+    scan.state = IN_LITERAL;
+  }
+  scan.at += 1;
+}
+
+function readNumber(scan: Scan, end: number): void {
+  for (; scan.at < end; scan.at += 1) {
+    const next = afterSign(scan.number, scan.bytes[scan.at] as number);
+    if (next === null) {
+      endNumber(scan);
+      return;
+    }
+    scan.number = next;
+  }
+}
+
+function endNumber(scan: Scan): void {
+  if (ENDS[scan.number] !== true) throw malformed(scan.at);
+  endScalar(scan);
+}
+
+function readLiteral(scan: Scan, end: number): void {
+  const { bytes, literal, first } = scan;
+  for (; scan.at < end; scan.at += 1) {
+    if (bytes[scan.at] !== literal[scan.at - first]) throw malformed(scan.at);
+    if (scan.at - first < literal.length - 1) continue;
+    scan.at += 1;
+    endScalar(scan);
+    return;
+  }
+}
+
+function endScalar(scan: Scan): void {
+  scan.parts.scalar(scan.first, scan.at);
+  scan.state = AFTER_VALUE;
+}
+
+function readSpaces(scan: Scan, end: number): void {
+  const begin = scan.at;
+  while (scan.at < end && isSpace(scan.bytes[scan.at] as number)) scan.at += 1;
+  scan.parts.space(begin, scan.at);
 }
 
 function isSpace(sign: number): boolean {
