@@ -142,7 +142,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
     await checkAll([
       () => refuseUnknownUser(store, input, before),
       async () => refuseScopesOfOperator(input),
-      // A customer is told only that it does not hold the scope, not whether the scope exists (`contain`).
+      // A customer learns only that it does not hold the scope, not whether the scope exists (`contain`).
       async () => (isOfCustomer ? undefined : refuseUnknownScopes(store, input)),
     ]);
     // A token acts as the user of its application, so existing tokens must not move to another user.

@@ -30,7 +30,7 @@ export type Passkeys = {
   /** Whether passkeys work at this address. They need a host name, not an IP address. */
   isPossible(origin: string): boolean;
   /**
-   * The options for the browser to create a passkey. `name` tells its owner which one it is, and devices say that it is for `portal`.
+   * The options for the browser to create a passkey. Its owner recognizes it by `name`, and devices say that it is for `portal`.
    * Throws 400 for an invalid name and for too many passkeys.
    */
   beginRegistration(

@@ -10,7 +10,7 @@ const SESSION_WATCH_MS = 250;
 
 export type SessionWatch = {
   /**
-   * A signal that is aborted when the session of a cookie's token ends: immediately if the store tells of its end, within SESSION_WATCH_MS
+   * A signal that is aborted when the session of a cookie's token ends: immediately if the store reports its end, within SESSION_WATCH_MS
    * otherwise. Watches until `gone` is aborted.
    */
   ended(token: string, gone: AbortSignal): AbortSignal;

@@ -97,7 +97,7 @@ export async function withData<Result>(
   }
 }
 
-/** The address of the server, for links. Throws `CommandError` if the settings do not tell it. */
+/** The address of the server, for links. Throws `CommandError` if the settings do not have it. */
 export function serverAddress(config: Config): string {
   if (config.publicUrl === null && config.port === 0) {
     throw new CommandError('--public-url is required, or --port with the port of the server');

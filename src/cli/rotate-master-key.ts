@@ -46,10 +46,10 @@ export const rotateMasterKeyCommands: CommandGroup = [
         });
         const { terminal, json } = invocation;
         const next = config.databaseUrl === null ? OLDER_BACKUPS : OTHER_INSTANCES;
-        const told =
+        const text =
           `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} encrypted with the new key in ` +
           `${masterKeyPath(config)}.\n${next}\n`;
-        await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : told);
+        await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : text);
         return 0;
       } finally {
         await data.close();

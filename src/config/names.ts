@@ -19,9 +19,9 @@ export type Config = {
   /** null: `master.key` in the data folder. */
   readonly masterKeyFile: string | null;
   readonly caFile: string | null;
-  /** Of the operator's own endpoints. */
+  /** For the operator's own endpoints. */
   readonly egressAllow: readonly Cidr[];
-  /** Of the endpoints of customers. */
+  /** For the endpoints of customers. */
   readonly customerEgressAllow: readonly Cidr[];
   /** The URL of a CONNECT proxy; it may hold a password. */
   readonly egressProxy: Secret | null;

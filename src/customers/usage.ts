@@ -82,7 +82,7 @@ export type UsageReads = {
 
 type Dependencies = {
   readonly store: CustomerVerbs & Pick<Store, 'customerId'>;
-  /** Of all customers. A customer's part of the service does not ask it. */
+  /** Reads all customers. A customer's part of the service does not call it. */
   readonly customers: Pick<Customers, 'get'>;
 };
 

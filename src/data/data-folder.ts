@@ -94,10 +94,10 @@ export async function openFolder(
     if (exclusive) rmSync(firstStartPath(config), { force: true });
     return data;
   } catch (error) {
-    const told = db === null ? error : damageBehind(error, db);
+    const explained = db === null ? error : damageBehind(error, db);
     await db?.close();
     lock?.release();
-    throw told;
+    throw explained;
   }
 }
 

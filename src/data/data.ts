@@ -64,7 +64,7 @@ export type StorageFacts = {
 /** Tells other instances that there may be work. It can be lost, so they look at intervals too. */
 export type Signals = {
   work(): void;
-  /** Calls back when another process, or this one, told so. */
+  /** Calls back when another process, or this one, sends the message. */
   onWork(listener: () => void): void;
 };
 

@@ -237,18 +237,18 @@ function storageOf(config: Config, db: PostgresDatabase): Storage {
 const WORK_CHANNEL = 'sallyport_work';
 
 /** One notification in this time is enough: it makes an instance look for all work. */
-const TOLD_EVERY_MS = 10;
+const NOTIFY_EVERY_MS = 10;
 
 function signalsOf(db: PostgresDatabase): Signals {
-  let isTold = false;
+  let isPending = false;
   return {
     work: () => {
-      if (isTold) return;
-      isTold = true;
+      if (isPending) return;
+      isPending = true;
       setTimeout(() => {
-        isTold = false;
+        isPending = false;
         db.notify(WORK_CHANNEL, '');
-      }, TOLD_EVERY_MS);
+      }, NOTIFY_EVERY_MS);
     },
     onWork: (listener) => void db.listen(WORK_CHANNEL, listener),
   };

@@ -12,7 +12,7 @@ export type ChangeReader = {
   read(): Promise<void>;
   /**
    * The next look reads the webhook. Code that sees it stopped or deleted calls this instead of ending its log: it may have started
-   * again since it was seen, and the store tells of each start once.
+   * again since it was seen, and the store reports each start once.
    */
   readAgain(webhookNumber: number): void;
   /** Other processes may have taken the webhooks whose positions are being read: they are read again. */

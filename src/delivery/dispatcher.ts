@@ -1,4 +1,4 @@
-/** Carries out the outbox: a loop that looks for work, and ends in order. */
+/** Delivers the outbox: a loop that looks for work and shuts down cleanly. */
 import type { Clock } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import { DRAIN_MS, LOOK_EVERY_MS, LOOK_LIMIT_MS, POLL_MS } from './limits.ts';
@@ -14,7 +14,7 @@ export type Dispatcher = {
   recall(subject: string): void;
   /** Claims nothing more and waits for current requests, at most 10 s. Then it ends the others, which are due again immediately. */
   stop(): Promise<void>;
-  /** Whether the loop has looked for work lately; false tells `/readyz` that it is stuck. */
+  /** Whether the loop has looked for work lately; false: `/readyz` says that it is stuck. */
   isAlive(): boolean;
 };
 

@@ -15,7 +15,7 @@ export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 const DELIVERY_LINGERS_MS = 1000;
 const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
-/** Of all these, slow ones included, for one customer. */
+/** The share of one customer in all of these, slow ones included. */
 const DELIVERIES_IN_FLIGHT_PER_CUSTOMER = 64;
 
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */

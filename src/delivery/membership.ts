@@ -16,7 +16,7 @@ const INSTANCE_LEASE_MARGIN_MS = 500;
 const SHARE_EXCESS = 0.1;
 
 export type Membership = {
-  /** Joins. `listener` is told what the dispatcher must do. */
+  /** Joins. `listener` is called with what the dispatcher must do. */
   start(listener: MembershipListener): Promise<void>;
   /** Whether this instance may send: its lease has not ended. */
   maySend(): boolean;
@@ -78,7 +78,7 @@ export function createMembership({
   };
 
   const renew = async (): Promise<void> => {
-    // The lease counts from before the request: the database may have renewed it immediately or just now.
+    // The lease counts from before the request: the database may have renewed it when the request arrived, or when it answered.
     const at = stopwatch();
     const renewal = await instances.renew(leaseMs);
     if (renewal === null) return rejoin();
@@ -118,8 +118,8 @@ export function createMembership({
   return {
     maySend,
     hasDuty: () => duty && maySend(),
-    start: async (told) => {
-      listener = told;
+    start: async (given) => {
+      listener = given;
       await join();
       schedule(await beat());
     },

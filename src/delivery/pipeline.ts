@@ -96,7 +96,7 @@ async function claim(parts: Parts, webhookNumber: number): Promise<void> {
   if (ofLog === undefined || ofLog.isClosing) return;
   // It may be able to later, without any news of the webhook.
   if (!maySend() || !mayClaim(parts, webhookNumber)) return logs.lookBy(ofLog, clock() + pollMs);
-  // At its limit, the next settlement claims.
+  // At the limit, the next settlement starts the claim.
   if (!scheduler.hasRoom(webhookNumber) || !scheduler.beginClaim(webhookNumber)) return;
   parts.working += 1;
   try {

@@ -137,7 +137,7 @@ function failure(path: string, [name, wanted]: readonly [string, unknown], text:
   return `${path} is ${shown}, and this is not true: ${text}`;
 }
 
-/** Of the JSON of a value in a reason. */
+/** Characters of a value's JSON in a reason. */
 const SHOWN_LENGTH = 60;
 /** The most characters of a reason: a filter may have 16 KiB, and a preview has the reasons for a thousand events. */
 const REASON_LENGTH = 300;

@@ -96,7 +96,7 @@ function judgeElsewhere(question: Case): Judgement {
   return ofBatchAlone(question, batch === null ? null : fateElsewhere(question, batch));
 }
 
-/** Of the webhook's health only `sentAt` changes. */
+/** Only `sentAt` of the webhook's health changes. */
 function ofBatchAlone({ progress, startedAt }: Case, fate: BatchFate | null): Judgement {
   const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
   return { fate, health, event: null, stopReason: null };

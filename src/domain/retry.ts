@@ -17,7 +17,7 @@ export const RETRY_POLICIES = ['exponential', 'linear', 'schedule'] as const;
 /** How a webhook retries. */
 export type RetrySettings = {
   readonly retryPolicy: (typeof RETRY_POLICIES)[number];
-  /** Of a schedule, one more than its delays. */
+  /** A schedule has one more attempt than it has delays. */
   readonly maxAttempts: number;
   /** The waits of a schedule in order; null for the other policies. */
   readonly retryDelaysSeconds: readonly number[] | null;

@@ -38,7 +38,7 @@ export function isUnhealthy(state: WebhookState): boolean {
   return state === 'failing' || state === 'failed';
 }
 
-/** The limits at which the service gives a webhook up. The pages tell the cause behind it. */
+/** The limits at which the service gives a webhook up. The pages show the cause behind it. */
 export const GIVEN_UP_FOR = {
   too_many_dead: 'Ten requests in a row used up their attempts',
   failing_too_long: 'Every attempt failed for 24 hours',

@@ -76,7 +76,7 @@ export type Progress = {
 
 export type Webhook = WebhookConfiguration & { readonly progress: Progress };
 
-/** The new progress, written only if the state is still `stateBefore`. `event` tells subscribers unless it is null. */
+/** The new progress, written only if the state is still `stateBefore`. `event` is published unless it is null. */
 export type StateChange = {
   readonly progress: Progress;
   readonly stateBefore: WebhookState;

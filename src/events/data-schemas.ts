@@ -204,7 +204,7 @@ createContext(context);
 const script = new Script('work()');
 
 /**
- * Runs `work` and tells whether it ended within the limit. This bounds a regular expression that backtracks, for example. It costs 0.1 to
+ * Runs `work` and returns whether it ended within the limit. This bounds a regular expression that backtracks, for example. It costs 0.1 to
  * 0.3 ms, because a thread keeps the time.
  */
 function endsWithin(limitMs: number, work: () => void): boolean {

@@ -143,7 +143,7 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     get,
     erase: async ({ subject }, { actor }) => {
       const erasure = { id: ids.uuid(), subject, actor, startedAt: clock() };
-      // Written with the erasure, so that no data is overwritten without an audit entry. A second entry tells the result.
+      // Written with the erasure, so that no data is overwritten without an audit entry. A second entry has the result.
       await erasures.begin(erasure, entry('event.erase', erasure, {}));
       const patience = new AbortController();
       await Promise.race([

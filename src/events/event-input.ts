@@ -98,7 +98,7 @@ export function readEvents(text: string): Events {
   return inOnePiece(readingEvents(Buffer.from(text)));
 }
 
-/** The refusal of a small text that is not JSON tells the line too. */
+/** The refusal of a small text that is not JSON names the line too. */
 function* textsOf(bytes: Buffer): Work<EventTexts> {
   try {
     return yield* readingTexts(bytes);

@@ -43,7 +43,7 @@ export const REPEATED = 'is there more than once';
 const ONLY = 1;
 const LISTED = 3;
 
-/** Of an event beside its data, and of everything beside the events. The texts of an event fit, even if each character is an escape. */
+/** Bounds an event without its data, and a request without its events. The texts of an event fit, even if each character is an escape. */
 const BESIDE_BYTES = LARGE_JSON_BYTES;
 
 /**

@@ -17,7 +17,7 @@ import type { Store } from '../store/port/store.ts';
 import type { WebhookVerbs } from '../store/port/webhooks.ts';
 import type { DataCheck, DataSchemas } from './data-schemas.ts';
 
-/** Of the sample of an event type: all samples are in one document, the event catalogue. */
+/** The size of an event type's sample: all samples are in one document, the event catalogue. */
 export const EVENT_SAMPLE_BYTES: number = 16 * 1024;
 
 /** A URI reference (RFC 3986 §4.1) by its characters, not empty (CloudEvents §3.1, "source"). */

@@ -136,7 +136,7 @@ function* making(
       made.problems.push(audience === undefined ? [] : [audience]);
       continue;
     }
-    // The data tells the subject.
+    // The data contains the subject.
     const isParsed = draft.type.startsWith(EMPLOYEE_CATEGORY);
     const data = isParsed ? ((yield* parsing(draft.dataJson)) as EventDraft['data']) : undefined;
     const event = makeEvent({ ...draft, data, audience }, { ids, now });

@@ -25,16 +25,16 @@ type Watched = {
 /** Returns a function that stops the checks. */
 export function watchStorage({ files, dataDir, log }: Watched): () => void {
   if (files === null) return () => {};
-  let told: DatabaseUnavailable['reason'] | null = null;
+  let logged: DatabaseUnavailable['reason'] | null = null;
   let isSaving = false;
   let isSaved = false;
   const look = async (): Promise<void> => {
     const problem = files.problem();
     const reason = problem?.reason ?? null;
-    if (reason !== told) {
+    if (reason !== logged) {
       if (problem === null) log.info({ dataDir }, FILES_BACK);
       else log.error({ dataDir, reason }, problem.message);
-      told = reason;
+      logged = reason;
     }
     if (problem === null || isSaving || isSaved) return;
     isSaving = true;

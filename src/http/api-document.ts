@@ -64,7 +64,7 @@ export type ApiDocument = {
 };
 
 export type Member = {
-  /** Of a member of a nested object, its path: `oauth.clientId`. */
+  /** A member of a nested object has the whole path: `oauth.clientId`. */
   readonly path: string;
   readonly schema: Schema;
   readonly isOptional: boolean;

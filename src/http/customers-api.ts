@@ -61,7 +61,7 @@ export const OPERATORS_MEMBERS: readonly string[] = [
   'customerName',
   'audience',
   'constraints',
-  // Of the usage: by day, or by customer.
+  // Usage is read by day, or by customer.
   'by',
 ];
 
@@ -86,7 +86,7 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['what a customer may get each second', 'what you may publish each second'],
   ['too many large requests of a customer are in progress', 'too many of your large requests are in progress'],
   ['Find it in the log by `errorId`.', 'Tell your provider its `errorId`.'],
-  // Of the examples.
+  // The examples.
   ['the database cannot be written', 'try again later'],
   ['employees:edit', 'webhooks:view'],
   ['employees:view', 'deliveries:view'],
@@ -107,8 +107,8 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
 ];
 
 function inCustomersWords(document: unknown): unknown {
-  const text = IN_CUSTOMERS_WORDS.reduce((told, [from, to]) => told.replaceAll(from, to), JSON.stringify(document));
-  return JSON.parse(text, (key, value: unknown) => {
+  const worded = IN_CUSTOMERS_WORDS.reduce((text, [from, to]) => text.replaceAll(from, to), JSON.stringify(document));
+  return JSON.parse(worded, (key, value: unknown) => {
     if (OPERATORS_MEMBERS.includes(key)) return undefined;
     return Array.isArray(value) ? value.filter((item) => !OPERATORS_MEMBERS.includes(nameIn(item))) : value;
   });

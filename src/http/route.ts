@@ -7,7 +7,7 @@ import { ADMIN_REQUEST_BYTES } from '../domain/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Metered } from '../observe/requests.ts';
 
-/** Of the token endpoint, which OpenAPI names. */
+/** The token endpoint. OpenAPI names it. */
 export const TOKEN_PATH = '/services/api/oauth2/token';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -139,7 +139,7 @@ export type Route<For extends ServedTo = ServedTo> = {
    * null for no change. `errorId`: the one in the log.
    */
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
-  /** `refuse` gets the operator's remedies of an outage too, and tells them to nobody else: only it knows who reads (`withoutRemedies`). */
+  /** `refuse` gets the operator's remedies of an outage too, and shows them to nobody else: only it knows who reads (`withoutRemedies`). */
   readonly knowsReader?: true;
 };
 

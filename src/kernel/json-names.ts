@@ -23,7 +23,7 @@ type Names = {
 const FEW = 16;
 
 export function createNames(): Names {
-  /** Of the open objects, the outermost first, without objects that have a set. */
+  /** The names in open objects, the outermost first, without objects that have a set. */
   let hashes = new Int32Array(64);
   let count = 0;
   const begins: number[] = [];

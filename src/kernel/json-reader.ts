@@ -74,7 +74,7 @@ const LITERALS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 const ESCAPES = new Set(Buffer.from('"\\/bfnrt'));
 const DEPTH_FIRST = 64;
 
-/** How far the text is read, and what is open there. Changed in place by the functions below. */
+/** The place of the reader, and the lists and objects that are open there. The functions below change it. */
 type Scan = {
   readonly bytes: Uint8Array;
   readonly parts: JsonParts;

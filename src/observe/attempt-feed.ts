@@ -37,7 +37,7 @@ export type AttemptFeed = {
   /** The attempts of one webhook, or of all with null, until the signal aborts. Keeps and counts only attempts that `fits` accepts. */
   subscribe(webhookId: string | null, signal: AbortSignal, fits?: Fits): AsyncIterable<FeedPiece>;
   /**
-   * The feed of only the webhooks with these ids. Nothing in it tells of others, not even how many attempts were dropped. `owner`: the
+   * The feed of only the webhooks with these ids. Nothing in it depends on others, not even how many attempts were dropped. `owner`: the
    * customer that reads it; default: the operator.
    */
   within(ids: () => Promise<ReadonlySet<string>>, owner?: Owner): AttemptFeed;

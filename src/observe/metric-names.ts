@@ -89,7 +89,7 @@ export const GAUGES = {
   },
   standbyLag: {
     name: 'sallyport_database_standby_lag_seconds',
-    help: 'How far the replay of a standby is behind. `synchronous` tells whether commits wait for it.',
+    help: 'How far the replay of a standby is behind. `synchronous` says whether commits wait for it.',
     labelNames: ['standby', 'synchronous'],
   },
   oldestSnapshot: {

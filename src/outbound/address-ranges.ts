@@ -112,8 +112,8 @@ function localNat64(address: Uint8Array): readonly Uint8Array[] {
     [12, 13, 14, 15],
   ];
   const all = places.map((place) => Uint8Array.from(place, (i) => address[i] ?? 0));
-  const telling = all.filter((ipv4) => ipv4[0] !== 0);
-  return telling.length > 0 ? telling : all;
+  const specific = all.filter((ipv4) => ipv4[0] !== 0);
+  return specific.length > 0 ? specific : all;
 }
 
 function ranges(kinds: Readonly<Record<string, string>>): readonly AddressRange[] {

@@ -13,7 +13,7 @@ type Length = number | 'chunked' | null;
 /** Status codes whose responses have no body, whatever their headers say. */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
-/** A reader of the body after this head. `endsWithConnection`: nothing else tells where it ends. */
+/** A reader of the body after this head. `endsWithConnection`: nothing else marks its end. */
 export function bodyAfter(head: ReadHead): { readonly read: BodyReader; readonly endsWithConnection: boolean } {
   const length = WITHOUT_BODY.has(head.status) ? 0 : announced(head);
   const read = length === 'chunked' ? chunkedReader() : length === null ? untilClose : sizedReader(length);

@@ -6,7 +6,7 @@
 /** A head of a response. */
 export type ReadHead = {
   readonly status: number;
-  /** Names in lower case, repeated ones joined by ", ". At most one of them tells how long the body is. */
+  /** Names in lower case, repeated ones joined by ", ". At most one of them gives the length of the body. */
   readonly headers: Readonly<Record<string, string>>;
   /** How the head violates RFC 9112, as clauses; each once. */
   readonly problems: readonly string[];
@@ -138,7 +138,7 @@ function isBlank(character: string | undefined): boolean {
   return character === ' ' || character === '\t';
 }
 
-/** The fields with at most one that tells how long the body is. */
+/** The fields with at most one that gives the length of the body. */
 function framed(fields: readonly Field[], problems: Set<string>): readonly Field[] {
   const lengths = valuesOf(fields, 'content-length');
   const sent = valuesOf(fields, 'transfer-encoding').map((coding) => coding.toLowerCase());

@@ -48,7 +48,7 @@ export function openOutbound(
     socket = open;
     if (ending.signal.aborted) return void open.destroy();
     connection.lacksCertificate = lacksCertificate(open);
-    // Not the connection keeps a program alive, but the time-out of its request.
+    // The time-out of its request keeps the program alive, not the connection.
     open.unref();
     open.on('data', (bytes: Buffer<ArrayBuffer>) => {
       // Nobody asked for these bytes.

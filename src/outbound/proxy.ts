@@ -33,7 +33,7 @@ type TunnelOptions = { readonly signal: AbortSignal; readonly namesAddresses: bo
 
 /**
  * Opens a tunnel to the first of `addresses` that the proxy can reach, at most `PROXY_ADDRESSES_TRIED` of them. The
- * proxy is told addresses, never names: it could resolve a name to something that was not checked. Rejects with an
+ * proxy gets addresses, never names: it could resolve a name to something that was not checked. Rejects with an
  * error of class `proxy`, or `internal` where this machine has no connection left to give; `signal` ends it immediately.
  */
 export async function openTunnel(

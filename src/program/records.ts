@@ -277,7 +277,7 @@ export type FilterPreview = {
   }[];
 };
 
-/** Records as the body of a delivery, with the headers that tell its encoding. `sallyport/receiver` opens encrypted ones. */
+/** Records as the body of a delivery, with the headers of its encoding. `sallyport/receiver` opens encrypted ones. */
 export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: { readonly [name: string]: string } };
 
 /** How far the records of a webhook are acknowledged. */

@@ -49,8 +49,7 @@ export type Calls<Events> = {
 
 /**
  * Each call is repeated after a network error, 429 and 5xx, with growing pauses, and rejects after `failuresMax` of them in a row. It
- * rejects with
- * `CatchUpError` for other refusals, and with the reason of `signal` if that ends it.
+ * rejects with `CatchUpError` for other refusals, and with the reason of `signal` if that ends it.
  */
 export function createCalls<Events>(
   { url, webhookId, decrypt, signal, ...options }: CallOptions,

@@ -23,7 +23,7 @@ export function choiceFilter(choices: readonly string[], description: string): F
   return { schema: z.enum(choices), description };
 }
 
-/** Of the lists of resources that belong to customers. */
+/** A filter of lists whose resources belong to customers. */
 export const CUSTOMER_FILTER: Filters[string] = textFilter('Of this customer.');
 
 export const TRUE_OR_FALSE = ['true', 'false'] as const;

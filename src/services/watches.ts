@@ -14,7 +14,7 @@ type WatchOptions = {
   readonly knownAddress: () => string | null;
 };
 
-/** Watches the disk and the API catalogue, and tells commands beside this server its settings. */
+/** Watches the disk and the API catalogue, and gives its settings to commands beside this server. */
 export function createWatches(
   { services, storage, dataDir, vault }: Composed,
   { config, log, knownAddress }: WatchOptions,

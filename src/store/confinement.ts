@@ -7,7 +7,7 @@ import type { Store } from './port/store.ts';
 type Confinement =
   /** `customer-store.ts` has a function for it that reaches only the customer's own data. */
   | 'own'
-  /** The verb of the whole store. It tells every customer the same, or acts on an id that was read from the customer's store. */
+  /** The verb of the whole store. It returns the same to every customer, or acts on an id that was read from the customer's store. */
   | 'shared'
   /** Not for customers: it throws before it reaches data. */
   | 'none';

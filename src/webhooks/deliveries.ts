@@ -84,7 +84,7 @@ export type DeliveryView = z.infer<typeof deliveryView>;
 /** An unknown `webhookId` finds nothing. */
 export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber' | 'webhookNumbers'> & {
   readonly webhookId?: string;
-  /** Of the webhooks of this customer. */
+  /** Only deliveries of this customer's webhooks. */
   readonly customerId?: string;
 };
 
@@ -134,7 +134,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     const { webhookNumber, offset } = first;
     const now = clock();
     const { customerId } = first;
-    const entry = { id: ids.uuid(), at: now, actor: acting.actor, customerId, ...told(first, last) };
+    const entry = { id: ids.uuid(), at: now, actor: acting.actor, customerId, ...replayEntry(first, last) };
     const range = { webhookNumber, first: offset, last: last.offset, states: REPLAYABLE, now, newId: ids.uuid };
     const replayed = await store.replays.replay(range, entry);
     wake();
@@ -219,7 +219,7 @@ export function isWaiting({ state, erasedAt, webhookMode, nextAttemptAt, isLease
 }
 
 /** The audit entry: the former state of a single delivery, or the range of several records. */
-function told(first: Delivery, last: Delivery): Pick<AuditEntry, 'action' | 'target' | 'changes'> {
+function replayEntry(first: Delivery, last: Delivery): Pick<AuditEntry, 'action' | 'target' | 'changes'> {
   if (first === last) {
     const changes = { state: { from: first.state, to: 'pending' } };
     return { action: 'delivery.replay', target: `delivery:${first.id}`, changes };

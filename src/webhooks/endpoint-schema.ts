@@ -325,7 +325,7 @@ function viewVerification({
   exchange,
   allowedPerMinute,
   at,
-  ...told
+  ...shown
 }: Verification): NonNullable<EndpointView['lastVerification']> {
-  return { ...told, at: isoInstant(at) };
+  return { ...shown, at: isoInstant(at) };
 }

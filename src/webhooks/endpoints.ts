@@ -111,7 +111,7 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
   );
 
   /** The dispatcher stops the webhooks of a disabled endpoint when it next looks at them. */
-  const telling = async (change: Promise<Endpoint>): Promise<Endpoint> => {
+  const announced = async (change: Promise<Endpoint>): Promise<Endpoint> => {
     const endpoint = await change;
     wake();
     return endpoint;
@@ -120,10 +120,10 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
   return {
     ...administration,
     patch: (id, patch, acting) =>
-      telling(administration.patch(id, patch, acting, buildWith(dependencies, challengeOnce(challenge, clock)))),
+      announced(administration.patch(id, patch, acting, buildWith(dependencies, challengeOnce(challenge, clock)))),
     verify: (id, acting) => {
       const challengeForThis = challengeOnce(challenge, clock);
-      return telling(
+      return announced(
         administration.change(id, 'endpoint.verify', acting, async (before, { updatedAt }) => {
           const wanted = before.enableWhenVerified;
           const after = await challengeAndEnable(challengeForThis, { ...before, updatedAt }, wanted, true);

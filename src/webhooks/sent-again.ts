@@ -50,7 +50,7 @@ export function resendsOf(
     else if (!isQueued(known, attempts, at) && isAmong(delivery, attempts, at, changes.records?.to))
       known.push({ at, actor, kind: 'again' });
   }
-  // Without an entry, for example in a restored database, a lower number than before still tells of a replay.
+  // Without an entry, for example in a restored database, a lower number than before still shows a replay.
   const unknown = attempts.flatMap(({ startedAt, attemptNumber }, index): Resend[] => {
     const before = attempts[index - 1];
     const isRestart = before !== undefined && attemptNumber < before.attemptNumber;

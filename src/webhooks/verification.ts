@@ -37,7 +37,7 @@ type Dependencies = {
 };
 
 /**
- * Sends one challenge. The result tells what went wrong. Throws 503 if the service stops before the answer or cannot make the request,
+ * Sends one challenge. The result says what went wrong. Throws 503 if the service stops before the answer or cannot make the request,
  * because that says nothing about the endpoint.
  */
 export function createChallenge({ transport, clock, random, publicUrl }: Dependencies): ChallengeEndpoint {
@@ -100,15 +100,15 @@ async function shakeHands(
   const headers = { [REQUEST_ORIGIN]: origin };
   const request = { method: 'OPTIONS', headers, body: new Uint8Array(0) } as const;
   const { outcome, shown } = await ask(transport, endpoint, at, request);
-  const told = { at, header: ALLOWED_ORIGIN, token: origin, wanted: origin };
+  const sent = { at, header: ALLOWED_ORIGIN, token: origin, wanted: origin };
   const { answer } = outcome;
   if (!outcome.ok && outcome.errorClass !== 'http_status')
-    return verificationOf(shown, { ...told, error: `${outcome.errorClass}: ${outcome.message}` });
+    return verificationOf(shown, { ...sent, error: `${outcome.errorClass}: ${outcome.message}` });
   if (answer === null || !outcome.ok)
-    return verificationOf(shown, { ...told, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
+    return verificationOf(shown, { ...sent, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
   const verdict = judgeHandshake(answer.headers, origin);
-  if (!verdict.ok) return verificationOf(shown, { ...told, error: `${verdict.code}: ${verdict.description}` });
-  return { ...verificationOf(shown, { ...told, error: null }), allowedPerMinute: verdict.allowedPerMinute };
+  if (!verdict.ok) return verificationOf(shown, { ...sent, error: `${verdict.code}: ${verdict.description}` });
+  return { ...verificationOf(shown, { ...sent, error: null }), allowedPerMinute: verdict.allowedPerMinute };
 }
 
 type Told = {

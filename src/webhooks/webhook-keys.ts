@@ -20,7 +20,7 @@ export const webhookKeysView = z
   })
   .meta({ id: 'WebhookKeys', description: 'The public keys of all endpoints that sign with Ed25519.' });
 
-/** The keys in use at `now`, in an order that does not tell when a key was made. */
+/** The keys in use at `now`, in an order that does not reveal when a key was made. */
 export function viewWebhookKeys(
   endpoints: readonly EndpointPublicKeys[],
   now: number,

@@ -39,7 +39,7 @@ type PublicJwk = {
   readonly alg: 'EdDSA';
 };
 
-/** The key as a JWK (RFC 8037). `kid` is its thumbprint (RFC 7638), so that it tells nothing of the key's owner. */
+/** The key as a JWK (RFC 8037). `kid` is its thumbprint (RFC 7638), so that it reveals nothing of the key's owner. */
 export function publicJwk(publicKey: string): PublicJwk {
   const x = Buffer.from(publicKey, 'base64').toString('base64url');
   const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');

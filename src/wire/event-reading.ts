@@ -32,7 +32,7 @@ export type EventsFormat = 'standard' | 'structured' | 'binary';
 type EventHeaders = ReadonlyMap<string, string>;
 
 /**
- * The format that the headers announce; null for records, and for encrypted bodies whose format only `formatOfContent` can tell. Of the
+ * The format that the headers announce; null for records, and for encrypted bodies whose format only `formatOfContent` can find. Of the
  * two kinds of messages with `webhook-id`, records have one that begins with `msg_`.
  */
 export function announcedFormat(headers: EventHeaders): EventsFormat | null {

@@ -86,7 +86,7 @@ export function readStandardWebhook(message: MessageHead, byKey?: VerifyByKey): 
   return { ok: true, id, signedAt, verify };
 }
 
-/** Of a batch of records, or the id of the event in the format `standard`. */
+/** The id of a batch of records, or in the format `standard` that of the event. */
 const MESSAGE_ID = /^(msg_[A-Za-z0-9_-]{1,64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];

@@ -25,13 +25,13 @@ export const migrateCommands: CommandGroup = [
       const { migrateDatabase } = await import('../../data/postgres.ts');
       const { from, to } = await migrateDatabase(config, Date.now());
       const place = dataPlace(config);
-      const told =
+      const text =
         from === to
           ? `The schema of ${place} is up to date: version ${to}.\n`
           : from === null
             ? `The schema of ${place} was created: version ${to}.\n`
             : `The schema of ${place} was migrated from version ${from} to version ${to}.\n`;
-      await terminal.out(json ? `${JSON.stringify({ from, to })}\n` : told);
+      await terminal.out(json ? `${JSON.stringify({ from, to })}\n` : text);
       return 0;
     },
   },

@@ -84,13 +84,13 @@ function examineOwners(config: Config): Finding {
     });
   if (strangers.length === 0) return ok(check, `everything belongs to the owner of the folder, ${userText(owner.uid)}`);
   const list = strangers.map(({ path }) => path).join(' ');
-  const told = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
+  const owned = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
   const advice = `run as root: chown ${owner.uid}:${owner.gid} ${list}`;
   // A mounted volume may belong to root and contain the files of the service.
   const [other] = new Set(strangers.map(({ uid }) => uid));
   const instead =
     owner.uid === 0 ? `, or, if the service runs as ${userText(other ?? 0)}: chown ${other} ${dataDir}` : '';
-  const text = `${told}, the folder to ${userText(owner.uid)}; ${advice}${instead}`;
+  const text = `${owned}, the folder to ${userText(owner.uid)}; ${advice}${instead}`;
   return strangers.some(({ isService }) => isService) ? problem(check, text) : warning(check, text);
 }
 

@@ -16,7 +16,7 @@ import { readJsonFile } from '../input.ts';
 import { dataCommand, OUTBOUND_SETTINGS } from '../open.ts';
 import { importText, rowCounts } from './report.ts';
 
-/** Of an export. */
+/** The most bytes of an export. */
 const EXPORT_BYTES: number = 64 * 1024 * 1024;
 
 const FILE: Operand = { name: 'file', description: 'The export as JSON; - reads standard input' };

@@ -43,7 +43,7 @@ type RecordsQuery = {
 /** A query whose `after` is known. */
 type Place = RecordsQuery & { readonly after: number };
 
-/** A body with the headers that tell its encoding. */
+/** A body with the headers of its encoding. */
 export type RecordsBody = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /**
@@ -157,7 +157,7 @@ export async function currentKey(
   return key;
 }
 
-/** Of the process: a body has up to 1 MiB, which takes the event loop about 10 ms. */
+/** One queue for the process: a body has up to 1 MiB, which takes the event loop about 10 ms. */
 export const recordsReading: FairQueue = createFairQueue({
   what: 'reads of records',
   places: RECORDS_READING,

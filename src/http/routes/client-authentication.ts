@@ -16,7 +16,7 @@ import { isForm, type OAuthParameters } from './oauth-parameters.ts';
 
 export type ClientAuthentication = {
   /**
-   * Authenticates the client of a call. Throws `invalid_client`, which never tells why the credentials are wrong; `invalid_request` for
+   * Authenticates the client of a call. Throws `invalid_client`, which never says why the credentials are wrong; `invalid_request` for
    * malformed credentials or credentials in two places; 429 with `Retry-After` after too many failures.
    */
   client(call: Call, parameters: OAuthParameters): Promise<Client>;

@@ -100,7 +100,7 @@ function forwardedRequest(request: IncomingMessage): Dialect {
       'the proxy sent neither X-Forwarded-Method and X-Forwarded-Uri nor X-Original-Method and X-Original-URI',
     );
   if (second !== undefined && (second.method !== first.method || second.uri !== first.uri)) {
-    throw insufficientScope('the X-Forwarded-* and X-Original-* headers tell of different requests');
+    throw insufficientScope('the X-Forwarded-* and X-Original-* headers describe different requests');
   }
   return first;
 }

@@ -31,7 +31,7 @@ type OauthRoute = Pick<
   Partial<Pick<Route, 'refuse' | 'promisesNothing' | 'metered'>>;
 
 /**
- * OpenAPI tells tools to ignore this parameter, because the security scheme says the same. openapi-python-client 0.28 and 0.29 need it:
+ * By OpenAPI, tools ignore this parameter, because the security scheme says the same. openapi-python-client 0.28 and 0.29 need it:
  * where an operation has several media types and no optional parameter, they forget an import
  * (https://github.com/openapi-generators/openapi-python-client/issues/1451).
  */

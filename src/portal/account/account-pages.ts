@@ -156,7 +156,7 @@ function throttledConfirm({ throttle, clock, services: { sessions } }: SharedPag
     refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
     try {
       const confirmed = await sessions.confirm(userId, password, field);
-      // It was a guess as any other if those beside it were wrong.
+      // A correct password beside too many wrong ones counts as a guess.
       refuseBlocked(await throttle.blockedForMs(attempt, clock()), tooOften);
       return confirmed;
     } catch (error) {

@@ -20,7 +20,7 @@ export type StreamEvent = { readonly event?: string; readonly html: Html };
 
 /**
  * The reply of a page that streams. `ended` is aborted with the session: the stream then tells the page by the event `signed-out`
- * and ends; the rest of the source is dropped. It sends a comment at its begin, and after `silenceMs` without an event, so that proxies
+ * and ends; the rest of the source is dropped. It sends a comment at its beginning, and after `silenceMs` without an event, so that proxies
  * keep the connection.
  */
 export function eventStream(

@@ -196,7 +196,7 @@ function throttledBy({ throttle, clock, services: { sessions } }: PageDependenci
   };
 }
 
-// Each the same for whatever is wrong.
+// The same message whatever is wrong.
 const PASSWORD_REFUSED = 'the user name or password is wrong, or the account may not sign in';
 const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
 

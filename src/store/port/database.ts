@@ -16,7 +16,7 @@
  * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.
  *
  * A boolean is a condition (`active`, `NOT active`) or the parameter `true` or `false`. A query returns it as 1 or 0. A parameter whose
- * type no column tells, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
+ * type no column gives, as in `@limit IS NULL`, needs a CAST to BIGINT or TEXT.
  */
 
 export type SqlValue = string | number | bigint | boolean | Uint8Array | null;
@@ -61,7 +61,7 @@ export type Database = {
   confirm(readSinceMs: number): Answer<void>;
   /** The number of commits of this process so far, also of failed ones. */
   commits(): number;
-  /** Calls back after each commit of this process, also one that failed, before anyone is told the result. */
+  /** Calls back after each commit of this process, also one that failed, before anyone gets the result. */
   onCommit(listener: () => void): void;
   close(): Answer<void>;
 };

@@ -9,7 +9,7 @@ import type { PullStore } from './pull.ts';
 /** All given conditions must hold. */
 export type DeliveryFilter = {
   readonly webhookNumber?: number;
-  /** One of these webhooks. Nothing of others is examined, so a page tells nothing about them. */
+  /** One of these webhooks. Nothing of others is examined, so a page reveals nothing about them. */
   readonly webhookNumbers?: readonly number[];
   readonly state?: DeliveryState;
   readonly eventType?: string;

@@ -3,13 +3,13 @@ import type { WebhookState } from '../../domain/webhook.ts';
 
 export type FoundKind = 'customer' | 'endpoint' | 'webhook' | 'application' | 'user' | 'product' | 'event-type' | 'key';
 
-/** `detail` tells resources with similar names apart: a URL, a client id, a description. */
+/** `detail` distinguishes resources with similar names: a URL, a client id, a description. */
 export type Found = {
   readonly kind: FoundKind;
   readonly id: string;
   readonly name: string;
   readonly detail: string | null;
-  /** Of a webhook; null for others. */
+  /** The state of a webhook; null for other resources. */
   readonly state: WebhookState | null;
 };
 

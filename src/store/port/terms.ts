@@ -11,7 +11,7 @@ export type FoundEvent = {
 };
 
 /**
- * The values are kept shortly after publishing, as keyed hashes: the table does not tell what an event has. An event is no longer found
+ * The values are kept shortly after publishing, as keyed hashes: the table does not reveal what an event has. An event is no longer found
  * once it is erased, its type no longer has the path, or its type must be encrypted.
  */
 export type TermStore = {

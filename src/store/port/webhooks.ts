@@ -17,7 +17,7 @@ export type EndpointPublicKeys = Pick<Endpoint, 'publicKey' | 'nextPublicKey' | 
 export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
   /** For `first` of a webhook that was checked with this endpoint: the write throws `StaleWrite` if the endpoint has changed since. */
   unchanged(endpoint: Administered): Statement;
-  /** Of all endpoints that sign with Ed25519. */
+  /** The keys of all endpoints that sign with Ed25519. */
   publicKeys(): Promise<EndpointPublicKeys[]>;
   /**
    * Writes the endpoint and starts its webhooks in one transaction. Throws `StaleWrite` if any of them has changed since it was read.

@@ -17,7 +17,7 @@ export type PostgresAccessVersion = AccessVersion & {
   changed(): void;
 };
 
-// The start of the server tells one server from another: after a failover that lost writes, the counter may repeat a value.
+// The start of the server distinguishes servers: after a failover that lost writes, the counter may repeat a value.
 const VERSION = `
   SELECT value, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) AS server FROM access_version`;
 
@@ -25,7 +25,7 @@ const VERSION = `
 export function watchAccess(db: Database): PostgresAccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;
-  let told = 0;
+  let seen = 0;
   let written = '';
 
   const read = batched<null, number>(
@@ -40,14 +40,14 @@ export function watchAccess(db: Database): PostgresAccessVersion {
   );
   const current = (): Promise<number> => read(null);
 
-  const tell = async (): Promise<void> => {
-    if ((await current()) === told) return;
-    told = version;
+  const notify = async (): Promise<void> => {
+    if ((await current()) === seen) return;
+    seen = version;
     for (const onChanged of subscribers) onChanged();
   };
   const changed = (): void => {
     // If the database cannot be read, subscribers hear of the change at the next call.
-    if (subscribers.size > 0) tell().catch(() => undefined);
+    if (subscribers.size > 0) notify().catch(() => undefined);
   };
   let isListening = false;
 
@@ -85,7 +85,7 @@ function issuing(whenLocked: '' | 'SKIP LOCKED'): Issuing {
   FOR SHARE OF a ${whenLocked}
   ON CONFLICT (key) DO NOTHING
   RETURNING key`;
-  // The hash tells these tokens from those of another process that drew the same key.
+  // The hash distinguishes these tokens from those of another process that drew the same key.
   const again = `
   WITH issued AS (${sql})
   SELECT key FROM issued

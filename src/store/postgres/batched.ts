@@ -27,7 +27,7 @@ type Waiting<Input, Output> = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Of all functions together, so that their queries go out together. */
+/** Shared by all functions, so that their queries go out together. */
 let flushes: (() => void)[] = [];
 
 function flushAll(): void {

@@ -160,7 +160,7 @@ export function deliveryStores(
   };
 }
 
-/** Of a settlement without a hold, or of one that has only attempts anyway. */
+/** The rest of a settlement without a hold, or of one that has only attempts anyway. */
 const ONLY_ATTEMPTS = { health: null, changes: [], audit: null, slow: [], parked: [], labelled: [], position: null };
 
 function withoutBatch({ attempt }: SettledBatch): SettledBatch {

@@ -19,7 +19,7 @@ import { TIMELINE } from './instances.ts';
 
 const CALLS_MAX = 200;
 
-/** Of a webhook that this instance holds. */
+/** The settlement of a webhook that this instance holds. */
 export type HeldSettlement = Settlement & { readonly hold: Hold };
 
 /** Whether `writeTurns` can write the settlement: it changes no state, no batch is taken apart, and none waits for a key. */
@@ -215,7 +215,7 @@ const MOVES = rowsOf<Move>('move', {
   sentAt: 'BIGINT',
   records: 'BIGINT',
 });
-// Never back: of two writes at the same time, the first may know more.
+// Never moves backwards: of two concurrent writes, the first may know more.
 const MOVE = `
   UPDATE webhook_position AS p
   SET covered_offset = greatest(move.covered_offset, p.covered_offset), pending_records = p.pending_records + move.records,

@@ -15,7 +15,7 @@ export function watchAppends<Kind extends Database>(db: Kind): { readonly db: Ki
     rows: readonly { readonly webhook_number?: unknown }[],
   ): void => {
     if (statements[at]?.appends !== true) return;
-    // A row without a number tells of something else.
+    // A row without a number has another subject.
     for (const { webhook_number: number } of rows) if (number !== null) numbers.add(Number(number));
   };
   const commit: Database['commit'] = async (statements, ...rest) => {

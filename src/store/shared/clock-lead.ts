@@ -77,7 +77,7 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       ];
       const resultOf = resultsByStatement(list, await db.commit(list));
       const due = resultOf(makeBatchesDue).changes;
-      // Of a webhook, both or one of them.
+      // A webhook has both or one of them.
       return { done: due < size, rows: due + Math.max(...moved.map((one) => resultOf(one).changes)) };
     });
   const moveWebhooks: ClockLeadStore['moveWebhooks'] = async (byMs, now) => {

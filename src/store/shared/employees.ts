@@ -42,14 +42,14 @@ export function employeeStore(db: Database): Omit<EmployeeStore, 'get'> {
       return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);
     },
     insert: async (employee, event, first = []) => {
-      const told = publishStatements(await judgedEvent(db, event));
-      await db.commit([...first, EMPLOYEE.insert(employee), ...told]);
+      const published = publishStatements(await judgedEvent(db, event));
+      await db.commit([...first, EMPLOYEE.insert(employee), ...published]);
     },
     update: async (employee, before, event) => {
       const { userId, updatedAt } = before;
-      const told = publishStatements(await judgedEvent(db, event));
+      const published = publishStatements(await judgedEvent(db, event));
       const unchanged = { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 };
-      await db.commit([unchanged, EMPLOYEE.update(employee), ...told]);
+      await db.commit([unchanged, EMPLOYEE.update(employee), ...published]);
     },
   };
 }

@@ -17,7 +17,7 @@ import { readRow } from './table.ts';
 const SETTLED_MS = 3000;
 /** Events of a step; `withinBytes` bounds their data. */
 const EVENTS_AT_ONCE = 200;
-/** Of the hash. With a billion values, two equal hashes are as likely as one in 10^20. */
+/** Characters of the hash. With a billion values, two equal hashes are as likely as one in 10^20. */
 const TERM_LENGTH = 22;
 
 const TYPES = `

@@ -35,7 +35,7 @@ export function tokenStore(db: Database, access: Pick<AccessVersion, 'current'>)
 export function watchAccess(db: SqliteDatabase): AccessVersion {
   const subscribers = new Set<() => void>();
   let version = 0;
-  let told = 0;
+  let seen = 0;
   let written: unknown;
   let askedAt = Number.NEGATIVE_INFINITY;
   let askedAfter = 0;
@@ -62,9 +62,9 @@ export function watchAccess(db: SqliteDatabase): AccessVersion {
     return version;
   };
 
-  const tell = (): void => {
-    if (subscribers.size === 0 || current() === told) return;
-    told = version;
+  const notify = (): void => {
+    if (subscribers.size === 0 || current() === seen) return;
+    seen = version;
     for (const onChanged of subscribers) onChanged();
   };
   let isListening = false;
@@ -72,7 +72,7 @@ export function watchAccess(db: SqliteDatabase): AccessVersion {
   return {
     current,
     subscribe: (onChanged) => {
-      if (!isListening) db.onCommit(tell);
+      if (!isListening) db.onCommit(notify);
       isListening = true;
       subscribers.add(onChanged);
       return () => void subscribers.delete(onChanged);

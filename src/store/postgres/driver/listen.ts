@@ -26,19 +26,19 @@ export function createChannelListener(connection: Connection): ChannelListener {
   let running: Promise<void> | null = null;
   let listening: DatabaseSession | null = null;
 
-  const tell = (channel: string, payload: string | null): void => {
+  const notify = (channel: string, payload: string | null): void => {
     for (const onMessage of channels.get(channel) ?? []) onMessage(payload);
   };
   const subscribe = async (session: DatabaseSession, names: Iterable<string>): Promise<void> => {
     for (const name of names) {
       await session.query(`LISTEN "${name.replaceAll('"', '""')}"`);
-      tell(name, null);
+      notify(name, null);
     }
   };
   const listenOnce = async (): Promise<void> => {
     const session = await connection.session();
     const ended = new Promise<void>((resolve) => session.onEnd(resolve));
-    session.onNotification(tell);
+    session.onNotification(notify);
     await subscribe(session, channels.keys());
     listening = session;
     // A connection on which nothing is sent would not notice a cut network.

@@ -17,7 +17,7 @@ export type ServerRoute = {
   open(): Promise<void>;
   /** A new session. Rejects immediately during an outage, and after `POSTGRES_CONNECT_WAIT_MS` times `patience`. */
   connect(): Promise<DatabaseSession>;
-  /** A new session that tells nothing about outages. */
+  /** A new session that is no evidence of an outage. */
   probe(): Promise<DatabaseSession>;
   /** Begins an outage. */
   lost(reason: Error): void;

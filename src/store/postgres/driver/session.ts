@@ -70,7 +70,7 @@ export async function runPlanned(
   const begun = session.query(`${BEGIN}; ${session.settings}; SELECT ${SERVER_START} AS started`);
   const answer = session.runAll(reads);
   const ended = session.query('COMMIT');
-  // The answer tells what went wrong.
+  // The answer says what went wrong.
   for (const other of [begun, ended]) other.catch(() => undefined);
   const answers = await answer;
   const started = (await begun) as unknown as readonly pg.QueryResult<Row>[];

@@ -110,7 +110,7 @@ export async function failures(
   within: OffsetRange = ALL_OFFSETS,
   most: FailuresBound = ALL_WEBHOOKS,
 ): Promise<Failures> {
-  // One more tells whether there are others.
+  // One more shows whether there are others.
   const limit = most.webhooks + 1;
   const found =
     webhookNumbers === null

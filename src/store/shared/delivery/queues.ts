@@ -4,7 +4,7 @@ import type { Database } from '../../port/database.ts';
 import type { Queue, QueueStore } from '../../port/overview.ts';
 import { readRow } from '../table.ts';
 
-/** Of a `webhook_status AS p`: its `Queue.records`. */
+/** `Queue.records` of a `webhook_status AS p`. */
 export const RECORDS_WAITING = 'p.waiting_records + p.pending_records';
 // The first record that is in no batch: at the cursor, or behind a batch that no other one follows. Batches from the cursor on are few.
 const FIRST_WAITING = `

@@ -69,7 +69,7 @@ const REPLACE = `
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND state = 'pending' AND order_key IS NULL`;
 const COUNT_PENDING = `
   UPDATE webhook_position SET pending_records = pending_records + @records WHERE webhook_number = @webhookNumber`;
-// Never back: of two writes at the same time, the first may know more.
+// Never moves backwards: of two concurrent writes, the first may know more.
 const MOVE = `
   UPDATE webhook_position
   SET covered_offset = greatest(covered_offset, @coveredOffset), sent_at = @sentAt, pending_records = pending_records + @records

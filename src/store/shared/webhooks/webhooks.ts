@@ -213,7 +213,7 @@ function isStart({ progress: { state }, stateBefore }: StateChange): boolean {
 function judgedStatements(change: StateChange): Statement[] {
   const { progress, stateBefore, event } = change;
   const { nextOffset, cursorOffset, sentAt, ...written } = progress;
-  const told = event === null ? [] : publishStatements(event);
+  const published = event === null ? [] : publishStatements(event);
   const { webhookNumber, stateAt } = progress;
   const started = [
     resumeStatement(webhookNumber, stateAt),
@@ -223,7 +223,7 @@ function judgedStatements(change: StateChange): Statement[] {
   return [
     { sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 },
     ...(isStart(change) ? started : []),
-    ...told,
+    ...published,
   ];
 }
 
