@@ -70,11 +70,9 @@ export function listResults({ path, query, results, nextCursor, target = RESULTS
   return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target })}`;
 }
 
-type Read<T> = { readonly items: readonly T[]; readonly cursor: string | null; readonly nextCursor: string | null };
-
 /** A list that fits on one page begins with what needs a person: ordered by place, then by name. Longer lists keep their order. */
 export function mostUrgentFirst<T>(
-  { items, cursor, nextCursor }: Read<T>,
+  { items, cursor, nextCursor }: Listed<T>,
   placeOf: (item: T) => number,
   nameOf: (item: T) => string,
 ): readonly T[] {
