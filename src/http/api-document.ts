@@ -63,7 +63,7 @@ export type ApiDocument = {
   };
 };
 
-export type Member = {
+type Member = {
   /** Of a member of a nested object, its path: `oauth.clientId`. */
   readonly path: string;
   readonly schema: Schema;
