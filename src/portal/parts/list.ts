@@ -120,11 +120,11 @@ export type Table = {
   readonly rowIds?: readonly string[] | undefined;
   /** The noun for a row of a live list, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
   readonly live?: LiveNoun | undefined;
-  /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
-  readonly empty: Html;
+  /** Shown instead of an empty table: `emptyState` or `nothingFound`. Default: nothing. */
+  readonly empty?: Html;
 };
 
-export function table({ caption, columns, rows, rowIds = [], live, empty }: Table): Html {
+export function table({ caption, columns, rows, rowIds = [], live, empty = html`` }: Table): Html {
   if (rows.length === 0) return empty;
   const heads = columns.map(({ label, kind = 'text', head }) => {
     const name = head ?? (kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label);
