@@ -16,8 +16,6 @@ import type { Clock } from './kernel/ids.ts';
 import { type Lifetime, StoppedError } from './kernel/lifetime.ts';
 import type { Log } from './kernel/log.ts';
 
-export type { Caller } from './access/gate.ts';
-
 /** A request of `node:http` or Express, or a request of Fastify, which contains one. */
 export type HostRequest = IncomingMessage | { readonly raw: IncomingMessage };
 /** A response of `node:http` or Express, or a reply of Fastify. */

@@ -9,17 +9,11 @@ import { createLog } from './observe/log.ts';
 import { openSallyport, type Sallyport } from './open.ts';
 import { isLogger, LOG_METHODS, type Logger, logTo } from './program/log.ts';
 
+export type { Caller } from './access/callers.ts';
 export { type Config, ConfigurationError, readConfig } from './config/config.ts';
 export type { FirstCredentials } from './data/data.ts';
 export { DataFolderError } from './data/data.ts';
-export {
-  type Caller,
-  callerOf,
-  type Embedding,
-  type HostRequest,
-  type HostResponse,
-  type Middleware,
-} from './embedding.ts';
+export { callerOf, type Embedding, type HostRequest, type HostResponse, type Middleware } from './embedding.ts';
 export type { EventInput, JsonValue, PublishInput } from './events/publish.ts';
 export type { RequestHandler } from './http/server.ts';
 export { StoppedError } from './kernel/lifetime.ts';

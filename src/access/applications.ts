@@ -177,8 +177,6 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       }),
       shown: (application) => viewApplication(application, clock()),
       build: async (input, before, stamp) => ({ record: await build(input, before, stamp) }),
-      referrers: async () => [],
-      unique: {},
       audited: auditedApplication,
       contain: async (acting, before, after) => {
         for (const application of [before, after]) {

@@ -92,8 +92,9 @@ export function createCallers(): CallerCache {
         sharedBytes = 0;
         at = Math.max(at, version);
       }
-      if (version < at) return callerOf(readHolder(grant), readScope(grant.scope), grant.expiresAt);
-      const caller = callerOf(holderOf(grant), scopeOf(grant), grant.expiresAt);
+      const { expiresAt } = grant;
+      if (version < at) return { ...readHolder(grant), scope: readScope(grant.scope), expiresAt };
+      const caller = { ...holderOf(grant), scope: scopeOf(grant), expiresAt };
       callers.set(digest, caller);
       return caller;
     },
@@ -102,23 +103,6 @@ export function createCallers(): CallerCache {
 
 /** Bytes of a holder's own texts and its entry. */
 const HOLDER_BYTES = 600;
-
-function callerOf(holder: Holder, scope: readonly string[], expiresAt: number): Caller {
-  const { actor, applicationId, clientId, customerId, userId, userName, role, permissions, constraints } = holder;
-  return {
-    actor,
-    applicationId,
-    clientId,
-    customerId,
-    scope,
-    userId,
-    userName,
-    role,
-    permissions,
-    constraints,
-    expiresAt,
-  };
-}
 
 function readHolder(grant: TokenGrant): Holder {
   const { applicationId, clientId, customerId, userId, userName, role, permissions, constraints } = grant;

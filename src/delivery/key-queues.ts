@@ -7,6 +7,7 @@
  * and the first row of the key is claimed.
  */
 import type { Batch, BatchFate, Finished, Labelled, Run, SettledBatch } from '../domain/batch.ts';
+import { isPending } from '../domain/judge.ts';
 import { BATCH_BYTES } from '../domain/limits.ts';
 import { batchId } from '../kernel/ids.ts';
 import type { KeyedRecord, PendingBatch } from '../store/port/dispatch.ts';
@@ -113,9 +114,8 @@ export function endInQueues(queues: KeyQueues, finished: readonly Finished[], se
   for (const [at, { job, result }] of finished.entries()) {
     if (job.batch === null) continue;
     const { fate = null, runs } = settled[at] ?? {};
-    const isPending =
-      runs !== undefined || fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
-    if (isPending) {
+    const isOver = runs === undefined && !isPending(fate);
+    if (!isOver) {
       rowsAdded(queues);
       // The batches that wait for it in memory now have to wait for long.
       for (const key of keysOf(job.batch))
@@ -123,7 +123,7 @@ export function endInQueues(queues: KeyQueues, finished: readonly Finished[], se
     }
     // Another process may have left rows of its keys, or this one by a commit that was not answered.
     if (result.kind === 'lost') examineAgain(queues);
-    release(queues, job.batch, result.kind === 'lost' || (fate !== null && !isPending));
+    release(queues, job.batch, result.kind === 'lost' || (fate !== null && isOver));
   }
 }
 

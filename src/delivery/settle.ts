@@ -4,14 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type {
   AttemptRecord,
   Batch,
-  BatchFate,
   CountedBatch,
   Finished,
   Labelled,
   Position,
   SettledBatch,
 } from '../domain/batch.ts';
-import { conclude, isSameHealth } from '../domain/judge.ts';
+import { conclude, isPending, isSameHealth } from '../domain/judge.ts';
 import type { StateChange, Webhook } from '../domain/webhook.ts';
 import { createStateEventLimit, isRunnable, type StateEventLimit } from '../domain/webhook-states.ts';
 import type { CheckClock } from '../kernel/clock.ts';
@@ -117,12 +116,6 @@ export function noteSettled(
     log,
     returned.map(({ firstOffset: first, lastOffset: last }) => ({ first, last })),
   );
-}
-
-type Pending = Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }>;
-
-function isPending(fate: BatchFate | null): fate is Pending {
-  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
 }
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {

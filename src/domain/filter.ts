@@ -60,7 +60,7 @@ function filterOf(filter: unknown, place: Place): Passes[] {
     if (name === '$or') return any(list(value, at).map(([one, where]) => all(filterOf(one, where))));
     if (name === '$not') return not(all(filterOf(value, { ...at, depth: at.depth + 1 })));
     if (name.startsWith('$')) throw refuseField(at.path, `is not an operator here: use $and, $or, $not or a path`);
-    const read = reader(name, at);
+    const read = reader(name, at.path);
     const test = all(conditionOf(value, at));
     return (event) => test(read(event));
   });
@@ -77,7 +77,7 @@ function list(value: unknown, place: Place): [item: unknown, place: Place][] {
  * Reads the value at a path. Only own members count, so `__proto__` and `constructor` are names like any other. JSON knows no length of a
  * list, so `length` is no member of one.
  */
-function reader(name: string, { path }: Place): (event: Judged) => unknown {
+function reader(name: string, path: string): (event: Judged) => unknown {
   const [root = '', ...steps] = name.split('.');
   if (!ROOTS.some((known) => known === root))
     throw refuseField(path, 'is not a path: it must begin with type, subject or data');
@@ -99,7 +99,7 @@ function reader(name: string, { path }: Place): (event: Judged) => unknown {
 
 /** The value at a path of a valid filter, or `MISSING`. */
 export function valueAt(event: Judged, path: string): unknown {
-  return reader(path, { path: 'filter', depth: 1, count: { conditions: 0 } })(event);
+  return reader(path, 'filter')(event);
 }
 
 /** Whether these are the operators of a condition, and not a plain value. */
@@ -110,7 +110,7 @@ export function isCondition(value: unknown): value is EventFilter {
 /** The operators at a path, or a plain value. */
 function conditionOf(value: unknown, place: Place): Test[] {
   if (!isCondition(value)) {
-    refuseOperators(value, place);
+    refuseOperators(value, place.path);
     return [operator('$eq', value, place)];
   }
   return Object.entries(value).map(([name, operand]) =>
@@ -119,7 +119,7 @@ function conditionOf(value: unknown, place: Place): Test[] {
 }
 
 /** An operator inside a plain value would never do anything. */
-function refuseOperators(value: unknown, { path }: Place): void {
+function refuseOperators(value: unknown, path: string): void {
   if (value === null || typeof value !== 'object') return;
   for (const [name, member] of Object.entries(value)) {
     if (name.startsWith('$'))
@@ -127,7 +127,7 @@ function refuseOperators(value: unknown, { path }: Place): void {
         `${path}.${name}`,
         'is an operator in a plain value: write the whole path, such as data.order.total',
       );
-    refuseOperators(member, { path: `${path}.${name}`, depth: 0, count: { conditions: 0 } });
+    refuseOperators(member, `${path}.${name}`);
   }
 }
 

@@ -220,6 +220,13 @@ function heldUntil(
   return laterOf(resumeAt, probeAt !== null && probeAt > now ? probeAt : null);
 }
 
+/** Whether something of the batch is still to be sent. */
+export function isPending(
+  fate: BatchFate | null,
+): fate is Extract<BatchFate, { readonly kind: 'retry' | 'release' | 'halve' }> {
+  return fate?.kind === 'retry' || fate?.kind === 'release' || fate?.kind === 'halve';
+}
+
 /** Null is the earliest. */
 export function laterOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);

@@ -23,6 +23,11 @@ export type ErrorClass =
   | 'http_status'
   | 'internal';
 
+/** The cause of a failure, by which failures are grouped: the status of the answer, for example `503`, or the error class. */
+export function failureCause<Class extends string | null>(errorClass: Class, status: number | null): Class | string {
+  return errorClass === 'http_status' ? String(status) : errorClass;
+}
+
 /**
  * How long each step took, in whole milliseconds; null where the step was not reached or not needed: a kept-alive
  * connection has no `dnsMs`, `connectMs` and `tlsMs`, an IP literal no `dnsMs`. `connectMs` is TCP, with a proxy until its

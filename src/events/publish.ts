@@ -77,16 +77,14 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const batch = Array.isArray(given);
     const inputs: readonly CheckedEvent[] = batch ? given : [given];
     let taken: readonly LimitedEvents[] = [];
-    let isTaken = false;
     let audiences: readonly Audience[] = [];
     const accepted = await retryStale(async () => {
       const { events, limited } = await make(inputs, batch, publisher);
       refuseConflicts(conflictsWithin(events), batch);
       // Once, for all rounds.
-      if (limited.length > 0 && !isTaken) {
+      if (limited.length > 0 && taken.length === 0) {
         await takeAllowances(store.allowances, limited, clock());
         taken = limited;
-        isTaken = true;
       }
       audiences = events.map(({ audience }) => audience);
       const judged = await store.events.judge(events);

@@ -63,7 +63,7 @@ export type ApiDocument = {
   };
 };
 
-export type Member = {
+type Member = {
   /** A member of a nested object has the whole path: `oauth.clientId`. */
   readonly path: string;
   readonly schema: Schema;

@@ -1,6 +1,8 @@
 /**
  * The results of `Program`'s methods: the same fields as the replies of the API (docs/reference/http-api.md). Instants are ISO 8601 text.
  */
+import type { Timings } from '../domain/outcome.ts';
+import type { SignatureTemplate } from '../domain/webhook.ts';
 
 /** `items` in order, and the `cursor` of the next page; null on the last one. */
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };
@@ -209,19 +211,7 @@ export type Webhook = Owned & {
     readonly delaysSeconds?: readonly number[] | undefined;
   };
   readonly standardWebhooks: boolean;
-  readonly signature: {
-    readonly preset: 'github' | 'stripe' | 'shopify' | 'slack' | null;
-    readonly header: string;
-    readonly algorithm: 'sha256' | 'sha512' | 'sha1';
-    readonly encoding: 'hex' | 'base64';
-    readonly value: string;
-    readonly content: string;
-    readonly key: 'text' | 'decoded' | 'prefixed';
-    readonly repeat: string | null;
-    readonly timestampHeader: string | null;
-    readonly idHeader: string | null;
-    readonly warnings: readonly string[];
-  } | null;
+  readonly signature: (SignatureTemplate & { readonly warnings: readonly string[] }) | null;
   readonly heartbeatSeconds: number;
   readonly timeoutSeconds: number;
   readonly state: 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -319,13 +309,7 @@ export type Attempt = {
   readonly errorClass: string | null;
   readonly error: string | null;
   readonly advice: string | null;
-  readonly timings: {
-    readonly dnsMs: number | null;
-    readonly connectMs: number | null;
-    readonly tlsMs: number | null;
-    readonly firstByteMs: number | null;
-    readonly totalMs: number | null;
-  };
+  readonly timings: Timings;
 };
 
 export type DeliveryWithAttempts = Delivery & { readonly attempts: readonly Attempt[] };

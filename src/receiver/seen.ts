@@ -22,7 +22,7 @@ export function memorySeen(max: number): SeenStore {
 }
 
 /** Calls `handle` with the messages that are new, then remembers them. Rejects with what `handle` or the store rejects with. */
-export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
+type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
   messages: readonly T[],
   handle: (fresh: readonly T[]) => void | Promise<void>,
 ) => Promise<void>;

@@ -37,9 +37,9 @@ type Resource<Rec extends StoredResource, Body, Input> = {
   /** The view of the record. Its entity tag is made of it. */
   shown(record: Rec): unknown;
   /** Names the records that refer to this one, which cannot be deleted then. */
-  referrers(record: Rec): Promise<readonly string[]>;
+  referrers?(record: Rec): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
-  readonly unique: Readonly<{ [column: string]: string }>;
+  readonly unique?: Readonly<{ [column: string]: string }>;
   /** The record as the audit log compares it, with the API's field names. Secrets are of type `Secret` or their names end in `Hash`. */
   audited(record: Rec): Readonly<{ [field: string]: unknown }>;
   /**
@@ -193,7 +193,7 @@ export function administer<
         refuseChanged(acting.ifMatch, resource.shown(record), title);
         refuseReadOnly(record, 'delete');
         await resource.contain?.(acting, record, null);
-        const referrers = await resource.referrers(record);
+        const referrers = (await resource.referrers?.(record)) ?? [];
         if (referrers.length > 0) {
           throw new Refusal('in_use', `the ${title} is used by ${referrers.join(', ')}`, {
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
@@ -235,7 +235,7 @@ function isSame(before: object, after: object): boolean {
 
 /** Waits for a write of `record`. Turns the violation of a unique column into 409, which names the field and its value. */
 export async function refusingDuplicates(
-  { name, unique }: Pick<Resource<never, never, never>, 'unique'> & { readonly name: string },
+  { name, unique = {} }: Pick<Resource<never, never, never>, 'unique'> & { readonly name: string },
   record: object,
   write: Promise<void>,
 ): Promise<void> {

@@ -104,7 +104,6 @@ export function createEndpoints(dependencies: Dependencies): Endpoints {
       build: buildWith(dependencies, challenge),
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
-      unique: {},
       audited: auditedEndpoint,
     },
     { clock, ids },

@@ -1,5 +1,6 @@
 /** When and by whom a delivery was sent again, from the audit log, and how its attempts are numbered on. */
 import type { AttemptRecord } from '../domain/batch.ts';
+import { failureCause } from '../domain/outcome.ts';
 import type { Delivery } from '../domain/webhook.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { AuditRecord } from '../store/port/audit.ts';
@@ -93,8 +94,7 @@ function isAmong(
   const { errorClass, responseStatus } = before;
   const wasIn = errorClass === null ? 'delivered' : 'dead';
   if (Array.isArray(states) && !states.includes(wasIn)) return false;
-  const why = errorClass === 'http_status' ? String(responseStatus) : errorClass;
-  return cause === undefined || cause === why;
+  return cause === undefined || cause === failureCause(errorClass, responseStatus);
 }
 
 /** Numbers the attempts on. `base`: the number of the last attempt before the delivery was last sent again; 0 if it never was. */

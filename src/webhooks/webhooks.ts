@@ -89,8 +89,6 @@ export function createWebhooks(dependencies: Dependencies): Webhooks {
         };
         return { record, first: endpoint === null ? [] : [store.endpoints.unchanged(endpoint)] };
       },
-      referrers: async () => [],
-      unique: {},
       audited: ({ progress, retryPolicy, maxAttempts, retryDelaysSeconds, ...webhook }) => ({
         ...webhook,
         'retry.policy': retryPolicy,

@@ -124,14 +124,6 @@ describe('an invitation', () => {
     for (const secret of [token, token.slice(4), PASSWORD]) assert.ok(!log.text().includes(secret), secret);
   });
 
-  it('can be opened however many wrong links were tried from the same address', async (t) => {
-    const { service, url } = await invite(t);
-    for (let time = 0; time < 110; time += 1)
-      assert.equal((await open(`${service.url}/invitations/spi_wrong-${time % 2}`)).status, 404);
-    assert.equal((await open(url)).status, 200);
-    assert.equal((await choose(url, PASSWORD)).status, 200);
-  });
-
   onSqlite(
     'is printed by the command for a user’s name, with the address of the running server whatever the settings say',
     async (t) => {

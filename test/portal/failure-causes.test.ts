@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { SESSION_COOKIE } from '../../src/portal/frame/cookies.ts';
 import { FAILURES_EVERY_MS } from '../../src/portal/parts/limits.ts';
@@ -53,15 +53,29 @@ function countings(t: TestContext): () => number {
   return () => counted;
 }
 
-/** Opens the stream of a live page. */
-async function openStream(t: TestContext, { service }: Journey, path: string, token: string): Promise<void> {
+/** Opens the stream of a live page. Returns a function that waits for its next message. */
+async function openStream(
+  t: TestContext,
+  { service }: Journey,
+  path: string,
+  token: string,
+): Promise<() => Promise<void>> {
   const sent = httpRequest(service.url + path, { headers: { cookie: `${SESSION_COOKIE}=${token}` } });
   cleanUp(t, () => void sent.destroy());
   sent.on('error', () => undefined);
   sent.end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   assert.equal(response.statusCode, 200);
-  response.resume();
+  const lines = createInterface({ input: response })[Symbol.asyncIterator]();
+  return async () => {
+    // An empty line ends a message. The stream begins with a comment.
+    for (let hasData = false, line = 'any'; line !== '' || !hasData; ) {
+      const read = await lines.next();
+      assert.ok(read.done !== true, 'the stream ended');
+      line = read.value;
+      hasData ||= line.startsWith('data:');
+    }
+  };
 }
 
 describe('the causes of failures', () => {
@@ -82,15 +96,20 @@ describe('the causes of failures', () => {
     const { admin, service, webhook } = d;
     const { token } = await newSession(service, 'viewer');
     const counted = countings(t);
-    await openStream(t, d, '/deliveries/failures/changes', token);
-    await openStream(t, d, '/deliveries/changes?state=dead', token);
-    const until = Date.now() + FAILURES_EVERY_MS / 2;
-    while (Date.now() < until) {
+    const startedAt = performance.now();
+    const paths = ['/deliveries/failures/changes', '/deliveries/changes?state=dead', '/deliveries/changes'];
+    const streams = await Promise.all(paths.map((path) => openStream(t, d, path, token)));
+    await Promise.all(streams.map((next) => next()));
+    assert.equal(counted(), 3, 'once for each page');
+    // Sent again after each attempt, at the pace of other pages.
+    const listed = streams[2] ?? assert.fail();
+    for (let round = 0; round < 3; round += 1) {
       await publish(admin, TYPE, {});
       await service.log.nextAttempt(webhook.id);
-      await sleep(200);
+      await listed();
     }
-    assert.equal(counted(), 2, 'once for each page');
+    const periods = Math.ceil((performance.now() - startedAt) / FAILURES_EVERY_MS);
+    assert.ok(counted() <= 3 * periods, `${counted()} times for three pages in ${periods} periods`);
   });
 
   it('are one only if that of each dead delivery is known', async (t) => {

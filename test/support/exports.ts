@@ -1,6 +1,15 @@
 /** Exports of other senders, in the form of their API's answers. */
 
 import fc from 'fast-check';
+import type { ImportOptions } from '../../src/importing/export-reader.ts';
+
+export const IMPORT_OPTIONS: ImportOptions = {
+  renamed: new Map(),
+  headerPrefix: null,
+  channelsAt: 'data.channels',
+  retryDelaysSeconds: null,
+  withoutSchemas: false,
+};
 
 /** An application of Svix with one endpoint, and its event type. `more` replaces members of the endpoint. */
 export function svixExport(more: Readonly<Record<string, unknown>> = {}) {

@@ -1,7 +1,6 @@
 /** The request that a receiver would get with some settings of a webhook: the same code makes it that makes deliveries. Nothing is sent. */
 
 import type { Endpoint } from '../../domain/endpoint.ts';
-import { makeEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { PgpKey, WebhookConfiguration } from '../../domain/webhook.ts';
 import type { Clock, Ids } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
@@ -9,6 +8,7 @@ import { secret } from '../../kernel/secret.ts';
 import { bodyRequest, makeBody } from '../body.ts';
 import type { FormatOf } from '../format.ts';
 import { shownMessage } from '../send.ts';
+import { type Sample, trialRecord } from './trial-body.ts';
 
 export type PreviewedRequest = {
   readonly url: string;
@@ -30,8 +30,6 @@ type Settings = {
 /** Nothing is ever sent there. */
 const EXAMPLE_URL = 'https://receiver.example/webhooks';
 
-type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>>; readonly subject?: string };
-
 export type PreviewRequest = (settings: Settings, sample: Sample) => Promise<PreviewedRequest>;
 
 type Dependencies = { readonly clock: Clock; readonly ids: Ids; readonly formatOf: FormatOf };
@@ -41,8 +39,7 @@ export function createRequestPreview({ clock, ids, formatOf }: Dependencies): Pr
   return async ({ webhook, endpoint: chosen, key }, sample) => {
     const now = clock();
     const endpoint = chosen ?? exampleEndpoint(webhook.customerId, ids.uuid(), now);
-    const event = makeEvent({ ...sample, audience: OPERATOR_ONLY }, { ids, now });
-    const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
+    const record = trialRecord(sample, { ids, now });
     const format = await formatOf(webhook);
     const attempt = { sessionId: ids.uuid(), attemptNumber: 1, now };
     const request = { ...bodyRequest({ webhook, endpoint, key }, attempt), format };

@@ -1,22 +1,18 @@
 /** `POST /webhooks/{id}/signature-preview` (contract §12.6): signs a sample by a template. Sends nothing. */
 
 import type { z } from 'zod';
-import type { DeliveryTarget } from '../../domain/batch.ts';
-import { makeEvent, OPERATOR_ONLY } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
-import type { EventFormat } from '../../domain/webhook-format.ts';
 import type { Clock, Ids } from '../../kernel/ids.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { isoInstant } from '../../kernel/schemas.ts';
 import type { Administration } from '../../resources/administration.ts';
 import type { DispatchVerbs } from '../../store/port/dispatch.ts';
 import type { EventVerbs } from '../../store/port/events.ts';
 import { signatureOf, type signaturePreviewInput, type signaturePreviewView } from '../../webhooks/signature-schema.ts';
 import { templateWarnings } from '../../wire/signature-template.ts';
-import { bodyRequest, type DeliveryBody, makeBody } from '../body.ts';
 import type { FormatOf } from '../format.ts';
 import { signByTemplate, templateId, urlOf } from '../send.ts';
 import { sampleFor } from './test-delivery.ts';
+import { trialBody } from './trial-body.ts';
 
 export type SignaturePreview = z.infer<typeof signaturePreviewView>;
 
@@ -46,8 +42,9 @@ export function createPreviewSignature({ store, clock, ids, formatOf, webhooks }
     if (template === null) throw new Refusal('invalid_state', 'the webhook has no signature: give one to preview');
     const sample = input.eventType == null ? null : sampleFor(target, input.eventType, await store.eventTypes.all());
     const now = clock();
-    const format = await formatOf(target.webhook);
-    const body = await sampleBody(target, sample, format, ids, now);
+    // A sample is marked as a test, so that nobody can pass the signed body off as an event.
+    const body = await trialBody(target, sample, { formatOf, actorId: null, ids, now });
+    if (!body.ok) throw new Refusal('invalid_state', `the sample has no body: ${body.message}`);
     const message = { body: body.bytes, at: now, id: templateId(ids.uuid(), body), url: urlOf(target.endpoint) };
     const { headers, signed } = signByTemplate(template, target.endpoint, message);
     const bytes = Buffer.concat(signed.map((part) => Buffer.from(part)));
@@ -63,26 +60,6 @@ export function createPreviewSignature({ store, clock, ids, formatOf, webhooks }
       warnings: templateWarnings(template),
     };
   };
-}
-
-/** The body of a delivery with one record, in the format of the webhook: of the sample, or of a `webhook.test` event. */
-async function sampleBody(
-  target: DeliveryTarget,
-  sample: ReturnType<typeof sampleFor> | null,
-  format: EventFormat | undefined,
-  ids: Ids,
-  now: number,
-): Promise<DeliveryBody> {
-  const { id: webhookId, name: webhookName, progress } = target.webhook;
-  const own = { type: 'webhook.test', data: { webhookId, webhookName, at: isoInstant(now) } };
-  const event = makeEvent({ ...(sample ?? own), audience: OPERATOR_ONLY, actorId: null }, { ids, now });
-  const record = { ...event, offset: 0, messageId: event.id, eventType: event.type };
-  const attempt = { sessionId: progress.sessionId ?? ids.uuid(), attemptNumber: 1, now };
-  const request = { ...bodyRequest(target, attempt), format };
-  // Marked as a test, so that nobody can pass the signed sample off as an event.
-  const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
-  if (!body.ok) throw new Refusal('invalid_state', `the sample has no body: ${body.message}`);
-  return body;
 }
 
 /** Null for bytes that are not UTF-8, such as a compressed body. */

@@ -1,24 +1,23 @@
 /** `POST /webhooks/{id}/test` (contract §4.12): sends one `webhook.test` record or one sample now, outside the webhook's log. */
 
 import type { AttemptRecord, DeliveryTarget } from '../../domain/batch.ts';
-import { type EventType, makeEvent, matchingTypes, OPERATOR_ONLY } from '../../domain/event.ts';
+import { type EventType, matchingTypes } from '../../domain/event.ts';
 import { attemptRecord } from '../../domain/judge.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { noSuchType } from '../../events/event-types.ts';
 import { createFairQueue, type FairQueue } from '../../kernel/fair-queue.ts';
 import type { Clock, Ids } from '../../kernel/ids.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
-import { isoInstant } from '../../kernel/schemas.ts';
 import type { Administration } from '../../resources/administration.ts';
 import type { DeliveryVerbs } from '../../store/port/deliveries.ts';
 import type { DispatchVerbs } from '../../store/port/dispatch.ts';
 import type { EventVerbs } from '../../store/port/events.ts';
 import type { Store } from '../../store/port/store.ts';
 import { sendsNothing } from '../../webhooks/endings.ts';
-import { bodyRequest, makeBody } from '../body.ts';
 import { stopReason } from '../claim.ts';
 import type { FormatOf } from '../format.ts';
 import type { Send } from '../send.ts';
+import { type Sample, trialBody } from './trial-body.ts';
 
 /** Test deliveries in progress, in all and of one customer, and the `Retry-After` of the refusal of one more. */
 export const TEST_DELIVERIES_IN_FLIGHT = 16;
@@ -30,9 +29,6 @@ const TEST_DELIVERIES_RETRY_SECONDS = 5;
  * this type, one that the webhook gets, in a body that is marked as a test.
  */
 export type TestDelivery = (webhookId: string, actorId: string | null, eventType?: string) => Promise<AttemptRecord>;
-
-/** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1.3). */
-const TEST_OFFSET = 0;
 
 type Dependencies = {
   readonly store: DeliveryVerbs & DispatchVerbs & EventVerbs & Pick<Store, 'customerId'>;
@@ -58,18 +54,10 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     sample: Sample | null,
     now: number,
   ): Promise<AttemptRecord> => {
-    const { id: webhookId, name: webhookName, progress } = target.webhook;
-    const own = { type: 'webhook.test', data: { webhookId, webhookName, at: isoInstant(now) } };
-    const event = makeEvent({ ...(sample ?? own), audience: OPERATOR_ONLY, actorId }, { ids, now });
-    const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
-    const sessionId = progress.sessionId ?? ids.uuid();
-    const format = await formatOf(target.webhook);
-    const request = { ...bodyRequest(target, { sessionId, attemptNumber: 1, now }), format };
-    // The record of a sample looks like a real one, so its body says what it is.
-    const body = await makeBody(sample === null ? request : { ...request, more: { test: true } }, [record]);
+    const body = await trialBody(target, sample, { formatOf, actorId, ids, now });
     const sent = await send({ ...target, batchId, body, now });
-    const { webhookNumber } = progress;
+    const { webhookNumber } = target.webhook.progress;
     const records = { batchId, firstOffset: null, lastOffset: null };
     return attemptRecord({ id: ids.uuid(), webhookNumber, kind: 'test', ...records, attemptNumber: 1 }, sent);
   };
@@ -109,8 +97,6 @@ export function createTestsInProgress(inAll: number, perCustomer: number): FairQ
 }
 
 const testsInProgress = createTestsInProgress(TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_PER_CUSTOMER);
-
-type Sample = { readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 
 /**
  * Refuses a type that the webhook does not get: a webhook has a key if the types that it gets need one. Its filter does not count, because

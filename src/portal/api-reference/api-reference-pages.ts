@@ -216,7 +216,6 @@ function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
         { label: 'Opens', phone: 'plain' },
       ],
       rows,
-      empty: html``,
     }),
   });
 }
@@ -244,7 +243,6 @@ function ownApis(call: PageCall, products: readonly OwnProduct[]): Html {
         { label: 'Opens', phone: 'plain' },
       ],
       rows,
-      empty: html``,
     }),
   });
 }
@@ -329,7 +327,6 @@ function errors({ components }: ApiDocument): Html {
           { label: 'Meaning', phone: 'plain' },
         ],
         rows: shared.map(({ status, description }) => [html`<code>${status}</code>`, inline(description)]),
-        empty: html``,
       })}
     `,
   });

@@ -87,7 +87,6 @@ function groupTable(caption: string, types: readonly EventType[], uses: Readonly
       `,
       usesList(uses.get(eventType.name) ?? NO_USES, '/webhooks', { isFiltered: true }),
     ]),
-    empty: html``,
   });
 }
 

@@ -200,7 +200,6 @@ const SAMPLE_PAGE = html`
             stateBadge('running'),
           ],
         ],
-        empty: html``,
       })}
     </div>
   </div>

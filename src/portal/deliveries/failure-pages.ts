@@ -168,7 +168,6 @@ export async function deadSection(dependencies: SharedPageDependencies, now: num
           replayLink(group, owners.named({ id, name })),
         ];
       }),
-      empty: html``,
     }),
   });
 }

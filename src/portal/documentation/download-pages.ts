@@ -114,7 +114,6 @@ export function downloadList(): Html {
               ]),
           ...PROGRAMS.map(({ language, file, start }) => [link(file), language, commands(start)]),
         ],
-        empty: html``,
       })}
       ${
         receiverPackage() === null

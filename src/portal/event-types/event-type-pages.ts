@@ -338,7 +338,6 @@ function listTable(
         receivers(uses.get(name) ?? NO_USES, webhooksOf(name), owners),
       ];
     }),
-    empty: html``,
   });
   return html`<div class="type-tables">${shown}</div>`;
 }

@@ -144,7 +144,6 @@ function gotIt(id: string, got: readonly Got[], ownerIn: OwnerIn, now: number): 
         html`${progressOf(delivery, now)}${waits(delivery)}`,
       ]),
       rowIds: shown.map(({ delivery }) => `delivery-${delivery.id}`),
-      empty: html``,
     }),
   });
 }
@@ -215,7 +214,6 @@ function missedIt({ missed, more }: MissedBy, ownerIn: OwnerIn): Html {
           html`<a href="/webhooks/${id}">${name}</a>${ownerIn(customerId)}`,
           reason,
         ]),
-        empty: html``,
       })}
       ${more > 0 ? html`<p class="quiet">${countOf(more, 'more webhook')} subscribe to it, and are not listed.</p>` : null}
     `,

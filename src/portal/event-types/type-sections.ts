@@ -156,7 +156,6 @@ export function fieldsSection({ name, dataSchema, sample }: EventType): Html | n
               : html`${values.slice(0, EXAMPLES_SHOWN).map((value) => html`<code>${JSON.stringify(value)}</code> `)}`,
             ...(isDescribed ? [description ?? html`<span class="quiet">–</span>`] : []),
           ]),
-          empty: html``,
         })}
       </div>
     `,

@@ -125,7 +125,6 @@ function ailingTable(
     ]),
     rowIds: ailing.map(({ id }) => `problem-${id}`),
     live: ['problem', 'problems'],
-    empty: html``,
   });
 }
 
@@ -171,7 +170,6 @@ function unverifiedTable(unverified: readonly Endpoint[], now: number): Html {
     ]),
     rowIds: unverified.map(({ id }) => `unverified-${id}`),
     live: ['problem', 'problems'],
-    empty: html``,
   });
 }
 
@@ -268,7 +266,6 @@ function expiringTable(expiring: readonly Expiry[], owners: ProblemOwners, now: 
     }),
     rowIds: expiring.map(({ kind, id }) => `expiring-${kind}-${id}`),
     live: ['expiry', 'expiries'],
-    empty: html``,
   });
 }
 

@@ -50,7 +50,6 @@ export function queuesSection(
       ]),
       rowIds: longest.map(({ id }) => `queue-${id}`),
       live: ['queue', 'queues'],
-      empty: html``,
     }),
   });
 }

@@ -178,7 +178,6 @@ function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<strin
               caption: 'What differs',
               columns: [{ label: 'Field', kind: 'main' }, { label: 'Yours' }, { label: 'Now' }],
               rows: differences.map(({ field, yours, now }) => [labelOf(field), cell(yours), cell(now)]),
-              empty: html``,
             })
       }
     </div>

@@ -70,11 +70,9 @@ export function listResults({ path, query, results, nextCursor, target = RESULTS
   return html`${results}${nextCursor === undefined ? null : pager({ path, query, nextCursor, target })}`;
 }
 
-type Read<T> = { readonly items: readonly T[]; readonly cursor: string | null; readonly nextCursor: string | null };
-
 /** A list that fits on one page begins with what needs a person: ordered by place, then by name. Longer lists keep their order. */
 export function mostUrgentFirst<T>(
-  { items, cursor, nextCursor }: Read<T>,
+  { items, cursor, nextCursor }: Listed<T>,
   placeOf: (item: T) => number,
   nameOf: (item: T) => string,
 ): readonly T[] {
@@ -122,11 +120,11 @@ export type Table = {
   readonly rowIds?: readonly string[] | undefined;
   /** The noun for a row of a live list, in the singular and the plural. With it, rows do not move under a reader (`liveList`). */
   readonly live?: LiveNoun | undefined;
-  /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
-  readonly empty: Html;
+  /** Shown instead of an empty table: `emptyState` or `nothingFound`. Default: nothing. */
+  readonly empty?: Html;
 };
 
-export function table({ caption, columns, rows, rowIds = [], live, empty }: Table): Html {
+export function table({ caption, columns, rows, rowIds = [], live, empty = html`` }: Table): Html {
   if (rows.length === 0) return empty;
   const heads = columns.map(({ label, kind = 'text', head }) => {
     const name = head ?? (kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label);

@@ -181,7 +181,6 @@ function nearTable({ near, isWhole }: Nearest, owners: RecordOwners): Html | nul
         userName,
         missing.join(', '),
       ]),
-      empty: html``,
     }),
   });
 }

@@ -1,5 +1,11 @@
 /** Why the deliveries of webhooks fail: read in one way and told in the same words on every page. */
-import { adviceForMessage, adviceForOwner, type ErrorClass, statusInMessage } from '../../domain/outcome.ts';
+import {
+  adviceForMessage,
+  adviceForOwner,
+  type ErrorClass,
+  failureCause,
+  statusInMessage,
+} from '../../domain/outcome.ts';
 import { GIVEN_UP_FOR } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import { http } from '../../kernel/node-http.ts';
@@ -123,7 +129,7 @@ export function credentialsOf(
   { errorClass, responseStatus }: { readonly errorClass: string | null; readonly responseStatus: number | null },
   endpoint: NamedEndpoint | null,
 ): Html | null {
-  return credentialsLink(errorClass === 'http_status' ? String(responseStatus) : errorClass, endpoint);
+  return credentialsLink(failureCause(errorClass, responseStatus), endpoint);
 }
 
 /** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
@@ -151,5 +157,5 @@ function isOf(latest: LatestError, { cause }: Cause): boolean {
 
 /** The cause of an error, as the failures are grouped by it. */
 function causeOf([errorClass, message]: NonNullable<LatestError>): string {
-  return errorClass === 'http_status' ? String(statusInMessage(message)) : errorClass;
+  return failureCause(errorClass, statusInMessage(message));
 }

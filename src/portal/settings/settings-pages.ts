@@ -161,7 +161,6 @@ function settingTable(config: Config, caption: string, names: readonly SettingNa
       shownValue(config, name),
       sourceOf(given?.[name], name),
     ]),
-    empty: html``,
   });
   return html`<div class="settings-table">${made}</div>`;
 }

@@ -149,7 +149,6 @@ function peopleTable(
       ...(hasApplications ? [applicationsLink(user, applications)] : []),
       relativeTime(signedIn.get(`user:${user.id}`) ?? null, now),
     ]),
-    empty: html``,
   });
 }
 
@@ -193,7 +192,6 @@ function accountTable({ session }: PageCall, accounts: readonly UserListing[], o
       user.permissions.length,
       applicationsLink(user, applications),
     ]),
-    empty: html``,
   });
 }
 

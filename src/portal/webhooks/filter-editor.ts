@@ -154,7 +154,6 @@ function pathsTable(paths: readonly FilterPath[]): Html {
         caption: 'Paths of the chosen event types',
         columns: [{ label: 'Path', kind: 'main' }, { label: 'Type' }, { label: 'Values of samples' }],
         rows,
-        empty: html``,
       })}
       <p class="hint">From the schemas and samples of the event types, and from their latest events.</p>
     </details>
@@ -258,7 +257,6 @@ function resultOf({ judged, passed, items }: FilterPreview, words: string | null
         caption: 'The events that were judged',
         columns: [{ label: 'Event', kind: 'main' }, { label: 'Result' }, { label: 'Why not' }],
         rows,
-        empty: html``,
       })}
       ${chosen.size < judged ? html`<p class="hint">The newest that pass and the newest that do not.</p>` : null}
     </div>

@@ -44,7 +44,6 @@ export function waitingKeysSection({ may, csrf }: PageCall, webhookId: string, k
           ? html`${giveUpButton(csrf, webhookId, orderingKey)}${sendAgain(webhookId, orderingKey)}`
           : null,
       ]),
-      empty: html``,
     }),
   });
 }

@@ -17,7 +17,7 @@ import { notice } from '../parts/mark.ts';
 import { countOf, percentilesText, sentence, time } from '../parts/text.ts';
 import { credentialsOf } from '../record/causes.ts';
 
-export type WebhookActivity = {
+type WebhookActivity = {
   readonly series: Series;
   readonly deliveries: LatestDeliveries;
 };

@@ -9,8 +9,7 @@ import { clockLeadStore } from '../shared/clock-lead.ts';
 import {
   currentTarget,
   dispatchStore,
-  IS_UNDER_ERASURE,
-  REQUIRES_ENCRYPTION,
+  RECORD_COLUMNS,
   targetReader,
   WAITING_RECORD,
 } from '../shared/delivery/dispatch.ts';
@@ -54,9 +53,7 @@ type Stretch = { readonly webhookNumber: number; readonly first: number; readonl
 const STRETCHES = rowsOf<Stretch>('s', { webhookNumber: 'BIGINT', first: 'BIGINT', last: 'BIGINT' }, 'place');
 // The limits make these look-ups in the indexes, also while the planner does not know the numbers, or a new partition has no statistics.
 const RECORDS = `
-  SELECT s.place, o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
-    e.type AS "eventType", ${REQUIRES_ENCRYPTION} AS "encryptionRequired", e.actor_id AS "actorId", e.subject,
-    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
+  SELECT s.place, ${RECORD_COLUMNS}
   FROM ${STRETCHES.from}
   CROSS JOIN LATERAL (
     SELECT record_offset, event_key FROM outbox

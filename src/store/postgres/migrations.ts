@@ -75,30 +75,25 @@ const APPEND_ONLY = (schema: string): string => `
   WHERE lease_owner IS NOT NULL;`;
 
 export const MIGRATIONS: readonly Migration[] = [
-  {
-    version: 2,
-    // Programs of version 1 rewrite columns that are gone.
-    oldestProgram: 2,
-    get sql() {
-      const schema = readAsset('postgres/schema.sql');
-      return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
-    },
-  },
-  {
-    version: 3,
-    // Earlier programs do not look for the index.
-    oldestProgram: 2,
-    get sql() {
-      return statementOf(readAsset('postgres/schema.sql'), 'CREATE INDEX event_of_audience_key');
-    },
-  },
-  {
-    version: 4,
-    // Earlier programs do not look for the indexes.
-    oldestProgram: 2,
-    get sql() {
-      const schema = readAsset('postgres/schema.sql');
-      return statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind');
-    },
-  },
+  // Programs of version 1 rewrite columns that are gone.
+  step(2, 2, (schema) => RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema)),
+  // Programs of version 2 do not look for the indexes of later versions.
+  step(3, 2, (schema) => statementOf(schema, 'CREATE INDEX event_of_audience_key')),
+  step(
+    4,
+    2,
+    (schema) =>
+      statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind'),
+  ),
 ];
+
+/** Reads the schema only when the step is taken. */
+function step(version: number, oldestProgram: number, sqlOf: (schema: string) => string): Migration {
+  return {
+    version,
+    oldestProgram,
+    get sql() {
+      return sqlOf(readAsset('postgres/schema.sql'));
+    },
+  };
+}

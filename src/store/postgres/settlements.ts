@@ -4,13 +4,14 @@
  * changed, each of them is written in its own transaction.
  */
 
-import type { AttemptRecord, Batch, BatchFate, Hold, SettledBatch, Settlement } from '../../domain/batch.ts';
+import type { AttemptRecord, Batch, Hold, SettledBatch, Settlement } from '../../domain/batch.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import type { SqlParameters, Statement } from '../port/database.ts';
 import { NEVER } from '../port/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import { ERASURE_IN_PROGRESS_MS } from '../port/limits.ts';
-import { AS_ATTEMPTED, pendingRecords } from '../shared/delivery/settlement.ts';
+import { RUNNABLE_STATES } from '../shared/changes.ts';
+import { AS_ATTEMPTED, afterOutcome, pendingRecords } from '../shared/delivery/settlement.ts';
 import { ATTEMPT_COLUMNS, carriedErased } from '../shared/erasure.ts';
 import { rowsOf } from './arrays.ts';
 import { batched } from './batched.ts';
@@ -200,7 +201,7 @@ const HEALTH = `
     dead_streak = step.dead_streak,
     failing_since_at = CASE WHEN step.failing_since_at IS NOT NULL THEN coalesce(p.failing_since_at, step.failing_since_at) END
   FROM ${STEPS.from} WHERE p.webhook_number = step.webhook_number AND p.state = step.state AND NOT p.pulled
-    AND p.state IN ('started', 'running', 'failing')`;
+    AND p.state IN (${RUNNABLE_STATES})`;
 
 /** `coveredOffset` is null if the position is not written. */
 type Move = {
@@ -253,13 +254,14 @@ function statementsOf(settlements: readonly HeldSettlement[]): Statement[] {
 /** Outcomes of batches that have a row, or have none. */
 function fatesOf({ batches, owner, now }: Settlement, isStored: boolean): Fate[] {
   return batches.flatMap(({ batch, fate }) =>
-    batch === null || fate === null || batch.isStored !== isStored ? [] : [fateOf(batch, fate, owner, now)],
+    batch === null || fate === null || fate.kind === 'halve' || batch.isStored !== isStored
+      ? []
+      : [fateOf(batch, fate, owner, now)],
   );
 }
 
-function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate {
-  const { webhookNumber, firstOffset, lastOffset, id, attemptNumber, contentRefusals } = batch;
-  const isPending = fate.kind === 'retry' || fate.kind === 'release';
+function fateOf(batch: Batch, fate: Parameters<typeof afterOutcome>[1], owner: string, now: number): Fate {
+  const { webhookNumber, firstOffset, lastOffset, id, attemptNumber } = batch;
   return {
     webhookNumber,
     firstOffset,
@@ -267,12 +269,8 @@ function fateOf(batch: Batch, fate: BatchFate, owner: string, now: number): Fate
     id,
     attemptNumber,
     owner,
-    state: isPending ? 'pending' : fate.kind,
-    nextAttemptAt: isPending ? fate.at : null,
+    ...afterOutcome(batch, fate),
     leaseOwner: null,
-    settledAt: isPending ? null : fate.at,
-    attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
-    contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
     updatedAt: now,
     orderKey: null,
   };

@@ -5,8 +5,10 @@
 
 import type { Statement } from '../port/database.ts';
 
-/** The SQL condition of a webhook that sends; the states of `isRunnable`. */
-export const IS_RUNNABLE = "NOT pulled AND state IN ('started', 'running', 'failing')";
+/** The states of `isRunnable`. */
+export const RUNNABLE_STATES = "'started', 'running', 'failing'";
+/** The SQL condition of a webhook that sends. */
+export const IS_RUNNABLE: string = `NOT pulled AND state IN (${RUNNABLE_STATES})`;
 
 /** The statement for the transaction of the change. `numbers`: SQL that selects the numbers of webhooks, or names one. */
 export function changedSql(numbers: string): string {

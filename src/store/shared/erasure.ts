@@ -1,12 +1,12 @@
 /** Erasure of one person's data (`event`, `attempt`): overwrites it in steps. */
 
-import { BATCH_RECORDS_MAX } from '../../domain/limits.ts';
 import type { Answer, Database, Statement } from '../port/database.ts';
 import type { Erasure, ErasureStore } from '../port/events.ts';
 import { ERASURE_IN_PROGRESS_MS } from '../port/limits.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
 import { changedSql } from './changes.ts';
+import { isAttemptOf, isBatchOf } from './delivery/covering.ts';
 import { readRow } from './table.ts';
 
 /** Every column but the key. */
@@ -32,8 +32,7 @@ const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished
 const COUNT_DISCARDED = `
   SELECT count(*)
   FROM event AS e CROSS JOIN outbox AS o
-  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  LEFT JOIN batch AS b ON ${isBatchOf('o.webhook_number', 'o.record_offset')}
   WHERE o.event_key = e.key AND e.key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND e.erased_at IS NULL
     AND (coalesce(b.state, 'pending') = 'pending' OR b.settled_at > @at)`;
 const COUNT_EVENTS = `
@@ -43,12 +42,11 @@ const ERASE = `
   WHERE key IN (SELECT erased.value FROM numbers(@keys) AS erased) AND erased_at IS NULL`;
 // Index: event_term_event.
 const FORGET_TERMS = 'DELETE FROM event_term WHERE event_key IN (SELECT erased.value FROM numbers(@keys) AS erased)';
-// Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it.
 const ANSWERED = `
   SELECT a.key
   FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN attempt AS a
   WHERE o.event_key = erased.value AND a.webhook_number = o.webhook_number
-    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset
+    AND ${isAttemptOf('o.record_offset')}
     AND (a.response_body IS NOT NULL OR a.response_headers IS NOT NULL)`;
 // Counts before the data is overwritten. If two processes work on one erasure, the second one finds another `after_key` and does nothing.
 const COUNT = `
@@ -65,8 +63,7 @@ const ERASE_ANSWERS = `
 const WAITING = `
   SELECT DISTINCT b.webhook_number, b.first_offset
   FROM numbers(@keys) AS erased CROSS JOIN outbox AS o CROSS JOIN batch AS b
-  WHERE o.event_key = erased.value AND b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-      (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  WHERE o.event_key = erased.value AND ${isBatchOf('o.webhook_number', 'o.record_offset')}
     AND b.state = 'pending' AND b.order_key <> '' AND b.lease_owner IS NULL
     AND NOT EXISTS (
       SELECT 1 FROM outbox AS other CROSS JOIN event AS e
@@ -100,6 +97,10 @@ export function carriedErased(attempt: {
     WHERE o.event_key = e.key AND e.erased_at >= ${attempt.startedAt} - ${ERASURE_IN_PROGRESS_MS}
       AND o.webhook_number = ${attempt.webhookNumber} AND o.record_offset BETWEEN ${attempt.firstOffset} AND ${attempt.lastOffset})`;
 }
+
+/** Whether an event `e` belongs to an erasure that has begun: it is neither sent nor shown. Index: erasure_open. */
+export const IS_UNDER_ERASURE = `(e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
+      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL))`;
 
 /** The rows that a step erases, by their keys. */
 type ErasedRows = {

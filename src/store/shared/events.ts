@@ -4,6 +4,7 @@ import { firstRowKeyAt, isUuidV7, rowKeyOf } from '../../kernel/ids.ts';
 import { slices } from '../../kernel/slices.ts';
 import type { Database, SqlParameters, Statement } from '../port/database.ts';
 import type { EventSample, EventStore, EventTypeStore, PastEvent, PublishedEvent } from '../port/events.ts';
+import { IS_UNDER_ERASURE } from './erasure.ts';
 import { categoryPattern } from './judging.ts';
 import { resourceStore } from './resource.ts';
 import { flag, json, number, readRow, table, text, textOrNull } from './table.ts';
@@ -91,12 +92,9 @@ function appendingOf(event: NewEvent): { readonly sql: Appending; readonly param
   return { sql: APPENDING[reached][isExcluding ? 'passed' : 'all'], params };
 }
 
-/** Event `e` belongs to an erasure that has begun. Index: erasure_open. */
-export const IS_BEING_ERASED =
-  'EXISTS (SELECT 1 FROM erasure AS x WHERE x.finished_at IS NULL AND x.subject = e.subject AND x.through_key >= e.key)';
 const PUBLISHED = `
   SELECT e.id, e.type, e.audience, e.subject, e.correlation_id, e.created_at,
-    CASE WHEN ${IS_BEING_ERASED} THEN NULL ELSE e.data END AS data_json
+    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS data_json
   FROM event AS e WHERE e.key = @key AND e.id = @id`;
 // Index: event_of_type, covering.
 const LATEST_KEYS = 'SELECT key FROM event WHERE type = @type ORDER BY key DESC LIMIT @limit';
@@ -107,7 +105,7 @@ const LATEST_KEYS_OF_CUSTOMER = `
   WHERE type IN (SELECT t.value FROM texts(@types) AS t) ORDER BY key DESC LIMIT @limit`;
 const PAST = `
   SELECT e.id, e.type, e.subject, e.created_at, e.data AS data_json FROM numbers(@keys) AS k CROSS JOIN event AS e
-  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED} ORDER BY e.key DESC`;
+  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_UNDER_ERASURE} ORDER BY e.key DESC`;
 /** Their data is at most 256 KiB each, and usually less than 1 KiB. */
 const PAST_AT_ONCE = 20;
 const PAST_BYTES_AT_ONCE = 512 * 1024;
@@ -186,7 +184,7 @@ const SAMPLE = `
     SELECT key, type, data, subject, created_at FROM event WHERE type = @name ORDER BY key DESC LIMIT ${SAMPLES_LOOKED_THROUGH}) AS e
   WHERE data IS NOT NULL AND octet_length(data) <= @maxBytes
     AND EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND NOT t.encryption_required)
-    AND NOT ${IS_BEING_ERASED}
+    AND NOT ${IS_UNDER_ERASURE}
   ORDER BY key DESC LIMIT 1`;
 // Index: event_of_type, covering.
 const VOLUMES = `

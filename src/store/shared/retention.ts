@@ -4,7 +4,7 @@
  */
 
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
-import type { Database, Statement } from '../port/database.ts';
+import type { Database, SqlParameters, Statement } from '../port/database.ts';
 import { StaleWrite } from '../port/errors.ts';
 import type { RecordSweep, RemovalStore, RetentionStore, SweepStep, Unread } from '../port/housekeeping.ts';
 import { measured, type StepResult } from '../port/steps.ts';
@@ -73,7 +73,7 @@ export function retentionStore(database: Database, of: OfRecord): Omit<Retention
   };
 }
 
-type Remove = (sql: string, params: Readonly<Record<string, number>>, limit: number) => Promise<StepResult>;
+type Remove = (sql: string, params: SqlParameters, limit: number) => Promise<StepResult>;
 
 /** Returns the function that runs a statement which deletes up to `@limit` rows. */
 export function remover(database: Database): Remove {

@@ -8,7 +8,7 @@ import type { Vault } from '../../kernel/vault.ts';
 import type { Database } from '../port/database.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import type { FoundEvent, TermStore } from '../port/terms.ts';
-import { IS_BEING_ERASED } from './events.ts';
+import { IS_UNDER_ERASURE } from './erasure.ts';
 import { withinBytes } from './retention.ts';
 import { searchKey } from './settings.ts';
 import { readRow } from './table.ts';
@@ -30,7 +30,7 @@ const NEXT = `
   WHERE type = @type AND key > @after AND key < @before ORDER BY key LIMIT @limit`;
 const DATA = `
   SELECT e.key, e.data FROM numbers(@keys) AS k CROSS JOIN event AS e
-  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_BEING_ERASED}`;
+  WHERE e.key = k.value AND e.data IS NOT NULL AND NOT ${IS_UNDER_ERASURE}`;
 const INSERT = `
   INSERT INTO event_term (term, audience, event_key, path)
   SELECT t.value ->> 0, e.audience, e.key, t.value ->> 2

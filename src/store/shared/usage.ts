@@ -12,6 +12,7 @@ import type { Database, Row, Statement } from '../port/database.ts';
 import { mayBeCommitted } from '../port/errors.ts';
 import { measured, type StepResult } from '../port/steps.ts';
 import type { ListedUsage, UsageStore } from '../port/usage.ts';
+import { remover } from './retention.ts';
 import { customer, OPERATOR_ID } from './table.ts';
 
 const COUNTS = USAGE_COUNTS.join(', ');
@@ -103,12 +104,7 @@ export function usageStore(database: Database): UsageStore {
         const { usage, day } = readDay(row);
         return { usage, day };
       }),
-    purge: (before, limit) =>
-      measured(database, async (db) => {
-        const [deleted] = await db.commit([{ sql: PURGE, params: { before, limit } }]);
-        const rows = deleted?.changes ?? 0;
-        return { done: rows < limit, rows };
-      }),
+    purge: (before, limit) => remover(database)(PURGE, { before }, limit),
   };
 }
 

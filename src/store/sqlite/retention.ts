@@ -2,11 +2,11 @@
  * Retention on SQLite: what a record takes with it, and the attempts, events and access tokens that are deleted by their age, row by row.
  */
 
-import { BATCH_RECORDS_MAX } from '../../domain/limits.ts';
 import { firstRowKeyAt } from '../../kernel/ids.ts';
 import type { Database } from '../port/database.ts';
 import type { RowsByAge } from '../port/housekeeping.ts';
 import { measured } from '../port/steps.ts';
+import { isAttemptOf } from '../shared/delivery/covering.ts';
 import { type OfRecord, remover, withinBytes } from '../shared/retention.ts';
 
 // Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
@@ -40,10 +40,10 @@ const DELETE_EVENTS = `
   WHERE key IN (SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last)
     AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key AND o.webhook_number <> @webhookNumber)`;
 
-// Index: attempt_record. An attempt may begin before the stretch and end after it. It is deleted with its last record.
+// An attempt may begin before the stretch and end after it. It is deleted with its last record.
 const ATTEMPTS_OF = `
   SELECT key FROM attempt AS a
-  WHERE webhook_number = @webhookNumber AND first_offset > @first - ${BATCH_RECORDS_MAX} AND first_offset <= @last AND last_offset >= @first
+  WHERE a.webhook_number = @webhookNumber AND ${isAttemptOf('@first', '@last')}
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN a.first_offset AND @first - 1)
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @last + 1 AND a.last_offset)
   LIMIT @limit`;

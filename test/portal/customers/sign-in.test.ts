@@ -8,6 +8,7 @@ import { type Portal, startPortal, type Visitor } from '../../support/browser.ts
 import { cleanUp } from '../../support/cleanup.ts';
 import { succeeded } from '../../support/client.ts';
 import { type Customer, makeCustomer, openAs, PASSWORD, portalLink, userOf } from '../../support/customer-portal.ts';
+import { choose, PASSWORD as INVITED_PASSWORD, invite, open } from '../../support/invitations.ts';
 import { newSession, request } from '../../support/portal-requests.ts';
 
 const pathOf = (page: { url(): string }): string => new URL(page.url()).pathname;
@@ -121,17 +122,26 @@ describe('a user of a customer', () => {
   });
 });
 
-describe('a portal link', () => {
-  it('can be opened however many wrong links were tried from the same address', async (t) => {
-    const portal = await startPortal(t);
-    const link = await portalLink(portal, await makeCustomer(portal));
-    for (let time = 0; time < 110; time += 1) {
-      const token = time % 2 === 0 ? 'wrong' : 'A'.repeat(43);
-      assert.equal((await request(`${portal.url}/portal-links/${token}`)).status, 404);
-    }
-    assert.equal((await request(portal.url + link)).status, 303);
-  });
+it('portal links and invitations can be opened however many wrong ones were tried from the same address', async (t) => {
+  const { service, url: invitation } = await invite(t);
+  const { id } = await succeeded<Customer>(service.admin.post('customers', { name: 'Acme' }));
+  const link = await succeeded<{ url: string }>(
+    service.admin.post(`customers/${id}/portal-links`, { role: 'administrator' }),
+  );
+  const wrong = [
+    'portal-links/wrong',
+    `portal-links/${'A'.repeat(43)}`,
+    'invitations/spi_wrong-0',
+    'invitations/spi_wrong-1',
+  ];
+  for (let time = 0; time < 55; time += 1)
+    for (const path of wrong) assert.equal((await request(`${service.url}/${path}`)).status, 404, path);
+  assert.equal((await request(link.url)).status, 303);
+  assert.equal((await open(invitation)).status, 200);
+  assert.equal((await choose(invitation, INVITED_PASSWORD)).status, 200);
+});
 
+describe('a portal link', () => {
   it('leads back to the product after signing out, and says so before', async (t) => {
     const portal = await startPortal(t);
     const acme = await makeCustomer(portal);

@@ -1,7 +1,6 @@
 /** Deliveries: the records of webhooks' logs with the state of their batch. Reads only. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BATCH_RECORDS_MAX } from '../../../domain/limits.ts';
 import type { Delivery } from '../../../domain/webhook.ts';
 import {
   type DeliveryAddress,
@@ -22,6 +21,7 @@ import type {
 import { DELIVERIES_EXAMINED_MAX } from '../../port/limits.ts';
 import { customer, flag, readRow } from '../table.ts';
 import type { Terms } from '../terms.ts';
+import { isAttemptOf, isBatchOf } from './covering.ts';
 import {
   addressOf,
   comparePlaces,
@@ -48,12 +48,11 @@ export const DELIVERIES_EXAMINED_AT_ONCE = 500;
 /** Values of events that are looked up for a page: an event may have several. */
 const VALUES_PER_PAGE = 500;
 
-// The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
-// was settled is discarded: attempts since the erasure did not carry it.
+// A record that was erased before its batch was settled is discarded: attempts since the erasure did not carry it.
 const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
 const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
-    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
+    AND ${isAttemptOf('o.record_offset')}`;
 const READ = `
   SELECT o.webhook_number, o.record_offset AS offset, o.event_key, w.id AS webhook_id, w.customer_id, w.name AS webhook_name,
          p.state AS webhook_state, w.mode AS webhook_mode,
@@ -66,8 +65,7 @@ const READ = `
          greatest(e.created_at, coalesce(e.erased_at, 0), coalesce(b.settled_at, 0), coalesce(b.updated_at, 0)) AS updated_at
   FROM tuples(@places) AS place
   CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN webhook AS w CROSS JOIN webhook_progress AS p
-  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  LEFT JOIN batch AS b ON ${isBatchOf('o.webhook_number', 'o.record_offset')}
   WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
     AND e.key = o.event_key AND w.number = o.webhook_number AND p.webhook_number = o.webhook_number`;
 const CONTENT = `

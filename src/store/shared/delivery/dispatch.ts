@@ -7,10 +7,12 @@ import type { Vault } from '../../../kernel/vault.ts';
 import type { Answer, Database, Row } from '../../port/database.ts';
 import { type DispatchStore, NEVER, type PendingBatch, type ReadRecords } from '../../port/dispatch.ts';
 import { IS_RUNNABLE } from '../changes.ts';
+import { IS_UNDER_ERASURE } from '../erasure.ts';
 import { customer, readOne, readRow } from '../table.ts';
 import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
+import { FOUND_KEYS } from './waiting-keys.ts';
 
 /** The most that a record adds to a batch besides its data: ids, names and punctuation. */
 export const RECORD_OVERHEAD_BYTES = 1024;
@@ -83,16 +85,7 @@ const FIRST_OF_KEYS = `
     ) AS found_offset
     FROM texts(@orderKeys) AS named) AS asked
   CROSS JOIN batch WHERE webhook_number = @webhookNumber AND first_offset = asked.found_offset`;
-// One look-up for each key, however many batches wait for it.
-const KEYS_AFTER = `
-  WITH RECURSIVE found (order_key) AS (
-    SELECT min(order_key) FROM batch WHERE webhook_number = @webhookNumber AND state = 'pending' AND order_key > @after
-    UNION ALL
-    SELECT (
-      SELECT min(b.order_key) FROM batch AS b
-      WHERE b.webhook_number = @webhookNumber AND b.state = 'pending' AND b.order_key > found.order_key)
-    FROM found WHERE found.order_key IS NOT NULL)
-  SELECT order_key FROM found WHERE order_key IS NOT NULL LIMIT @limit`;
+const KEYS_AFTER = `${FOUND_KEYS} SELECT order_key FROM found WHERE order_key IS NOT NULL LIMIT @limit`;
 const BEGIN_SESSION = `
   UPDATE webhook_progress SET session_id = @id, session_at = @at WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 // Index: batch_due, whose first entry of a webhook is its earliest. Rows that wait for their keys are looked at.
@@ -299,17 +292,14 @@ function bounded(webhook: Webhook, perSecond: number): Webhook {
   return { ...webhook, maxRecordsPerSecond: Math.min(webhook.maxRecordsPerSecond ?? perSecond, perSecond) };
 }
 
-/** Whether an event `e` must no longer be sent. Served by erasure_open, and asked only about events that have a subject. */
-export const IS_UNDER_ERASURE = `e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
-      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL)`;
 /** Whether the type of an event `e` requires encryption. */
-export const REQUIRES_ENCRYPTION =
-  'EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required)';
-// The columns are named like the fields of `LogRecord`, so that a row is a record.
+const REQUIRES_ENCRYPTION = 'EXISTS (SELECT 1 FROM event_type AS t WHERE t.name = e.type AND t.encryption_required)';
+/** The columns of a record `o` with its event `e`, named like the fields of `LogRecord`, so that a row is a record. */
+export const RECORD_COLUMNS: string = `o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId",
+    e.id AS "messageId", e.type AS "eventType", ${REQUIRES_ENCRYPTION} AS "encryptionRequired", e.actor_id AS "actorId", e.subject,
+    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"`;
 const RECORDS = `
-  SELECT o.record_offset AS "offset", e.created_at AS "createdAt", e.correlation_id AS "correlationId", e.id AS "messageId",
-    e.type AS "eventType", ${REQUIRES_ENCRYPTION} AS "encryptionRequired", e.actor_id AS "actorId", e.subject,
-    CASE WHEN ${IS_UNDER_ERASURE} THEN NULL ELSE e.data END AS "dataJson"
+  SELECT ${RECORD_COLUMNS}
   FROM outbox AS o CROSS JOIN event AS e
   WHERE e.key = o.event_key AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
   ORDER BY o.record_offset`;

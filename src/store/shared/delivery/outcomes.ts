@@ -8,6 +8,7 @@ import type { Database, Row } from '../../port/database.ts';
 import type { FailureGroup, Failures, FailuresBound, LastAttempt, RecordPlace } from '../../port/deliveries.ts';
 import { FAILURES_EXAMINED_MAX } from '../../port/limits.ts';
 import { readRow } from '../table.ts';
+import { isAttemptOf, isBatchOf } from './covering.ts';
 
 /** Batches of one webhook that are read at a time. */
 const FAILURES_EXAMINED_AT_ONCE = 250;
@@ -22,9 +23,7 @@ function lastAttemptKey(webhook: string, batchFirst: string, offset: string): st
   return `coalesce(
     (SELECT max(key) FROM attempt INDEXED BY attempt_record
       WHERE webhook_number = ${webhook} AND first_offset = ${batchFirst} AND last_offset >= ${offset}),
-    (SELECT max(key) FROM attempt INDEXED BY attempt_record
-      WHERE webhook_number = ${webhook} AND first_offset > ${offset} - ${BATCH_RECORDS_MAX} AND first_offset <= ${offset}
-        AND last_offset >= ${offset}))`;
+    (SELECT max(a.key) FROM attempt AS a INDEXED BY attempt_record WHERE a.webhook_number = ${webhook} AND ${isAttemptOf(offset)}))`;
 }
 
 /** The cause of a failed attempt: the status of the response, for example 503, or the error class. */
@@ -44,8 +43,7 @@ const LAST_ATTEMPTS = `
   FROM tuples(@places) AS place CROSS JOIN outbox AS o CROSS JOIN event AS e CROSS JOIN batch AS b CROSS JOIN attempt AS a
   WHERE o.webhook_number = CAST(place.value ->> 0 AS BIGINT) AND o.record_offset = CAST(place.value ->> 1 AS BIGINT)
     AND e.key = o.event_key AND e.erased_at IS NULL
-    AND b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
-      (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+    AND ${isBatchOf('o.webhook_number', 'o.record_offset')}
     AND a.key = ${lastAttemptKey('o.webhook_number', 'b.first_offset', 'o.record_offset')}
     AND ${WAS_TRIED}`;
 

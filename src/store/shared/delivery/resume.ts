@@ -1,14 +1,9 @@
 /** Makes waiting retries due, or due earlier, in steps, so that other writers wait for one step at most. */
 
 import type { Database, Statement } from '../../port/database.ts';
-import { measured, runSteps } from '../../port/steps.ts';
 import { changedSql } from '../changes.ts';
+import { inStretches, PENDING_STRETCH } from './stretches.ts';
 
-// Served by batch_pending.
-const STRETCH = `
-  SELECT max(first_offset) AS last, count(*) AS batches FROM (
-    SELECT first_offset FROM batch INDEXED BY batch_pending
-    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit) AS stretch`;
 const DUE = `
   UPDATE batch INDEXED BY batch_pending SET next_attempt_at = greatest(@now, next_attempt_at - @earlierMs)
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
@@ -52,18 +47,12 @@ export async function makeDue(
   now: number,
   earlierMs: number = Number.MAX_SAFE_INTEGER,
 ): Promise<void> {
-  let from = 0;
-  await runSteps((size) =>
-    measured(database, async (db) => {
-      const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
-      const last = Number(stretch?.last ?? from);
-      await db.commit([
-        { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
-        { sql: FREE, params: { webhookNumber, from, last, now } },
-        { sql: CHANGED, params: { webhookNumber } },
-      ]);
-      from = last + 1;
-      return { done: Number(stretch?.batches ?? 0) < size };
-    }),
+  const all = { webhookNumber, through: Number.MAX_SAFE_INTEGER };
+  await inStretches(database, PENDING_STRETCH, all, 0, (db, { from, last }) =>
+    db.commit([
+      { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
+      { sql: FREE, params: { webhookNumber, from, last, now } },
+      { sql: CHANGED, params: { webhookNumber } },
+    ]),
   );
 }

@@ -1,6 +1,7 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's health and the attempts, in one transaction. */
 
 import type { AttemptRecord, Batch, BatchFate, Health, Run, Settlement } from '../../../domain/batch.ts';
+import { isPending } from '../../../domain/judge.ts';
 import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import type { BatchRow, SettlementStore } from '../../port/dispatch.ts';
@@ -235,8 +236,8 @@ export function pendingRecords({
   for (const { firstOffset, lastOffset } of parked) records += lastOffset - firstOffset + 1;
   for (const { batch, fate } of batches) {
     if (batch === null || fate === null) continue;
-    const isPending = fate.kind === 'retry' || fate.kind === 'release' || fate.kind === 'halve';
-    if (isPending !== batch.isStored) records += (isPending ? 1 : -1) * (batch.lastOffset - batch.firstOffset + 1);
+    const hasRow = isPending(fate);
+    if (hasRow !== batch.isStored) records += (hasRow ? 1 : -1) * (batch.lastOffset - batch.firstOffset + 1);
   }
   for (const { firstOffset, lastOffset, isStored } of slow) if (!isStored) records += lastOffset - firstOffset + 1;
   return records;
@@ -266,6 +267,21 @@ function halvesOf(
   return [half(firstOffset, middle, ids[0]), half(middle + 1, lastOffset, ids[1])];
 }
 
+/** The columns of the row of a batch after an outcome. A batch that is halved has no row then. */
+export function afterOutcome(
+  { attemptNumber, contentRefusals }: Pick<Batch, 'attemptNumber' | 'contentRefusals'>,
+  fate: Exclude<BatchFate, { readonly kind: 'halve' }>,
+) {
+  const isOpen = isPending(fate);
+  return {
+    state: isOpen ? 'pending' : fate.kind,
+    nextAttemptAt: isOpen ? fate.at : null,
+    settledAt: isOpen ? null : fate.at,
+    attemptCount: fate.kind === 'release' ? attemptNumber - 1 : attemptNumber,
+    contentRefusals: fate.kind === 'retry' ? fate.contentRefusals : contentRefusals,
+  };
+}
+
 function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: number): Statement[] {
   const { webhookNumber, firstOffset, lastOffset, id, attemptNumber, isStored } = batch;
   const row = { webhookNumber, firstOffset, id, attemptNumber, owner };
@@ -273,30 +289,16 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string, now: numbe
     const apart: Statement[] = isStored ? [{ sql: TAKE_APART, params: row, expectChanges: 1 }] : [];
     return [...apart, ...halvesOf(batch, fate.at, fate.halfIds, now)];
   }
-  const isPending = fate.kind === 'retry' || fate.kind === 'release';
-  const attemptCount = fate.kind === 'release' ? attemptNumber - 1 : attemptNumber;
-  const contentRefusals = fate.kind === 'retry' ? fate.contentRefusals : batch.contentRefusals;
-  const { at } = fate;
+  const after = afterOutcome(batch, fate);
   if (!isStored) {
-    const state = isPending
-      ? { state: 'pending', nextAttemptAt: at, settledAt: null }
-      : { state: fate.kind, nextAttemptAt: null, settledAt: at };
-    const inserted = {
-      webhookNumber,
-      firstOffset,
-      lastOffset,
-      id,
-      attemptCount,
-      contentRefusals,
-      leaseOwner: null,
-      now,
-      orderKey: null,
-    };
-    return [{ sql: INSERT, params: { ...inserted, ...state }, expectChanges: 1 }];
+    const inserted = { webhookNumber, firstOffset, lastOffset, id, leaseOwner: null, now, orderKey: null };
+    return [{ sql: INSERT, params: { ...inserted, ...after }, expectChanges: 1 }];
   }
-  return isPending
+  const { at } = fate;
+  const { state, attemptCount, contentRefusals } = after;
+  return state === 'pending'
     ? [{ sql: PEND, params: { ...row, at, now, attemptCount, contentRefusals }, expectChanges: 1 }]
-    : [{ sql: SETTLE, params: { ...row, state: fate.kind, at, now }, expectChanges: 1 }];
+    : [{ sql: SETTLE, params: { ...row, state, at, now }, expectChanges: 1 }];
 }
 
 /** Inserts an attempt. Omits the answer of the receiver if an event of the attempt was erased after the attempt began. */

@@ -6,20 +6,14 @@
 import type { AuditEntry } from '../../../domain/audit.ts';
 import type { Database } from '../../port/database.ts';
 import type { TryNow } from '../../port/deliveries.ts';
-import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
 import { dueNowStatements } from '../changes.ts';
+import { isBatchOf } from './covering.ts';
+import { inStretches, PENDING_STRETCH } from './stretches.ts';
 
 /** The first offset of the batch of the record. A record that was not tried yet is in no batch. */
 const BATCH_OF_RECORD = `
-  SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber AND last_offset >= @offset AND first_offset =
-    (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset <= @offset)`;
-// Served by batch_pending.
-const STRETCH = `
-  SELECT max(first_offset) AS last, count(*) AS batches FROM (
-    SELECT first_offset FROM batch INDEXED BY batch_pending
-    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @through
-    ORDER BY first_offset LIMIT @limit) AS stretch`;
+  SELECT b.first_offset FROM batch AS b WHERE ${isBatchOf('@webhookNumber', '@offset')}`;
 const DUE = `
   UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now, updated_at = @now
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
@@ -42,20 +36,12 @@ export async function tryNow(
   const of = Number((await database.get(BATCH_OF_RECORD, { webhookNumber, offset }))?.first_offset ?? offset);
   const first = ordered === 'key' ? await database.get(FIRST_OF_KEY, { webhookNumber, own: of }) : undefined;
   const own = Number(first?.first ?? of);
-  let from = ordered === true ? 0 : own;
-  let entry: AuditEntry | null = audit;
-  await runSteps((size) =>
-    measured(database, async (db) => {
-      const stretch = await db.get(STRETCH, { webhookNumber, from, through: own, limit: size });
-      const last = Number(stretch?.last ?? from);
-      await db.commit([
-        { sql: DUE, params: { webhookNumber, from, last, now } },
-        ...dueNowStatements(webhookNumber),
-        ...(entry === null ? [] : [auditStatement(entry)]),
-      ]);
-      entry = null;
-      from = last + 1;
-      return { done: Number(stretch?.batches ?? 0) < size };
-    }),
+  const from = ordered === true ? 0 : own;
+  await inStretches(database, PENDING_STRETCH, { webhookNumber, through: own }, from, (db, stretch) =>
+    db.commit([
+      { sql: DUE, params: { webhookNumber, from: stretch.from, last: stretch.last, now } },
+      ...dueNowStatements(webhookNumber),
+      ...(stretch.isFirst ? [auditStatement(audit)] : []),
+    ]),
   );
 }

@@ -3,19 +3,21 @@
 import type { AuditEntry } from '../../../domain/audit.ts';
 import type { Database, Statement } from '../../port/database.ts';
 import { type GivenUpKey, WAITING_KEY_BATCHES, type WaitingKey, type WaitingKeyStore } from '../../port/deliveries.ts';
-import { measured, runSteps } from '../../port/steps.ts';
 import { auditStatement } from '../audit.ts';
 import { dueNowStatements } from '../changes.ts';
 import { readRow, resultsByStatement } from '../table.ts';
+import { inStretches } from './stretches.ts';
 
 const PENDING = "b.webhook_number = @webhookNumber AND b.state = 'pending'";
-// One look-up of batch_order_key for each key. A bounded number of its batches is counted.
-const WAITING = `
+/** The keys after `@after`. One look-up of batch_order_key for each, however many batches wait for it. The last one found is null. */
+export const FOUND_KEYS: string = `
   WITH RECURSIVE found (order_key) AS (
     SELECT min(b.order_key) FROM batch AS b WHERE ${PENDING} AND b.order_key > @after
     UNION ALL
     SELECT (SELECT min(b.order_key) FROM batch AS b WHERE ${PENDING} AND b.order_key > found.order_key)
-    FROM found WHERE found.order_key IS NOT NULL),
+    FROM found WHERE found.order_key IS NOT NULL)`;
+// A bounded number of the batches of each key is counted.
+const WAITING = `${FOUND_KEYS},
   listed AS (
     SELECT order_key, (SELECT min(b.first_offset) FROM batch AS b WHERE ${PENDING} AND b.order_key = found.order_key) AS first_offset
     FROM found WHERE order_key IS NOT NULL LIMIT @limit)
@@ -50,27 +52,18 @@ export function waitingKeyStore(database: Database): WaitingKeyStore {
 }
 
 async function giveUp(database: Database, { webhookNumber, key, now }: GivenUpKey, audit: AuditEntry): Promise<number> {
-  let from = 0;
   let records = 0;
-  let entry: AuditEntry | null = audit;
-  await runSteps((size) =>
-    measured(database, async (db) => {
-      const stretch = await db.get(STRETCH, { webhookNumber, key, from, limit: size });
-      const last = Number(stretch?.last ?? from);
-      const asked = { webhookNumber, key, from, last };
-      const ending: Statement = { sql: GIVE_UP, params: { ...asked, now } };
-      const list = [
-        { sql: COUNT, params: asked },
-        ending,
-        ...dueNowStatements(webhookNumber),
-        ...(entry === null ? [] : [auditStatement(entry)]),
-      ];
-      const { rows } = resultsByStatement(list, await db.commit(list))(ending);
-      for (const row of rows) records += Number(row.last_offset) - Number(row.first_offset) + 1;
-      entry = null;
-      from = last + 1;
-      return { done: Number(stretch?.batches ?? 0) < size };
-    }),
-  );
+  await inStretches(database, STRETCH, { webhookNumber, key }, 0, async (db, { from, last, isFirst }) => {
+    const asked = { webhookNumber, key, from, last };
+    const ending: Statement = { sql: GIVE_UP, params: { ...asked, now } };
+    const list = [
+      { sql: COUNT, params: asked },
+      ending,
+      ...dueNowStatements(webhookNumber),
+      ...(isFirst ? [auditStatement(audit)] : []),
+    ];
+    const { rows } = resultsByStatement(list, await db.commit(list))(ending);
+    for (const row of rows) records += Number(row.last_offset) - Number(row.first_offset) + 1;
+  });
   return records;
 }

@@ -18,7 +18,7 @@ import { webhookNumbersIn } from '../../../kernel/ids.ts';
 import type { Database, Row, SqlValue, Statement } from '../../port/database.ts';
 import type { NewWebhook, WebhookStore } from '../../port/webhooks.ts';
 import { auditStatement } from '../audit.ts';
-import { changedSql } from '../changes.ts';
+import { changedSql, RUNNABLE_STATES } from '../changes.ts';
 import { limitStatements } from '../customer-limits.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import { publishStatements } from '../events.ts';
@@ -119,7 +119,7 @@ const NONE_RUNS = `
   SELECT 1 FROM customer WHERE id = @customerId AND NOT EXISTS (
     SELECT 1 FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
     WHERE w.customer_id = @customerId
-      AND (p.state IN ('started', 'running', 'failing') OR (p.state = 'stopped' AND p.state_reason = 'endpoint_disabled')))`;
+      AND (p.state IN (${RUNNABLE_STATES}) OR (p.state = 'stopped' AND p.state_reason = 'endpoint_disabled')))`;
 
 /** With problems, of `p`: failing, failed, or stopped by something else than people. */
 export const TROUBLED = `(p.state IN ('failing', 'failed') OR (p.state = 'stopped'

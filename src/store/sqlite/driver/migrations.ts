@@ -75,27 +75,22 @@ const ORDER_BY_KEY = (schema: string): string => `
   ${rebuilt(schema, 'batch', { defaults: 'order_key' })}`;
 
 export const MIGRATIONS: readonly Migration[] = [
-  {
-    from: 1,
-    to: 2,
-    get sql() {
-      const schema = readAsset('schema.sql');
-      return RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema);
-    },
-  },
-  {
-    from: 2,
-    to: 3,
-    get sql() {
-      return statementOf(readAsset('schema.sql'), 'CREATE INDEX event_of_audience_key');
-    },
-  },
-  {
-    from: 3,
-    to: 4,
-    get sql() {
-      const schema = readAsset('schema.sql');
-      return statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind');
-    },
-  },
+  step(2, (schema) => RECEIVERS(schema) + ORDER_BY_KEY(schema) + APPEND_ONLY(schema)),
+  step(3, (schema) => statementOf(schema, 'CREATE INDEX event_of_audience_key')),
+  step(
+    4,
+    (schema) =>
+      statementOf(schema, 'CREATE INDEX audit_kind') + statementOf(schema, 'CREATE INDEX audit_customer_kind'),
+  ),
 ];
+
+/** From the version before. Reads the schema only when the step is taken. */
+function step(to: number, sqlOf: (schema: string) => string): Migration {
+  return {
+    from: to - 1,
+    to,
+    get sql() {
+      return sqlOf(readAsset('schema.sql'));
+    },
+  };
+}
