@@ -28,7 +28,7 @@ export function typeDeclarations(eventType: Typed): string {
   return declarations(eventType, typeNames([eventType]).get(eventType.name) ?? '');
 }
 
-const HEAD = `// The data of the events that Sallyport delivers. A type takes every value that satisfies the schema of its event type.
+const HEAD = `// The data of the events that webhooks deliver. A type takes every value that satisfies the schema of its event type.
 `;
 
 /** `order.created` → `OrderCreated`. Names that would be the same get a number. */
