@@ -23,6 +23,11 @@ export function typesModule(eventTypes: readonly Typed[]): string {
   ].join('\n');
 }
 
+/** A module for only one event type, without a comment at its head. */
+export function typeModule(eventType: Typed): string {
+  return typesModule([eventType]).slice(HEAD.length).trim();
+}
+
 /** The declarations of only one event type: of its data first, then of the parts that its schema refers to. */
 export function typeDeclarations(eventType: Typed): string {
   return declarations(eventType, typeNames([eventType]).get(eventType.name) ?? '');

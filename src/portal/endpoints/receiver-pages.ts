@@ -201,7 +201,7 @@ function secretOf({ id, secret }: Endpoint) {
   return {
     label: 'Secret',
     value: secret.reveal(),
-    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
+    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, create a new one: “New secret” in the settings.',
     renewal: secretRenewal(id),
   };
 }
@@ -230,7 +230,7 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
         });
   return section({
     title: mustBeVerified(endpoint) ? '2. Verify ownership' : 'Verify ownership',
-    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page answers challenges.',
+    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page responds to challenges.',
     actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen ? 'primary' : 'plain') : null],
     content: state,
   });

@@ -68,8 +68,8 @@ it('the catalogue has a built-in type about employees for everybody once one was
       .filter((name) => name.startsWith('employee.'));
   const inDocuments = async () =>
     Promise.all(
-      [ASYNC_API, DECLARATIONS].map(async (path) =>
-        /employee\.\w+/.exec(JSON.stringify(await succeeded(anyone.get(path))))?.[0],
+      [ASYNC_API, DECLARATIONS].map(
+        async (path) => /employee\.\w+/.exec(JSON.stringify(await succeeded(anyone.get(path))))?.[0],
       ),
     );
   assert.deepEqual([await employees(), await inDocuments()], [[], [undefined, undefined]]);
