@@ -250,7 +250,8 @@ function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): 
 
 const UNUSABLE = [
   'This link cannot be used',
-  `An invitation works once, and for ${INVITATION_HOURS} hours. A later one replaces it. Ask an administrator of your company for another one.`,
+  `An invitation works once, and for ${INVITATION_HOURS} hours. A later one replaces it. ` +
+    'Ask an administrator of your company for another one.',
 ] as const;
 const TOO_MANY = ['Too many attempts', 'Wait a minute, then open the link again.'] as const;
 const FAILED = ['That did not work', 'Open the link again and retry.'] as const;

@@ -170,7 +170,7 @@ const NOTHING_YET: View = {
 /** Null before a choice. Throws 400 without a webhook, for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
-  // The form sends a state; the page alone has none.
+  // The form sends a state; a link to the page has none.
   if (webhookId === null && readText(fields, 'state') !== null) throw refuseField('webhook', 'is required: choose one');
   if (webhookId === null) return null;
   if (!isUuidV7(webhookId)) throw refuseField('webhook', 'is not the name of one webhook. Choose a suggested name');
@@ -346,6 +346,10 @@ function waitNotice({ name, state, webhookId, pending }: Counted): Html {
   const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether one arrives.`;
   return notice({
     tone: 'caution',
-    text: html`<p>${name} ${notRunning(state)}. Deliveries wait until the webhook is started.${others}${state === 'failed' ? test : null}</p>`,
+    text: html`
+      <p>
+        ${name} ${notRunning(state)}. Deliveries wait until the webhook is started.${others}${state === 'failed' ? test : null}
+      </p>
+    `,
   });
 }

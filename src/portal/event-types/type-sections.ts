@@ -76,7 +76,10 @@ export function sectionLinks(
   `;
 }
 
-/** The sample as data, and as the request of a webhook in each format has it. `address`: the source of CloudEvents. `remedy` is for a type without one. */
+/**
+ * The sample as data, and as the request of a webhook in each format has it. `address`: the source of CloudEvents. `remedy` is for a type
+ * without one.
+ */
 export function sampleSection(eventType: EventType, address: string | null, remedy: Html | null = null): Html {
   const { name, sample, encryptionRequired } = eventType;
   if (sample === null) {

@@ -142,7 +142,7 @@ export function isSetUp(steps: readonly SetUpStep[]): boolean {
 }
 
 const WHOLE_WAY = 'From nothing to the first delivered webhook. Each step can be done later, or again.';
-const ASK_ADMINISTRATOR = 'An administrator of your company does these steps. You can read everything meanwhile.';
+const ASK_ADMINISTRATOR = 'An administrator of your company does these steps. You can read all pages.';
 
 /** The list of steps with the next one marked. Links to missing pages, or that the role may not open, are omitted. */
 export function setUpChecklist(
