@@ -155,7 +155,7 @@ describe('the editor of a filter', () => {
     await add.click();
     await fill(0, 'data.total', 'is at least', '100');
     assert.deepEqual(await json(), { 'data.total': { $gte: 100 } });
-    await page.locator('.form-summary').getByText('only if data.total is at least 100, to Shop').waitFor();
+    await page.locator('.form-summary').getByText('It sends an event only if data.total is at least 100.').waitFor();
     await add.click();
     await fill(1, 'data.total', 'is less than', '500');
     await add.click();
