@@ -13,7 +13,8 @@ type FormattedMessage = {
   readonly contentType: string;
   readonly payload: JsonObject;
   readonly headers: JsonObject;
-  example(sample: JsonObject): { readonly headers: JsonObject; readonly payload: unknown };
+  /** `source`: of CloudEvents; default: an example. */
+  example(sample: JsonObject, source?: string): { readonly headers: JsonObject; readonly payload: unknown };
 };
 
 const TIME: JsonObject = { type: 'string', format: 'date-time' };
@@ -53,8 +54,8 @@ export function formattedMessage(settings: OtherFormat, name: string, data: Json
     contentType: headers['content-type'] ?? 'application/json',
     payload: batch ? { type: 'array', minItems: 1, items: bodies[format] } : bodies[format],
     headers: headersOf[format],
-    example: (sample) => {
-      const made = encoded(settings, name, sample);
+    example: (sample, source) => {
+      const made = encoded(settings, name, sample, source);
       const { 'content-type': _, ...shown } = made.headers;
       const body = Buffer.from(made.body).toString('utf8');
       return { headers: shown, payload: body === '' ? '' : JSON.parse(body) };
@@ -63,7 +64,12 @@ export function formattedMessage(settings: OtherFormat, name: string, data: Json
 }
 
 /** The body of an example, by the code that makes deliveries. */
-function encoded(settings: OtherFormat, eventType: string, sample: JsonObject): ReturnType<typeof encodeEvents> {
+function encoded(
+  settings: OtherFormat,
+  eventType: string,
+  sample: JsonObject,
+  source: string = SOURCE,
+): ReturnType<typeof encodeEvents> {
   const record: FormattedRecord = {
     offset: 0,
     createdAt: Date.UTC(2026, 10, 21, 5),
@@ -75,7 +81,7 @@ function encoded(settings: OtherFormat, eventType: string, sample: JsonObject): 
     dataJson: JSON.stringify(sample),
   };
   const url = [`${SOURCE}/services/api/x/edge/v1/events/`, ''] as const;
-  return encodeEvents({ ...settings, source: SOURCE, sources: new Map(), url }, [record]);
+  return encodeEvents({ ...settings, source, sources: new Map(), url }, [record]);
 }
 
 function object(required: JsonObject, optional: JsonObject = {}): JsonObject {

@@ -23,12 +23,17 @@ export function typesModule(eventTypes: readonly Typed[]): string {
   ].join('\n');
 }
 
+/** A module for only one event type, without a comment at its head. */
+export function typeModule(eventType: Typed): string {
+  return typesModule([eventType]).slice(HEAD.length).trim();
+}
+
 /** The declarations of only one event type: of its data first, then of the parts that its schema refers to. */
 export function typeDeclarations(eventType: Typed): string {
   return declarations(eventType, typeNames([eventType]).get(eventType.name) ?? '');
 }
 
-const HEAD = `// The data of the events that Sallyport delivers. A type takes every value that satisfies the schema of its event type.
+const HEAD = `// The data of the events that webhooks deliver. A type takes every value that satisfies the schema of its event type.
 `;
 
 /** `order.created` → `OrderCreated`. Names that would be the same get a number. */

@@ -73,7 +73,7 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['What a customer used on a day, or in a period.', 'What you used on a day, or in a period.'],
   ['Events that were published for the customer. Those for everyone count for the operator.', 'Events for you.'],
   ['What customers used, by day.', 'What you used, by day.'],
-  ['; for customers also `operator`.', ', or `operator` for your provider.'],
+  ['; for customers also `operator`.', ', or `operator` for the company that runs this service.'],
   ['Empty if the operator has not set them.', 'Empty if they are not fixed.'],
   [' For employee events by default the `userId`.', ''],
   ['Access tokens: issued, introspected, revoked, and checked for a proxy.', 'Get and revoke access tokens.'],
@@ -85,7 +85,7 @@ export const IN_CUSTOMERS_WORDS: readonly (readonly [text: string, instead: stri
   ['Too many previews of the customer are in progress', 'Too many of your previews are in progress'],
   ['what a customer may get each second', 'what you may publish each second'],
   ['too many large requests of a customer are in progress', 'too many of your large requests are in progress'],
-  ['Find it in the log by `errorId`.', 'Tell your provider its `errorId`.'],
+  ['Find it in the log by `errorId`.', 'Name its `errorId` when you ask for help.'],
   // The examples.
   ['the database cannot be written', 'try again later'],
   ['employees:edit', 'webhooks:view'],

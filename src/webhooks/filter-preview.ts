@@ -39,6 +39,26 @@ export async function previewFilter(
   }
 }
 
+/** The same for the samples of event types, for someone whose events are still to come. Types without a sample are left out. */
+export async function previewOnSamples(
+  types: readonly EventType[],
+  { filter, limit }: FilterPreviewInput,
+  customerId: string | null,
+): Promise<FilterPreview> {
+  const leave = previews.take(customerId);
+  try {
+    const sampled = types.filter(({ sample }) => sample !== null).slice(0, limit);
+    const events = sampled.map(({ id, name, sample }) => {
+      return { id, type: name, subject: null, createdAt: 0, dataJson: JSON.stringify(sample) };
+    });
+    const byName = new Map(sampled.map((type) => [type.name, type]));
+    const items = await slices(customerId, judging(events, filter, byName));
+    return { judged: items.length, passed: items.filter((item) => item.passes).length, items };
+  } finally {
+    leave();
+  }
+}
+
 /** Each preview holds its events in memory. */
 const previews = createFairQueue({
   what: 'previews of filters',
@@ -47,9 +67,11 @@ const previews = createFairQueue({
   placesOfOperator: FILTER_PREVIEWS_OF_OPERATOR,
 });
 
+type Past = Pick<PastEvent, 'id' | 'type' | 'subject' | 'createdAt' | 'dataJson'>;
+
 /** The reasons say nothing of data that must be encrypted. */
 function* judging(
-  events: readonly PastEvent[],
+  events: readonly Past[],
   filter: EventFilter | null,
   types: ReadonlyMap<string, EventType>,
 ): Work<FilterPreview['items']> {

@@ -58,7 +58,7 @@ describe('the functions of docs/hand-out.md', () => {
   });
 
   it('have an example of a challenge, which is one of the vectors', () => {
-    const [, section = ''] = /^## Answer the challenge\n([\s\S]*?)^## /m.exec(page) ?? [];
+    const [, section = ''] = /^## Respond to the challenge\n([\s\S]*?)^## /m.exec(page) ?? [];
     const vector = challengeVectors.find(({ name }) => name === 'a challenge, base64 secret') ?? assert.fail();
     const { path, headers } = requestOf(vector);
     const token = headers['x-challenge-sha256'] ?? '';

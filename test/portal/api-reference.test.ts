@@ -77,7 +77,7 @@ it('the API reference of a customer', async (t) => {
     assert.doesNotMatch(one.text, /id="scope-webhooks-view"|id="token"/);
     const { names } = await found('deliveries:view');
     assert.deepEqual(names, [
-      'List the keys that wait open',
+      'List the ordering keys that wait open',
       'List deliveries open',
       'Read a delivery and its attempts open',
     ]);

@@ -112,7 +112,7 @@ describe('the editor of a filter', () => {
     const filter = page.locator('textarea[name="filter"]');
     await page.getByText('As JSON', { exact: true }).click();
     const preview = page.locator('#filter-preview');
-    const attempt = page.getByRole('button', { name: 'Try it on the latest events' });
+    const attempt = page.getByRole('button', { name: 'Try the filter' });
     await filter.fill('{"data.total": {"$gte": 100}, "data.country": {"$in": ["DE", "FR"]}}');
     await attempt.click();
     await preview.getByText('1 of the latest 2 events would pass').waitFor();
@@ -155,7 +155,7 @@ describe('the editor of a filter', () => {
     await add.click();
     await fill(0, 'data.total', 'is at least', '100');
     assert.deepEqual(await json(), { 'data.total': { $gte: 100 } });
-    await page.locator('.form-summary').getByText('only if data.total is at least 100, to Shop').waitFor();
+    await page.locator('.form-summary').getByText('It sends an event only if data.total is at least 100.').waitFor();
     await add.click();
     await fill(1, 'data.total', 'is less than', '500');
     await add.click();
@@ -260,7 +260,7 @@ describe('the editor of a filter', () => {
     await page.getByRole('row', { name: 'data.country' }).getByText('"FR"').waitFor();
     assert.equal(await page.getByRole('listbox').count(), 0);
     await page.locator('textarea[name="filter"]').fill('{"data.note": {"$exist": false}}');
-    await page.getByRole('button', { name: 'Try it on the latest events' }).click();
+    await page.getByRole('button', { name: 'Try the filter' }).click();
     await page.getByRole('heading', { name: 'Preview of the filter' }).waitFor();
     await page.getByText('1 of the latest 2 events would pass').waitFor();
     await page.getByText('data.note is there, and must be missing').waitFor();

@@ -45,6 +45,20 @@ describe('the guide', () => {
       assert.ok(!text.includes(gone), gone);
   });
 
+  it('folds the signature step by step, and asks a customer without an endpoint to choose none', async (t) => {
+    const service = await startService(t);
+    const token = await sessionOf(service, await makeCustomer(service), 'link');
+    const { text } = await request(`${service.url}/guide`, { token });
+    const [, inside = ''] =
+      /<summary>The signature step by step[\s\S]*?<div id="the-signature-step-by-step">([\s\S]*?)<\/details>/.exec(
+        text,
+      ) ?? [];
+    assert.match(inside, /string to sign has three lines/);
+    assert.doesNotMatch(inside, /challenge/);
+    assert.match(text, /<h2 id="respond-to-the-challenge">/);
+    assert.doesNotMatch(text, /<select/);
+  });
+
   it('says how the endpoint is verified', () => {
     const cases = [
       ['required', 'Before the first delivery we send a challenge'],
@@ -54,7 +68,7 @@ describe('the guide', () => {
     for (const [verification, said] of cases) {
       const text = guideText(HAND_OUT, { ...VALUES, verification });
       for (const [other, sentence] of cases) assert.equal(text.includes(sentence), other === verification, sentence);
-      assert.ok(text.includes(said) && text.includes('\n## Answer quickly'));
+      assert.ok(text.includes(said) && text.includes('\n## Respond quickly'));
     }
   });
 
@@ -66,12 +80,12 @@ describe('the guide', () => {
       [[], 'we send the request again, until the retries of the webhook are used up.'],
       [[often, often], 'we send the request again: 20 attempts over about 2.5 days, then dead.'],
       [[often, once], 'we send the request again, until the retries of the webhook are used up.'],
-      [[once], 'the records are dead: no webhook of the endpoint retries.'],
+      [[once], 'the events are dead: no webhook of the endpoint retries.'],
     ] as const;
     for (const [webhooks, said] of cases)
       assert.ok(
         guideText(HAND_OUT, { ...VALUES, webhooks }).includes(
-          `After **any other answer, or none**, ${said.slice(0, -1)}`,
+          `After **any other response, or none**, ${said.slice(0, -1)}`,
         ),
         said,
       );

@@ -289,7 +289,10 @@ describe('the public catalogue', () => {
     assert.deepEqual(JSON.parse(await code('Type of order.placed: JSON Schema').innerText()), SCHEMA);
     // With the package of the receiver, the first one is TypeScript.
     await page.getByRole('tab', { name: 'JavaScript' }).click();
-    await page.getByRole('group', { name: 'Receive order.placed: JavaScript' }).getByText('"order.placed"').waitFor();
+    await page
+      .getByRole('group', { name: 'Receive order.placed: JavaScript' })
+      .getByText("eventType === 'order.placed'")
+      .waitFor();
     await isAccessible();
     const plain = await portal.visit({ isBrowserless: true, expecting: [404] });
     assert.equal(await plain.open('/event-catalogue/order.audited'), 404);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { EventType } from '../../src/domain/event.ts';
+import { previewOnSamples } from '../../src/webhooks/filter-preview.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { repeats } from '../support/repeats.ts';
@@ -169,6 +171,24 @@ describe('a filter', () => {
         says: /must not be nested deeper than 100/,
       });
     }
+  });
+
+  it('is tried on the samples of event types, of which some have none', async () => {
+    const type = { sample: null, encryptionRequired: false } as unknown as EventType;
+    const types = [
+      { ...type, id: 'a', name: 'order.placed', sample: { total: 7 } },
+      { ...type, id: 'b', name: 'order.paid', sample: { total: 700 } },
+      { ...type, id: 'c', name: 'order.lost' },
+    ];
+    const { judged, passed, items } = await previewOnSamples(types, { filter: LARGE, limit: 100 }, null);
+    assert.deepEqual([judged, passed], [2, 1]);
+    assert.deepEqual(
+      items.map(({ eventId, reasons }) => [eventId, reasons]),
+      [
+        ['a', ['data.total is 7, not at least 100']],
+        ['b', []],
+      ],
+    );
   });
 
   it('is tried without a word of data that must be encrypted, and of a person whose erasure has begun', async (t) => {

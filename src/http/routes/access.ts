@@ -76,10 +76,10 @@ export function applicationRoutes({ services: { applications }, clock, once }: D
       list: APPLICATION_LIST,
       once,
     }),
-    actionRoute('applications', 'regenerate-secret', 'Replace the secret of an application', {
+    actionRoute('applications', 'regenerate-secret', 'Create a new secret for an application', {
       for: 'both',
       operationId: 'regenerateApplicationSecret',
-      description: 'The reply shows the new secret. It is not shown again.',
+      description: 'The response shows the new secret. It is not shown again.',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(regenerateInput, { optional: true }),
       replies: {

@@ -1,6 +1,6 @@
 /**
- * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11.2): public types for everyone, all types for the
- * operator.
+ * The event catalogue, and the same as AsyncAPI 3 and as TypeScript (contract §11.2): the types that are offered for everyone, all types
+ * for the operator.
  */
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
@@ -26,7 +26,7 @@ const anyDocument = z.looseObject({ asyncapi: z.string() }).meta({
 const formats = z.enum(WEBHOOK_FORMATS).default('records');
 const flag = z.enum(TRUE_OR_FALSE).default('false');
 
-type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'version'>; readonly gate: Gate };
+type Dependencies = { readonly eventTypes: Pick<EventTypeStore, 'all' | 'offered' | 'version'>; readonly gate: Gate };
 
 export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[] {
   const documentRoute = (
@@ -64,7 +64,8 @@ export function eventCatalogueRoutes({ eventTypes, gate }: Dependencies): Route[
         const key = `${sees} ${Object.values(settings).join(' ')}`;
         let rendered = made.get(key);
         if (rendered?.version !== version) {
-          rendered = { version, ...renderOf(eventCatalogue(await eventTypes.all(), sees), settings) };
+          const types = await (sees === 'all' ? eventTypes.all() : eventTypes.offered());
+          rendered = { version, ...renderOf(eventCatalogue(types, sees), settings) };
           made.set(key, rendered);
         }
         return documentReply(call, rendered, caller === null ? 'no-cache' : 'private, no-cache', mediaType);

@@ -77,10 +77,14 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
   const pageReply = createPageReply(dependencies.stylesheet);
   const lookOf = async ({ customerId }: Pick<User, 'customerId'>): Promise<PageLook | null> =>
     customerId === null ? null : customersLook();
-  /** A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. */
+  /**
+   * A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. An
+   * unknown one may have been a customer's: a later invitation replaced it. It has the customers' look, and leads to no form.
+   */
   const unusable = async (call: Call): Promise<Reply> => {
-    const customerId = (await invitations.ownerOf(tokenOf(call))) ?? null;
-    return unusablePage(pageReply, signInPath, customerId, await lookOf({ customerId }));
+    const owner = await invitations.ownerOf(tokenOf(call));
+    const look = owner === undefined ? await customersLook() : await lookOf({ customerId: owner });
+    return unusablePage(pageReply, owner === undefined ? null : formOf({ customerId: owner }, signInPath()), look);
   };
   /** Tries are not counted: nobody guesses 256 random bits. */
   const withUser = async (call: Call, respond: (user: User) => Promise<Reply>): Promise<Reply> => {
@@ -229,14 +233,8 @@ function passwordField(name: string, label: string, hint: Html | null, problems:
 }
 
 /** For a wrong, used, expired, replaced or inactive invitation. */
-function unusablePage(
-  pageReply: PageReply,
-  signInPath: () => string | null,
-  customerId: string | null,
-  look: PageLook | null,
-): Reply {
+function unusablePage(pageReply: PageReply, form: string | null, look: PageLook | null): Reply {
   const [title, text] = UNUSABLE;
-  const form = formOf({ customerId }, signInPath());
   const content = html`
     <p>${text}</p>
     ${form === null ? null : html`<p>Already set your password? <a href="${form}">Sign in</a></p>`}
@@ -252,7 +250,8 @@ function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): 
 
 const UNUSABLE = [
   'This link cannot be used',
-  `An invitation works once, and for ${INVITATION_HOURS} hours. Ask for another one.`,
+  `An invitation works once, and for ${INVITATION_HOURS} hours. A later one replaces it. ` +
+    'Ask an administrator of your company for another one.',
 ] as const;
 const TOO_MANY = ['Too many attempts', 'Wait a minute, then open the link again.'] as const;
 const FAILED = ['That did not work', 'Open the link again and retry.'] as const;

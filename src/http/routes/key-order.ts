@@ -16,7 +16,7 @@ export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Ro
       for: 'both',
       tag: 'webhooks',
       operationId: 'listWaitingKeys',
-      summary: 'List the keys that wait',
+      summary: 'List the ordering keys that wait',
       description:
         'With `ordered: "key"`: keys whose first record failed or is late, so that the others of the key wait.',
       query: {
@@ -32,7 +32,7 @@ export function keyOrderRoutes(webhooks: Pick<Webhooks, 'get' | 'keyOrder'>): Ro
         return okReply(await webhooks.keyOrder.waitingKeys(idInPath(call), asked));
       },
     }),
-    actionRoute('webhooks', 'give-up', 'Give up the records of a key', {
+    actionRoute('webhooks', 'give-up', 'Give up the records of an ordering key', {
       for: 'both',
       operationId: 'giveUpKey',
       description:

@@ -130,10 +130,10 @@ function endpointRoutes({ services: { endpoints }, clock, once }: Dependencies):
 function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies): Route<'both'>[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   return [
-    actionRoute('endpoints', 'rotate-secret', 'Replace the secret of an endpoint', {
+    actionRoute('endpoints', 'rotate-secret', 'Create a new secret for an endpoint', {
       for: 'both',
       operationId: 'rotateEndpointSecret',
-      description: 'The reply shows the new secret. It is not shown again.',
+      description: 'The response shows the new secret. It is not shown again.',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateInput, { optional: true }),
       replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret, headers: ETAG } },
@@ -145,7 +145,7 @@ function rotationRoutes({ services: { endpoints }, clock, once }: Dependencies):
           (beside) => endpoints.rotateSecret(id, validate(rotateInput, call.body), acting, beside),
         ),
     }),
-    actionRoute('endpoints', 'rotate-api-key', 'Replace the API key of an endpoint', {
+    actionRoute('endpoints', 'rotate-api-key', 'Create a new API key for an endpoint', {
       for: 'both',
       operationId: 'rotateEndpointApiKey',
       headers: IDEMPOTENCY_KEY,

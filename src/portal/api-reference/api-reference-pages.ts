@@ -15,7 +15,7 @@ import { opens } from '../parts/catalogue-choices.ts';
 import { copyable, definitionList } from '../parts/details.ts';
 import { newForm, textField } from '../parts/fields.ts';
 import { section } from '../parts/header.ts';
-import { listView, nothingFound, table } from '../parts/list.ts';
+import { folded, listView, nothingFound, table } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
 import { hasWords } from '../parts/text.ts';
 import { productsForCustomers } from '../record/owner.ts';
@@ -164,7 +164,7 @@ function start(call: PageCall, address: string, isCustomers: boolean): Html {
             ${codeOf(tokenCommand(address), 'Copy the command')}
           </li>
           <li>
-            <p>Send the <code>access_token</code> of the reply with each call, until <code>expires_in</code> seconds are over:</p>
+            <p>Send the <code>access_token</code> of the response with each call, until <code>expires_in</code> seconds are over:</p>
             ${codeOf(firstCall(address), 'Copy the command')}
           </li>
         </ol></div>
@@ -175,12 +175,16 @@ function start(call: PageCall, address: string, isCustomers: boolean): Html {
       id: 'conventions',
       content: html`
         <div class="doc"><ul>
-          <li>Bodies and replies are JSON in UTF-8. Instants are ISO 8601 in UTC with milliseconds. Ids are UUIDs.</li>
+          <li>Requests and responses are JSON in UTF-8. Ids are UUIDs.</li>
+          <li>
+            Times are ISO 8601 in UTC with milliseconds: <code>2026-11-21T05:00:00.000Z</code>. Only the <code>timeStamp</code> of a
+            refusal has another form.
+          </li>
           <li>
             Lists come in pages: <code>limit</code> is the number of items, and <code>nextCursor</code> of one page is the
             <code>cursor</code> of the next.
           </li>
-          <li>Unknown fields and parameters are refused. Later versions may add fields to replies.</li>
+          <li>Unknown fields and parameters are refused. Later versions may add fields to responses.</li>
           <li>The OpenAPI document has what this page leaves out, such as the patterns of texts.</li>
         </ul></div>
       `,
@@ -209,13 +213,17 @@ function scopes(offered: readonly Scope[], calls: readonly ApiCall[]): Html {
     id: 'scopes',
     lead: 'A token opens the calls of its scopes.',
     isPlain: true,
-    content: table({
-      caption: 'Scopes',
-      columns: [
-        { label: 'Scope', kind: 'main' },
-        { label: 'Opens', phone: 'plain' },
-      ],
-      rows,
+    content: folded({
+      title: 'All scopes',
+      note: 'with the calls of each',
+      content: table({
+        caption: 'Scopes',
+        columns: [
+          { label: 'Scope', kind: 'main' },
+          { label: 'Opens', phone: 'plain' },
+        ],
+        rows,
+      }),
     }),
   });
 }

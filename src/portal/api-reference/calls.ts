@@ -121,7 +121,7 @@ function sampleOf({ method, path, operation, scope }: ApiCall, { document, addre
   return html`
     <h4>Sample</h4>
     ${codeOf(command, 'Copy the command')}
-    ${reply === null ? null : html`<p>The reply:</p><div class="doc-code">${reply}</div>`}
+    ${reply === null ? null : html`<p>The response:</p><div class="doc-code">${reply}</div>`}
   `;
 }
 

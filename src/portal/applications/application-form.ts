@@ -207,7 +207,7 @@ function scopesLead(before: Application | null, { users, suggestFrom }: Applicat
 
 const SCOPES_LEAD = 'What the program may do. Choose only what it needs.';
 const DEFAULT_ACCOUNT =
-  ' The application acts as the “Default account” in Users, which is made with the first application. Saving gives this account the' +
+  ' The application acts as the “Default account” in Users, which is created if it does not exist yet. Saving gives this account the' +
   ' permissions of the scopes. Each application can use only its own scopes.';
 const LIFETIME = 'accessTokenValiditySeconds';
 

@@ -169,6 +169,16 @@
     const link = document.getElementById(location.hash.slice(1))?.closest('.tabs a');
     if (link) location.replace(`${link.href}${location.hash}`);
   };
+  // A browser may not open the fold around it.
+  const openFold = () => {
+    const fold = document.getElementById(location.hash.slice(1))?.closest('details.folded:not([open])');
+    if (fold) {
+      fold.open = true;
+      fold.scrollIntoView();
+    }
+  };
+  openFold();
+  addEventListener('hashchange', openFold);
   goToTab();
   addEventListener('hashchange', goToTab);
 

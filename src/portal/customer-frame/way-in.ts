@@ -6,7 +6,6 @@ import { FRAME_COOKIE, readCustomerVisit, readRenewal } from '../frame/cookies.t
 import { SIGN_IN_PATH } from '../frame/request-context.ts';
 import { brandMark, operatorName } from '../parts/brand.ts';
 import { linkButton } from '../parts/header.ts';
-import { capital } from '../parts/text.ts';
 
 type Visitor = Pick<OpenCall, 'brand' | 'isFramed' | 'cookieOf'>;
 
@@ -47,16 +46,16 @@ function onlyHost([origin = '', ...others]: readonly string[]): string | null {
 /** The page around makes a new link when it is loaded. Only its origin is known: the button leads there. */
 function inFrame({ brand }: Visitor, host: string | null): Html {
   return html`
-    <p>${capital(operatorName(brand ?? NO_THEME))} opens this part again. What you saved is kept.</p>
+    <p>Open it again from ${operatorName(brand ?? NO_THEME)}. Everything that you saved is still there.</p>
     ${
       host !== null
         ? html`
           <div class="buttons">
             <a class="button button-primary" href="${host}" target="_top">Open again</a>
-            <span class="quiet">or reload this page</span>
+            <span class="quiet">or reload the page in your browser</span>
           </div>
         `
-        : html`<p>To go on, reload this page.</p>`
+        : html`<p>To go on, reload the page in your browser.</p>`
     }
   `;
 }

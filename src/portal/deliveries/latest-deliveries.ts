@@ -62,12 +62,12 @@ function heldBackText(held: readonly Delivery[], isOfSeveral: boolean): string {
   const failed = held.filter(({ webhookState }) => webhookState === 'failed').length;
   if (isOfSeveral) {
     if (failed === 0) return 'Newer deliveries of failing webhooks are held back until one of them succeeds.';
-    if (failed === held.length) return 'Newer deliveries of failed webhooks wait until the webhook is started.';
-    return 'Newer deliveries of failing webhooks wait until one succeeds, and those of failed ones until the start.';
+    if (failed === held.length) return 'Newer deliveries of failed webhooks wait until you start them.';
+    return 'Newer deliveries of failing webhooks wait until one succeeds, those of failed webhooks until you start them.';
   }
   if (failed === 0) return 'Newer deliveries are held back until one of these succeeds.';
-  if (failed === held.length) return 'Newer deliveries wait until their webhook is started.';
-  return 'Newer deliveries wait until one of these succeeds, or their webhook is started.';
+  if (failed === held.length) return 'Newer deliveries wait until you start the webhook.';
+  return 'Newer deliveries wait until one of these succeeds, or you start the webhook.';
 }
 
 /** Whether it was not tried yet because its webhook fails or has failed. */
@@ -143,7 +143,7 @@ export function latestSection(
           ]
         : []),
     content: html`
-      <div class="latest">
+      <div class="${isOne ? 'latest' : 'latest has-webhooks'}">
         ${latestTable(rows, { hasWebhooks: !isOne, actionOf, now })}
       </div>
     `,

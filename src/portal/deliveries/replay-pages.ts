@@ -167,9 +167,11 @@ const NOTHING_YET: View = {
   `,
 };
 
-/** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
+/** Null before a choice. Throws 400 without a webhook, for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
+  // The form sends a state; a link to the page has none.
+  if (webhookId === null && readText(fields, 'state') !== null) throw refuseField('webhook', 'is required: choose one');
   if (webhookId === null) return null;
   if (!isUuidV7(webhookId)) throw refuseField('webhook', 'is not the name of one webhook. Choose a suggested name');
   const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
@@ -325,7 +327,7 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Coun
                   icon: 'play',
                 })
           }
-          ${submitButton({ label: `Send ${found} again`, kind: runs ? 'primary' : 'plain', icon: 'replay' })}
+          ${submitButton(runs ? { label: `Send ${found} again`, kind: 'primary', icon: 'replay' } : AT_NEXT_START)}
           ${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}
         </div>
       </form>
@@ -333,15 +335,21 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Coun
   });
 }
 
+const AT_NEXT_START = { label: 'Send again at its next start', kind: 'plain', icon: 'clock' } as const;
+
 /** Before a webhook that does not run is started: how much is sent then, and how to find out whether it arrives. */
 function waitNotice({ name, state, webhookId, pending }: Counted): Html {
   const others =
     pending === 0
       ? ''
       : ` A start also sends its ${countOf(pending, 'pending delivery', undefined, 'pending deliveries')}.`;
-  const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether it arrives.`;
+  const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether one arrives.`;
   return notice({
     tone: 'caution',
-    text: html`<p>${name} ${notRunning(state)}. They wait until it is started.${others}${state === 'failed' ? test : null}</p>`,
+    text: html`
+      <p>
+        ${name} ${notRunning(state)}. Deliveries wait until the webhook is started.${others}${state === 'failed' ? test : null}
+      </p>
+    `,
   });
 }

@@ -109,7 +109,7 @@ export function downloadList(): Html {
                 [
                   link(RECEIVER_PACKAGE),
                   'TypeScript and JavaScript',
-                  commands(`npm install ./${RECEIVER_PACKAGE}\nnode app.ts`),
+                  commands(`npm install ./${RECEIVER_PACKAGE}\nnode app.mts`),
                 ],
               ]),
           ...PROGRAMS.map(({ language, file, start }) => [link(file), language, commands(start)]),
@@ -120,13 +120,13 @@ export function downloadList(): Html {
           ? null
           : html`
             <p class="hint">
-              With the package, save the code for TypeScript as <code>app.ts</code> (Node 22.18 or later), or the one for
+              With the package, save the code for TypeScript as <code>app.mts</code> (Node 22.18 or later), or the one for
               JavaScript as <code>app.mjs</code>, in the folder where you install it.
             </p>
           `
       }
       <p class="hint">
-        Each program verifies, answers challenges, decrypts and decompresses. It reads the secret and the
+        Each program verifies, responds to challenges, decrypts and decompresses. It reads the secret and the
         API key from its environment; during a rotation both, one per line:
         <code>WEBHOOK_SECRETS='…' WEBHOOK_API_KEYS='…' python3 receiver.py</code>. Write what it
         does with an event into its function <code>handle</code>.

@@ -12,6 +12,7 @@ import type { PageCall } from '../frame/call.ts';
 import { actionButton, type ButtonKind, section } from '../parts/header.ts';
 import { badge, notice } from '../parts/mark.ts';
 import { sentence, time } from '../parts/text.ts';
+import { GUIDE_PATH } from './guide-text.ts';
 
 /** `button`: null if the header of the page has it. */
 export function challengeSection(endpoint: Endpoint, button: Html | null): Html {
@@ -103,10 +104,17 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
       : notice({
           tone: isUnprepared(endpoint) ? 'info' : 'negative',
           title: sentence(withoutCode(error)),
-          text: challengeAdvice(error, endpoint.customerId),
+          text: html`<p>${challengeAdvice(error, endpoint.customerId)} ${helpOf(endpoint)}</p>`,
         });
   const view = endpoint.verification === 'cloudevents' ? handshakeView : exchangeView;
   return html`<div class="stack"><p class="badges">${verdict}</p>${why}${view(endpoint, verification)}</div>`;
+}
+
+/** Both have the code that responds to a challenge. */
+function helpOf({ id }: Endpoint): Html {
+  return html`
+    <a href="/endpoints/${id}/receiver">Receiver set-up</a> · <a href="${GUIDE_PATH}?endpoint=${id}">Guide</a>
+  `;
 }
 
 const HANDSHAKE_LEAD =

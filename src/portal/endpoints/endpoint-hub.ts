@@ -96,7 +96,7 @@ export function hubSections(
       id: 'throughput',
       lead: throughputText(series),
       actions: [periodTabs(`/endpoints/${endpointId}`, query, series.period)],
-      content: throughputCharts(series, now),
+      content: throughputCharts(series),
     })}
     ${latestSection(
       deliveries,

@@ -10,10 +10,8 @@ import { latestVersion } from '../deliveries/latest-deliveries.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { sentence } from '../parts/text.ts';
 import { ownedName, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
-import { withoutCode } from './challenge-section.ts';
 import { readEndpointActivity, withOutages } from './endpoint-activity.ts';
 import { type EndpointPage, endpointActivity, endpointHeader } from './endpoint-detail.ts';
 import { readHub } from './endpoint-hub.ts';
@@ -134,8 +132,7 @@ async function readTab(
 /** `waits`: a webhook that sends here is to be started. */
 function verdictOf({ name, lastVerification, enabled }: Endpoint, waits: boolean) {
   const error = lastVerification?.error ?? null;
-  if (error !== null)
-    return { tone: 'negative', text: `${name} failed the challenge. ${sentence(withoutCode(error))}` } as const;
+  if (error !== null) return { tone: 'negative', text: `${name} failed the challenge. See why below.` } as const;
   const next = waits ? ' Start its webhook below.' : '';
   return { tone: 'positive', text: `${name} passed the challenge${enabled ? ' and is enabled' : ''}.${next}` } as const;
 }

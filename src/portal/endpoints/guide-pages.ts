@@ -1,4 +1,5 @@
 /** `/guide`: what the programs of a customer need, with the values of one of its endpoints filled in. */
+import type { Token, Tokens } from 'marked';
 import { currentApiKey, type Endpoint, mustBeVerified, publicKeys } from '../../domain/endpoint.ts';
 import { adviceForMessage } from '../../domain/outcome.ts';
 import type { Webhook } from '../../domain/webhook.ts';
@@ -17,6 +18,7 @@ import { newForm, selectField } from '../parts/fields.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { latestError } from '../parts/health.ts';
 import { CHOICES_MAX } from '../parts/limits.ts';
+import { folded } from '../parts/list.ts';
 import { notice } from '../parts/mark.ts';
 import { markdown, type Resolve, sectionsOf } from '../parts/markdown.ts';
 import { readOwners } from '../record/owner.ts';
@@ -63,13 +65,13 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
         ${pageHeader({
           title,
           lead: isCustomers
-            ? 'How your program receives events: what it gets, how it verifies that, and what it answers.'
+            ? 'How your program receives events: what it gets, how it verifies that, and how it responds.'
             : 'How the program of a customer receives events. Its people see the same in their portal.',
         })}
         <div class="doc-page is-wide">
           ${contentsOf([...own, ...sectionsOf(tokens)])}
           <div class="doc-main">
-            ${names.length < 2 && endpoint !== null ? null : endpointChoice(names, endpoint)}
+            ${names.length === 0 || (names.length < 2 && endpoint !== null) ? null : endpointChoice(names, endpoint)}
             ${await troubleNotice(store, call.session.customerId, webhooks)} ${stepsSection(call, endpoint, links)}
             ${
               endpoint === null
@@ -79,7 +81,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
                 : values(call, endpoint, { egressAddresses, isCustomers })
             }
             ${arrives} ${codeForReceivers(arrivingTypes(webhooks, types), { title: 'Programs', id: 'programs' })}
-            <article class="doc">${markdown(tokens, resolveTo(links))}</article>
+            <article class="doc">${textOf(tokens, resolveTo(links))}</article>
           </div>
         </div>
       `;
@@ -87,6 +89,23 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
     }),
   ];
 }
+
+/** Few people need the signature step by step, so it is folded. Links to it open it. */
+function textOf(tokens: readonly Token[], resolve: Resolve): Html {
+  const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading' && token.depth === 2;
+  const at = tokens.findIndex((token) => isHeading(token) && token.text === STEP_BY_STEP);
+  const end = tokens.findIndex((token, index) => index > at && isHeading(token));
+  if (at < 0 || end < 0) return markdown(tokens, resolve);
+  const [{ anchor = '' } = {}] = sectionsOf(tokens.slice(at, end));
+  const content = html`<div id="${anchor}">${markdown(tokens.slice(at + 1, end), resolve)}</div>`;
+  return html`
+    ${markdown(tokens.slice(0, at), resolve)}
+    ${folded({ title: STEP_BY_STEP, note: 'for a language without a program above', content })}
+    ${markdown(tokens.slice(end), resolve)}
+  `;
+}
+
+const STEP_BY_STEP = 'The signature step by step';
 
 /** The webhooks that fail or have failed, each with its latest error; null if none does. `reader`: the customer who reads it. */
 export async function troubleNotice(

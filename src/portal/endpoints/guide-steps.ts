@@ -45,7 +45,7 @@ export function stepsSection(call: PageCall, endpoint: Endpoint | null, links: G
         </li>
         <li><a href="#programs">Download a program</a>, give it the secret and the API key, and start it.</li>
         <li><a href="#make-it-reachable-over-https">Make it reachable over HTTPS</a> at the address of the endpoint.</li>
-        <li><a href="${links.verify}">Verify ownership</a> with “Verify now”. The program answers the challenge.</li>
+        <li><a href="${links.verify}">Verify ownership</a> with “Verify now”. The program responds to the challenge.</li>
         <li>${link(newWebhook, 'Create a webhook')}, unless you chose events with the endpoint.</li>
         <li><a href="${links.test}">Send a test event</a>. Your program prints it.</li>
       </ol></div>

@@ -53,8 +53,8 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
       'accepts a list. Then remove the old one.',
   ],
   [
-    /The order of records is kept only if we\s+have agreed on it; `offset`/,
-    'The order of records is kept only if the webhook has an *Order*; `offset`',
+    /The order of events is kept only if we\s+have agreed on it; `offset`/,
+    'The order of events is kept only if the webhook has an *Order*; `offset`',
   ],
   [
     /You need this only to call our API\. Send your client id and client secret\./,
@@ -69,22 +69,24 @@ export const REWORDED: readonly (readonly [said: RegExp, instead: string])[] = [
     /If it leaks, tell us immediately: we can revoke it and all tokens within seconds\./,
     `If it leaks, replace it on the page of the ${linkTo('application', 'applications')}, and revoke its tokens there.`,
   ],
+  [/^## Rotate the secret$/m, '## Use a new secret'],
+  [/You need this only if no program above is in your language\. `authorization`/, '`authorization`'],
   [
     /^## Test it[\s\S]*?(?=^## )/m,
-    `## Test it\n\nPress ${linkTo('Send a test event', 'test')}. The next page shows the request, and what your program answered. ` +
+    `## Test it\n\nPress ${linkTo('Send a test event', 'test')}. The next page shows the request, and the response of your program. ` +
       `${linkTo('Live', 'live')} shows it, too. It is no delivery: ${linkTo('Deliveries', 'deliveries')} has the events that you ` +
       'subscribe to.\n\n',
   ],
 ];
 
-/** The part of the hand-out about another answer than 2xx. */
-const AFTER_ANOTHER = /(?<=After \*\*any other answer, or none\*\*, )we send the request again:[\s\S]*?(?=\.\n- )/;
+/** The part of the hand-out about another response than 2xx. */
+const AFTER_ANOTHER = /(?<=After \*\*any other response, or none\*\*, )we send the request again:[\s\S]*?(?=\.\n- )/;
 
 /** The same as the webhooks of the endpoint do it. Their names are not in it: the text is Markdown. */
 function afterAnother(webhooks: readonly RetrySettings[]): string {
   const [said, ...others] = new Set(webhooks.map(retriesText));
   if (areNeverSentAgain(webhooks))
-    return `the records are dead: no webhook of the endpoint retries. You can send them again in ${linkTo('Deliveries', 'deliveries')}`;
+    return `the events are dead: no webhook of the endpoint retries. You can send them again in ${linkTo('Deliveries', 'deliveries')}`;
   if (said !== undefined && others.length === 0) return `we send the request again: ${said}`;
   return 'we send the request again, until the retries of the webhook are used up';
 }
@@ -105,12 +107,12 @@ export type GuideVerification = 'required' | 'optional' | 'handshake';
 
 /** The sentence of the hand-out about a challenge before everything else, and the one about challenges. */
 export const CHALLENGE_FIRST = /Before the first delivery we send a challenge, to make sure that the URL is yours\./;
-export const CHALLENGE_SECTION = /^## Answer the challenge[\s\S]*?(?=^## )/m;
+export const CHALLENGE_SECTION = /^## Respond to the challenge[\s\S]*?(?=^## )/m;
 
 const CHALLENGE_OPTIONAL = `If you press ${VERIFY}, we send a challenge, to make sure that the URL is yours.`;
 const HANDSHAKE =
-  '## Answer the handshake\n\nBefore the first delivery we send an `OPTIONS` request with `WebHook-Request-Origin`, to make ' +
-  'sure that you expect us. Answer with status 200 and the header `WebHook-Allowed-Origin` with the same value, or with ' +
+  '## Respond to the handshake\n\nBefore the first delivery we send an `OPTIONS` request with `WebHook-Request-Origin`, to make ' +
+  'sure that you expect us. Respond with status 200 and the header `WebHook-Allowed-Origin` with the same value, or with ' +
   `\`*\`. \`WebHook-Allowed-Rate\` may say how many requests a minute you allow. When your receiver is ready, press ${VERIFY}.\n\n`;
 
 type GuideValues = {

@@ -1,6 +1,7 @@
 /** Code for receivers that verifies a delivery, in every language, with the event types that arrive. */
 import { type EventType, matchingTypes } from '../../domain/event.ts';
 import type { Webhook } from '../../domain/webhook.ts';
+import { typeModule } from '../../events/typescript.ts';
 import { type AssetName, readAsset, receiverPackage } from '../../kernel/assets.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { nodeFunctions, typedNodeFunctions } from './guide-text.ts';
@@ -50,6 +51,40 @@ export function receiverCode(
   return made
     .filter(({ only }) => only !== (hasPackage ? 'without package' : 'with package'))
     .map(({ label, code }) => ({ label, code: withEvents(code, types) }));
+}
+
+/** Whole programs that print the events of one type. In TypeScript they have its types, as its page shows them. */
+export function programsFor(eventType: EventType, hasPackage: boolean = hasReceiverPackage()): readonly CodeExample[] {
+  const name = `'${eventType.name}'`;
+  const example = firstExample(readAsset('receivers/javascript')).replace(
+    EXAMPLE_LOOP,
+    () =>
+      `for (const { eventType, messageId, data } of records) {\n      if (eventType === ${name}) console.log(messageId, data);\n    }`,
+  );
+  const typed = example.replace(EVENTS_COMMENT, '').replace(EVENTS_TYPE, () => `${typeModule(eventType)}\n`);
+  const ofPackage = [
+    { label: 'TypeScript', code: typed },
+    { label: 'JavaScript', code: withoutTypes(example) },
+  ];
+  return [...(hasPackage ? ofPackage : []), { label: 'Python', code: pythonProgram(eventType.name) }];
+}
+
+const EXAMPLE_LOOP = /for \(const \{ messageId, data \} of records\) console\.log\([^\n]*\);/;
+
+/** With the program that is downloaded, as a module beside it. */
+function pythonProgram(name: string): string {
+  return `# Beside receiver.py, which reads the same environment.
+import receiver
+
+
+def handle(message_id, event_type, data):
+    """Once it returns, the message counts as handled. If it raises, the sender tries again."""
+    if event_type == "${name}":
+        print(message_id, data, flush=True)
+
+
+receiver.handle = handle
+receiver.main()`;
 }
 
 /** The types that the webhooks get: only public ones if they belong to a customer. */

@@ -115,9 +115,11 @@ export function createdResult(
     lead: `${todo.join(', ')}, then ${lastStep(made)}.`,
     actions: [linkButton({ href: `/endpoints/${id}`, label: 'Go to the endpoint' })],
   });
-  const step = must ? 3 : 2;
+  // Someone who writes the receiver needs a program that runs before a challenge can pass.
+  const start = isOwn && endpoint.oauthTokenUrl === null ? 2 : 1;
+  const step = start + (must ? 2 : 1);
   const webhook = made !== null && 'id' in made ? madeSection(made, step) : webhookSection(endpoint, made, step);
-  const verify = verifyStep(call, endpoint, isMade);
+  const verify = verifyStep(call, endpoint, { isMade, step: start + 1 });
   const patterns = made !== null && 'id' in made ? made.eventTypes : [];
   const types = arrivingTypes([{ customerId: endpoint.customerId, eventTypes: patterns }], eventTypes);
   return resultOf(title, (showing) => {
@@ -133,8 +135,10 @@ export function createdResult(
       egressAddresses,
       webhooks: [],
     });
-    const steps = must ? html`${values}${verify}${webhook}` : html`${values}${webhook}`;
-    return html`${header}${steps}${codeSection(endpoint, types)}${must ? null : verify}`;
+    const code = codeSection(endpoint, types, start === 2 ? '2. Start your program' : CODE_TITLE);
+    const steps = must ? html`${verify}${webhook}` : webhook;
+    const shown = start === 2 ? html`${values}${code}${steps}` : html`${values}${steps}${code}`;
+    return html`${header}${shown}${must ? null : verify}`;
   });
 }
 
@@ -201,7 +205,7 @@ function secretOf({ id, secret }: Endpoint) {
   return {
     label: 'Secret',
     value: secret.reveal(),
-    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, rotate it.',
+    note: 'The receiver verifies signatures with it. It is stored encrypted and cannot be shown again. If it is lost, create a new one.',
     renewal: secretRenewal(id),
   };
 }
@@ -211,7 +215,9 @@ export function secretRenewal(id: string) {
   return { href: `/endpoints/${id}/rotate-secret`, label: 'create a new secret' };
 }
 
-function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
+type VerifyStep = { readonly isMade: boolean; readonly step: number };
+
+function verifyStep(call: PageCall, endpoint: Endpoint, { isMade, step }: VerifyStep): Html {
   const { id, verified } = endpoint;
   const isOpen = isUnverified(endpoint);
   const state = !mustBeVerified(endpoint)
@@ -229,8 +235,8 @@ function verifyStep(call: PageCall, endpoint: Endpoint, isMade: boolean): Html {
             `,
         });
   return section({
-    title: mustBeVerified(endpoint) ? '2. Verify ownership' : 'Verify ownership',
-    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page answers challenges.',
+    title: mustBeVerified(endpoint) ? `${step}. Verify ownership` : 'Verify ownership',
+    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page responds to challenges.',
     actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen ? 'primary' : 'plain') : null],
     content: state,
   });
@@ -305,8 +311,14 @@ export function addressRows(egressAddresses: readonly string[]) {
   ];
 }
 
-function codeSection({ oauthTokenUrl }: Endpoint, types: readonly EventType[]): Html | null {
-  return oauthTokenUrl !== null ? null : codeForReceivers(types, { title: 'Code for the receiver' });
+const CODE_TITLE = 'Code for the receiver';
+
+function codeSection(
+  { oauthTokenUrl }: Endpoint,
+  types: readonly EventType[],
+  title: string = CODE_TITLE,
+): Html | null {
+  return oauthTokenUrl !== null ? null : codeForReceivers(types, { title });
 }
 
 /**
@@ -322,8 +334,8 @@ export function codeForReceivers(
     id,
     lead: hasReceiverPackage()
       ? html`
-        The code below verifies a delivery. In TypeScript and JavaScript, the package
-        <code>sallyport-receiver</code> does the rest, too. For everything else, take a whole program from the downloads below.
+        The code below verifies a delivery. In TypeScript and JavaScript it is a whole program, with the package
+        <code>sallyport-receiver</code>. For other languages, whole programs are among the downloads below.
       `
       : html`
         The code below verifies a delivery. It needs no packages. For everything else, take a whole program from the

@@ -170,8 +170,8 @@ function receiving(eventTypes: readonly EventType[]): Html {
     title: 'Receive events',
     lead: hasReceiverPackage()
       ? html`
-        Every delivery is signed. For TypeScript and JavaScript the package <code>sallyport-receiver</code> does
-        everything. For other languages this is the verification. Whole programs are below.
+        Every delivery is signed. The code below verifies it. In TypeScript and JavaScript it is a whole program, with the
+        package <code>sallyport-receiver</code>. For other languages, whole programs are among the downloads below.
       `
       : 'Every delivery is signed. This is the verification. Whole programs are below.',
     content: html`

@@ -159,7 +159,7 @@ function eventTypeView(call: PageCall, shown: Shown): View {
     ${sectionLinks(eventType, { isTested, isManaged })}
     ${useSection(call, shown)}
     <div class="columns columns-even">
-      ${sampleSection(eventType, isManaged ? sampleRemedy(id) : null)}
+      ${sampleSection(eventType, null, isManaged ? sampleRemedy(id) : null)}
       ${latestSection(call, eventType, sample)}
     </div>
     ${fieldsSection(eventType)}

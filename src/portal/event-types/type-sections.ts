@@ -9,9 +9,8 @@ import { type Html, html } from '../../http/html.ts';
 import { RECEIVER_PACKAGE } from '../../kernel/assets.ts';
 import { isObject } from '../../kernel/validation.ts';
 import { filterPaths } from '../../webhooks/filter-paths.ts';
-import { eventTypeKey } from '../../wire/envelope.ts';
 import { DOWNLOADS } from '../documentation/download-pages.ts';
-import { hasReceiverPackage } from '../endpoints/receiver-code.ts';
+import { hasReceiverPackage, programsFor } from '../endpoints/receiver-code.ts';
 import { codePanels, programPanels } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
@@ -30,21 +29,27 @@ export function eventTypeSections(
   { verification, trial = null }: { readonly verification: Html; readonly trial?: Html | null },
 ): Html {
   return html`
-    ${sampleSection(eventType)}
+    ${sampleSection(eventType, address)}
     ${fieldsSection(eventType)}
     ${trial}
     ${typesSection(eventType)}
     ${section({
       title: 'Receive it',
       id: 'receive',
-      lead: hasReceiverPackage()
-        ? html`
-          For webhooks with the format Records. TypeScript and JavaScript need the package:
-          <a href="${`${DOWNLOADS}/${RECEIVER_PACKAGE}`}" download>download it</a>, then
-          <code>npm install ./${RECEIVER_PACKAGE}</code>. ${verification} has whole programs in other languages.
-        `
-        : html`For webhooks with the format Records. ${verification} has the code that verifies a request, in eight languages.`,
-      content: programPanels(`Receive ${eventType.name}`, handlers(eventType, address)),
+      lead: html`
+        For webhooks with the format Records.
+        ${
+          hasReceiverPackage()
+            ? html`
+              TypeScript and JavaScript need the package: <a href="${`${DOWNLOADS}/${RECEIVER_PACKAGE}`}" download>download
+              it</a>, then <code>npm install ./${RECEIVER_PACKAGE}</code>.
+            `
+            : null
+        }
+        Python needs <a href="${`${DOWNLOADS}/receiver.py`}" download>receiver.py</a> beside it. ${verification} has the
+        programs in eight languages, and the environment that they need.
+      `,
+      content: programPanels(`Receive ${eventType.name}`, programsFor(eventType)),
     })}
   `;
 }
@@ -71,8 +76,12 @@ export function sectionLinks(
   `;
 }
 
-/** The sample as data, and as the request of a webhook in each format has it. `remedy` is for a type without one. */
-export function sampleSection({ name, sample, encryptionRequired }: EventType, remedy: Html | null = null): Html {
+/**
+ * The sample as data, and as the request of a webhook in each format has it. `address`: the source of CloudEvents. `remedy` is for a type
+ * without one.
+ */
+export function sampleSection(eventType: EventType, address: string | null, remedy: Html | null = null): Html {
+  const { name, sample, encryptionRequired } = eventType;
   if (sample === null) {
     return section({
       title: 'Sample',
@@ -86,20 +95,27 @@ export function sampleSection({ name, sample, encryptionRequired }: EventType, r
     lead: encryptionRequired
       ? 'The data, and the body that arrives once it is decrypted.'
       : 'The data, and what arrives in each format of a webhook.',
-    content: codePanels(`Sample of ${name}`, samplePanels(name, sample, encryptionRequired)),
+    content: codePanels(`Sample of ${name}`, samplePanels(eventType, sample, address)),
   });
 }
 
 /** Not every format can be encrypted. */
-function samplePanels(name: string, sample: Sample, isEncrypted: boolean): Panel[] {
-  const formats = isEncrypted ? (['records'] as const) : WEBHOOK_FORMATS;
+function samplePanels(
+  { name, source, encryptionRequired }: EventType,
+  sample: Sample,
+  address: string | null,
+): Panel[] {
+  const formats = encryptionRequired ? (['records'] as const) : WEBHOOK_FORMATS;
   return [
     { label: 'Data', code: json(sample) },
     ...formats.map((format) => {
       const settings = { batch: false, thin: false };
       const label = formatText({ format, ...settings });
       if (format === 'records') return { label, code: json(exampleBody(name, sample)) };
-      const { headers, payload } = formattedMessage({ format, ...settings }, name, {}).example(sample);
+      const { headers, payload } = formattedMessage({ format, ...settings }, name, {}).example(
+        sample,
+        source ?? address ?? undefined,
+      );
       const lines = Object.entries(headers).map(([header, value]) => `${header}: ${String(value)}\n`);
       return { label, code: `${lines.join('')}${lines.length === 0 ? '' : '\n'}${json(payload)}` };
     }),
@@ -185,56 +201,4 @@ function isRequired(schema: unknown, [name, ...rest]: readonly string[]): boolea
 
 function json(value: unknown): string {
   return JSON.stringify(value, null, 2);
-}
-
-function handlers({ name }: EventType, address: string | null): readonly Panel[] {
-  const begin = `const receiver = createReceiver({
-  secrets: process.env.WEBHOOK_SECRETS?.split('\\n') ?? '',
-  apiKey: process.env.WEBHOOK_API_KEYS?.split('\\n') ?? '',
-  onRecords: async (records, delivery) => {
-    if (delivery.test) {
-      console.log('a test event arrived', records);
-      return;
-    }
-    for (const { eventType, messageId, data } of records) {
-      if (eventType === ${JSON.stringify(name)}) console.log(messageId, data);
-    }
-  },
-});
-
-createServer(nodeHandler(receiver)).listen(3000);`;
-  const imports = `import { createServer } from 'node:http';
-import { createReceiver, nodeHandler } from 'sallyport-receiver';
-`;
-  const typed = begin.replace('createReceiver({', 'createReceiver<Events>({');
-  const ofPackage = [
-    {
-      label: 'TypeScript',
-      code:
-        `${imports}// curl -o events.d.ts ${address ?? '…'}/services/api/event-catalogue.d.ts\nimport type { Events } from ` +
-        `'./events.d.ts';\n\n${typed}`,
-    },
-    { label: 'JavaScript', code: `${imports}\n${begin}` },
-  ];
-  return [
-    ...(hasReceiverPackage()
-      ? ofPackage
-      : [
-          {
-            label: 'JavaScript',
-            code: `// After the verification of the request:
-for (const { value } of JSON.parse(body).records) {
-  const { eventType, messageId } = value.headers;
-  if (eventType === ${JSON.stringify(name)}) console.log(messageId, value[${JSON.stringify(eventTypeKey(name))}]);
-}`,
-          },
-        ]),
-    {
-      label: 'Python',
-      code:
-        '# After the verification of the request:\nfor record in json.loads(body)["records"]:\n    headers = ' +
-        `record["value"]["headers"]\n    if headers["eventType"] == ${JSON.stringify(name)}:\n        ` +
-        `print(headers["messageId"], record["value"][${JSON.stringify(eventTypeKey(name))}])`,
-    },
-  ];
 }

@@ -4,6 +4,7 @@ import { EXPIRY_WARNING_DAYS } from '../../domain/limits.ts';
 import { DAY_MS } from '../../domain/usage.ts';
 import type { PgpKey } from '../../domain/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
+import type { FieldProblem } from '../../kernel/refusal.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import { NO_USES, type Uses } from '../../store/port/directory.ts';
 import type { Expiry } from '../../store/port/housekeeping.ts';
@@ -49,7 +50,7 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
       choices: async () => null,
       fields: keyFields,
       layout: ({ group }) => group('The key', null, 'name', 'publicKey'),
-      refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
+      refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal, inWords),
       creation: {
         title: 'Import a key',
         lead: 'Only the public key. The private key stays where the receiver runs.',
@@ -84,7 +85,7 @@ function keyFields(before: PgpKey | null): FieldTable {
       isRequired: true,
       isCode: true,
       placeholder: 'orders-2027',
-      hint: 'Receivers see it in X-PGP-Key-Name. Letters, digits, dots, dashes and underscores.',
+      hint: 'Receivers see it in X-PGP-Key-Name. Letters, digits, spaces and . _ - @ ( ).',
     }),
     publicKey: lines({
       label: 'Public key',
@@ -99,6 +100,11 @@ function keyFields(before: PgpKey | null): FieldTable {
           : 'The same key with a later expiry, or another key. Retries are encrypted with the new one.',
     }),
   };
+}
+
+/** Without the code of the refusal, which is for programs. */
+function inWords({ field, problem }: FieldProblem): FieldProblem {
+  return { field, problem: problem.replace(/^cannot be used \(\w+\): /, 'cannot be used: ') };
 }
 
 /** A private key that was pasted by mistake is not shown again. */

@@ -9,7 +9,7 @@ import { attempted, type PageCall } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod, readText } from '../frame/query.ts';
-import { deliveriesChart, latencyChart, periodTabs, rateTitle, TRIED, tokensChart } from '../parts/chart.ts';
+import { countTitle, deliveriesChart, latencyChart, periodTabs, TRIED, tokensChart } from '../parts/chart.ts';
 import { figures } from '../parts/details.ts';
 import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
 import { figureTone } from '../parts/health.ts';
@@ -132,9 +132,9 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
     ${isUrgent ? waiting : null}
     <div class="columns">
       ${section({
-        title: rateTitle(TRIED, series),
+        title: countTitle(TRIED, series),
         lead: isOfCustomer(overview) ? 'By outcome.' : BY_OUTCOME,
-        content: deliveriesChart(series, at),
+        content: deliveriesChart(series),
       })}
       ${section({
         title: 'Response time',
@@ -144,9 +144,9 @@ function madeContent(overview: Overview, mayAct: boolean): Html {
       ${
         hasTokens
           ? section({
-              title: rateTitle('Tokens', series),
+              title: countTitle('Tokens', series),
               lead: 'Requested by applications.',
-              content: tokensChart(series, at),
+              content: tokensChart(series),
             })
           : null
       }

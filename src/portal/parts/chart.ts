@@ -5,53 +5,45 @@ import { tabs } from './header.ts';
 import { table, withQuery } from './list.ts';
 import { spanText, time } from './text.ts';
 
-/** Per minute, on a week per hour. The last interval has no rate until it is over: one event in its first seconds would be a peak. */
-function rates(series: Series, now: number, read: (point: Point) => number): (number | null)[] {
-  const { points, spanSeconds, period } = series;
-  const spanMs = spanSeconds * 1000;
-  return points.map((point) => {
-    return now - point.at < spanMs ? null : rounded((read(point) * UNIT_MS[period]) / spanMs);
-  });
-}
-
-/** `Deliveries per minute`, on a week `Deliveries per hour`. */
-export function rateTitle(what: string, { period }: Pick<Series, 'period'>): string {
-  return `${what} per ${period === 'week' ? 'hour' : 'minute'}`;
-}
-
-const UNIT_MS: Readonly<Record<Period, number>> = { hour: 60_000, day: 60_000, week: 3_600_000 };
-
 type Point = Series['points'][number];
 
-function rounded(rate: number): number {
-  return rate < 10 ? Math.round(rate * 100) / 100 : Math.round(rate);
+/** Whole numbers, one for each interval, as the figures beside the chart count them. The last interval is not over yet. */
+function counts({ points }: Series, read: (point: Point) => number): number[] {
+  return points.map(read);
 }
+
+/** `Deliveries per minute`: by the intervals of the period. */
+export function countTitle(what: string, { period }: Pick<Series, 'period'>): string {
+  return `${what} per ${INTERVALS[period]}`;
+}
+
+const INTERVALS: Readonly<Record<Period, string>> = { hour: 'minute', day: '10 minutes', week: 'hour' };
 
 /** The chart of deliveries counts attempts: each delivery at each of its attempts. One request may carry several. */
 export const TRIED = 'Delivery attempts';
 
 /** `title`: of what the attempts were. A reader's deliveries have none. */
-export function deliveriesChart(series: Series, now: number, title = TRIED): Html {
+export function deliveriesChart(series: Series, title = TRIED): Html {
   const { delivered, retried, dead } = series.total;
   if (delivered + retried + dead === 0) return nothing('No event was sent', series);
   return chart({
-    title: rateTitle(title, series),
+    title: countTitle(title, series),
     times: timesOf(series),
     isStacked: true,
     series: [
-      { label: 'Delivered', tone: 'positive', values: rates(series, now, ({ delivered }) => delivered) },
-      { label: 'Failed, still pending', tone: 'caution', values: rates(series, now, ({ retried }) => retried) },
-      { label: 'Dead', tone: 'negative', values: rates(series, now, ({ dead }) => dead) },
+      { label: 'Delivered', tone: 'positive', values: counts(series, ({ delivered }) => delivered) },
+      { label: 'Failed, still pending', tone: 'caution', values: counts(series, ({ retried }) => retried) },
+      { label: 'Dead', tone: 'negative', values: counts(series, ({ dead }) => dead) },
     ],
   });
 }
 
 /** Deliveries and response times side by side, or one sentence if nothing was sent. */
-export function throughputCharts(series: Series, now: number): Html {
+export function throughputCharts(series: Series): Html {
   if (series.total.attempts === 0) return nothing('No event was sent', series);
   return html`
     <div class="columns">
-      <div class="stack"><h3>${rateTitle(TRIED, series)}</h3>${deliveriesChart(series, now)}</div>
+      <div class="stack"><h3>${countTitle(TRIED, series)}</h3>${deliveriesChart(series)}</div>
       <div class="stack"><h3>Response time</h3>${latencyChart(series)}</div>
     </div>
   `;
@@ -71,16 +63,16 @@ export function latencyChart(series: Series): Html {
   });
 }
 
-export function tokensChart(series: Series, now: number): Html {
+export function tokensChart(series: Series): Html {
   const { tokensIssued, tokensRefused } = series.total;
   if (tokensIssued + tokensRefused === 0) return nothing('No token was requested', series);
   return chart({
-    title: rateTitle('Tokens', series),
+    title: countTitle('Tokens', series),
     times: timesOf(series),
     isStacked: true,
     series: [
-      { label: 'Issued', tone: 'accent', values: rates(series, now, ({ tokensIssued }) => tokensIssued) },
-      { label: 'Refused', tone: 'negative', values: rates(series, now, ({ tokensRefused }) => tokensRefused) },
+      { label: 'Issued', tone: 'accent', values: counts(series, ({ tokensIssued }) => tokensIssued) },
+      { label: 'Refused', tone: 'negative', values: counts(series, ({ tokensRefused }) => tokensRefused) },
     ],
   });
 }

@@ -274,7 +274,8 @@ export function inCustomersWords(product: ApiProduct): ApiProduct {
 
 const WORDS_OF_CUSTOMERS: Readonly<Record<string, string>> = {
   'webhooks:manage': 'Create, change and delete webhooks.',
-  'events:publish': 'Publish events of your own. Your webhooks get them, and so does your provider.',
+  'events:publish':
+    'Publish events of your own. Your webhooks get them, and so does the company that runs this portal.',
 };
 
 /** After the pairs of viewing and managing, so that each pair stays side by side. */

@@ -174,7 +174,7 @@ export function stateNotice(
         ${' '}
         ${failingAdvice(causes, error, reader)} ${credentialsLink(advisedCause(causes, error), endpoint)}
       </p>
-      <p>${heldBackText(causes, pending)}${end}</p>
+      <p>${heldBackText(id, causes, pending)}${end}</p>
     `;
     return notice({ tone: 'caution', text });
   }
@@ -207,13 +207,14 @@ function linksOf(id: string, credentials: Html | null): Html {
 }
 
 /** `9 deliveries are retried. 83 are held back until one of them succeeds.` */
-function heldBackText(causes: readonly Cause[], pending: number): string {
+function heldBackText(id: string, causes: readonly Cause[], pending: number): Html {
   const retried = sumOf(causes, 'retrying');
   const held = pending - retried;
-  if (retried === 0 || held <= 0) return 'Pending deliveries are retried.';
+  const href = `/deliveries?webhook=${id}&state=pending`;
+  if (retried === 0 || held <= 0) return html`Pending deliveries are retried.`;
   const tried = retried === 1 ? '1 delivery is retried' : `${countText(retried)} deliveries are retried`;
   const until = retried === 1 ? 'it' : 'one of them';
-  return `${tried}. ${countText(held)} ${held === 1 ? 'is' : 'are'} held back until ${until} succeeds.`;
+  return html`<a href="${href}">${tried}</a>. ${countText(held)} more ${held === 1 ? 'is' : 'are'} held back until ${until} succeeds.`;
 }
 
 /** The causes, or the latest error if it tells all. */

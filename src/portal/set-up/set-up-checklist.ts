@@ -126,7 +126,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
     },
     {
       title: 'See the first delivery arrive',
-      text: 'Send a test event.',
+      text: 'It comes with the next event that you subscribe to. A test event shows now whether your program is ready.',
       isDone: delivered.length > 0,
       link:
         tested === undefined
@@ -141,6 +141,9 @@ export function isSetUp(steps: readonly SetUpStep[]): boolean {
   return steps.every(({ isDone, isOptional = false }) => isDone || isOptional);
 }
 
+const WHOLE_WAY = 'From nothing to the first delivered webhook. Each step can be done later, or again.';
+const ASK_ADMINISTRATOR = 'An administrator of your company does these steps. You can read all pages.';
+
 /** The list of steps with the next one marked. Links to missing pages, or that the role may not open, are omitted. */
 export function setUpChecklist(
   steps: readonly SetUpStep[],
@@ -150,7 +153,7 @@ export function setUpChecklist(
   const next = steps.find(({ isDone, isOptional }) => !isDone && !isOptional);
   const needed = steps.filter(({ isOptional = false }) => !isOptional);
   const done = needed.filter(({ isDone }) => isDone).length;
-  const progress = `${done} of ${needed.length} needed steps done`;
+  const progress = `${done} of ${needed.length} steps done`;
   const items = steps.map((step, at) => {
     const { title, text, isDone, isOptional, link } = step;
     const kind = isDone ? 'step-done' : step === next ? 'step-next' : 'step-open';
@@ -179,11 +182,10 @@ export function setUpChecklist(
   });
   const content = html`
     <p class="quiet">${progress}</p>
-    <progress class="progress" value="${done}" max="${needed.length}" aria-label="Needed steps done">${progress}</progress>
+    <progress class="progress" value="${done}" max="${needed.length}" aria-label="Steps done">${progress}</progress>
     <ol class="checklist">${items}</ol>
   `;
-  const lead = isSetUp(steps)
-    ? 'All required steps are done.'
-    : 'From nothing to the first delivered webhook. Each step can be done later, or again.';
+  const whole = mayAct(role, 'administrator') ? WHOLE_WAY : ASK_ADMINISTRATOR;
+  const lead = isSetUp(steps) ? 'All required steps are done.' : whole;
   return section({ title: 'Set up', lead, content });
 }

@@ -11,7 +11,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { isObject, validate } from '../../kernel/validation.ts';
 import type { Store } from '../../store/port/store.ts';
 import { type FilterPath, filterPaths } from '../../webhooks/filter-paths.ts';
-import { previewFilter } from '../../webhooks/filter-preview.ts';
+import { previewFilter, previewOnSamples } from '../../webhooks/filter-preview.ts';
 import { type FilterPreview, filterPreviewInput } from '../../webhooks/webhook-schema.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { previewButton } from '../parts/form.ts';
@@ -122,7 +122,7 @@ const OPERATORS = html`
 const PREVIEW_BUTTON = previewButton({
   action: PREVIEW,
   target: 'filter-preview',
-  label: 'Try it on the latest events',
+  label: 'Try the filter',
 });
 
 /** The script loads the paths again when other events are chosen. */
@@ -209,7 +209,11 @@ async function previewOf(store: Store, patterns: readonly string[], form: URLSea
     if (patterns.length === 0)
       return problemNotice('Choose events first: the filter is tried on their latest ones.', words);
     const asked = { customerId: store.customerId, eventTypes: patterns };
-    return resultOf(await previewFilter(store, asked, input), words, now);
+    const onEvents = await previewFilter(store, asked, input);
+    if (onEvents.judged > 0) return resultOf(onEvents, words, now);
+    const types = subscribed(patterns, await shownTypes(store));
+    const onSamples = await previewOnSamples(types, input, store.customerId);
+    return onSamples.judged > 0 ? resultOf(onSamples, words, null) : problemNotice(NOTHING_TO_TRY, words);
   } catch (error) {
     // Any other refusal is not about the filter.
     if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
@@ -230,10 +234,11 @@ function problemNotice(text: string, words: string | null): Html {
   `;
 }
 
-/** Some that pass and some that do not, the newest first. */
-function resultOf({ judged, passed, items }: FilterPreview, words: string | null, now: number): Html {
-  if (judged === 0)
-    return problemNotice('No event of these types has been published yet, so there is nothing to try it on.', words);
+const NOTHING_TO_TRY =
+  'No event of these types has been published yet, and none has a sample, so there is nothing to try it on.';
+
+/** Some that pass and some that do not, the newest first. With `now` null these are samples, and their ids those of event types. */
+function resultOf({ judged, passed, items }: FilterPreview, words: string | null, now: number | null): Html {
   const few = (passes: boolean): FilterPreview['items'] =>
     items.filter((item) => item.passes === passes).slice(0, SHOWN / 2);
   const chosen = new Set(judged <= SHOWN ? items : [...few(true), ...few(false)]);
@@ -241,15 +246,18 @@ function resultOf({ judged, passed, items }: FilterPreview, words: string | null
     .filter((item) => chosen.has(item))
     .map(({ eventId, eventType, createdAt, passes, reasons }) => [
       html`
-        <a href="/deliveries?q=${eventId}"><code>${eventType}</code></a>
-        <span class="cell-hint">${relativeTime(Date.parse(createdAt), now)}</span>
+        <a href="${now === null ? `/event-types/${eventId}` : `/deliveries?q=${eventId}`}"><code>${eventType}</code></a>
+        <span class="cell-hint">${now === null ? 'its sample' : relativeTime(Date.parse(createdAt), now)}</span>
       `,
       passes ? badge('positive', 'passes', 'check') : badge('neutral', 'does not pass'),
       passes
         ? html`<span class="quiet">–</span>`
         : html`<ul class="reasons">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`,
     ]);
-  const title = `${passed} of the latest ${countOf(judged, 'event')} would pass`;
+  const title =
+    now === null
+      ? `No event of these types has been published yet. ${passed} of ${countOf(judged, 'sample')} would pass`
+      : `${passed} of the latest ${countOf(judged, 'event')} would pass`;
   return html`
     <div class="stack">
       <p><strong>${title}.</strong> ${words ?? 'Without a filter, all events pass.'}</p>

@@ -11,7 +11,7 @@ import { type LatestDeliveries, latestSection, readLatestDeliveries } from '../d
 import type { PageCall } from '../frame/call.ts';
 import type { SharedPageDependencies } from '../frame/page.ts';
 import { readPeriod } from '../frame/query.ts';
-import { deliveriesChart, periodTabs, rateTitle, throughputCharts } from '../parts/chart.ts';
+import { countTitle, deliveriesChart, periodTabs, throughputCharts } from '../parts/chart.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/mark.ts';
 import { countOf, percentilesText, sentence, time } from '../parts/text.ts';
@@ -49,18 +49,18 @@ export function activitySections(
       id: 'throughput',
       lead: isPulled ? readSummary(series) : throughputText(series),
       actions: [periodTabs(`/webhooks/${id}`, query, series.period)],
-      content: isPulled ? pulledChart(series, now) : throughputCharts(series, now),
+      content: isPulled ? pulledChart(series) : throughputCharts(series),
     })}
     ${latestSection(deliveries, [id], { now, isPulled })}
   `;
 }
 
 /** The lead above says that nothing was acknowledged. */
-function pulledChart(series: Series, now: number): Html {
+function pulledChart(series: Series): Html {
   if (series.total.delivered === 0) return html``;
   return html`
     <div class="columns">
-      <div class="stack"><h3>${rateTitle('Deliveries', series)}</h3>${deliveriesChart(series, now, 'Deliveries')}</div>
+      <div class="stack"><h3>${countTitle('Deliveries', series)}</h3>${deliveriesChart(series, 'Deliveries')}</div>
     </div>
   `;
 }
@@ -94,13 +94,13 @@ export function testSection(attempt: AttemptRecord, endpoint: TestedEndpoint | n
       ? notice({
           tone: 'positive',
           title: `It arrived${took}.`,
-          text: 'The receiver accepted the test event. Test events are in no list of deliveries.',
+          text: 'The receiver accepted the test event. Deliveries does not list test events.',
         })
       : notice({
           tone: 'negative',
           title: sentence(errorMessage ?? errorClass),
           text: html`
-            ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}
+            ${adviceForOwner(customerId, errorClass as ErrorClass, responseStatus, errorMessage)}${' '}
             ${credentialsOf(attempt, endpoint)}
           `,
         });

@@ -40,9 +40,12 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
   const given = sent.get('name')?.trim();
   if (patterns.length === 0) return '';
   const name = given || 'The webhook';
-  const events = `${patternsText(patterns)}${filterWords(sent)}`;
-  if (isPulled) return `${name} keeps ${events} for its reader.${isNew ? ' It starts immediately.' : LATER}`;
-  if (destination === null) return `Choose the endpoint to which ${given || 'the webhook'} sends ${events}.`;
+  const events = patternsText(patterns);
+  const condition = filterSentence(sent, isPulled ? 'keeps' : 'sends');
+  if (isPulled)
+    return `${name} keeps ${events} for its reader.${condition}${isNew ? ' It starts immediately.' : LATER}`;
+  if (destination === null)
+    return `Choose the endpoint to which ${given || 'the webhook'} sends ${events}.${condition}`;
   const key = sent.get('encryptionKeyName') ?? '';
   const how = [
     key === '' ? '' : `encrypted with the key ${key}`,
@@ -52,7 +55,7 @@ export function webhookSummary(sent: URLSearchParams, destination: Destination |
     rateText(sent.get('maxRecordsPerSecond') ?? ''),
   ].filter((part) => part !== '');
   const sends = `${name} sends ${events} to ${destination.name}, ${how.join(', ')}.`;
-  return `${sends}${isNew ? startText(sent.has('start'), destination) : LATER}`;
+  return `${sends}${condition}${isNew ? startText(sent.has('start'), destination) : LATER}`;
 }
 
 const ORDERS: Readonly<Record<string, string>> = { all: 'in order', key: 'in the order of each key' };
@@ -79,16 +82,18 @@ function patternText(pattern: string): string {
 }
 
 /** Problems are beside the field. */
-function filterWords(sent: URLSearchParams): string {
+function filterSentence(sent: URLSearchParams, does: 'keeps' | 'sends'): string {
   try {
     const filter = typedFilter(sent);
     if (!isObject(filter)) return '';
-    return filterProblem(filter) === null ? `, only if ${filterText(filter)},` : ', if the filter is right,';
+    return filterProblem(filter) === null ? ` It ${does} an event only if ${filterText(filter)}.` : WRONG_FILTER;
   } catch (error) {
-    if (error instanceof Refusal) return ', if the filter is right,';
+    if (error instanceof Refusal) return WRONG_FILTER;
     throw error;
   }
 }
+
+const WRONG_FILTER = ' Its filter is not finished.';
 
 const ONE_EACH = 'each in a request of its own';
 

@@ -61,7 +61,7 @@ export type EventTypeStore = ResourceStore<EventType> & {
    * customers once the operator uses them.
    */
   offered(): Promise<EventType[]>;
-  /** Another text after every change of an event type. */
+  /** Another text after every change of an event type, and once another one is offered. */
   version(): Promise<string>;
   /** Replaces the built-in event types with those of this release. */
   replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;

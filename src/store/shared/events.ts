@@ -193,14 +193,16 @@ const VOLUMES = `
   FROM texts(@names) AS wanted`;
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 // Index: event_of_type.
-const OFFERED = `
-  SELECT ${EVENT_TYPE.columns('t')} FROM event_type AS t
+const FROM_OFFERED = `
+  FROM event_type AS t
   WHERE t.public AND (NOT t.built_in OR substr(t.name, 1, ${EMPLOYEE_CATEGORY.length}) <> '${EMPLOYEE_CATEGORY}'
-    OR EXISTS (SELECT 1 FROM event AS e WHERE e.type = t.name))
-  ORDER BY t.id`;
-// The clock may have been set back, so the latest change is not sufficient.
+    OR EXISTS (SELECT 1 FROM event AS e WHERE e.type = t.name))`;
+const OFFERED = `SELECT ${EVENT_TYPE.columns('t')} ${FROM_OFFERED} ORDER BY t.id`;
+// The clock may have been set back, so the latest change is not sufficient. An event may offer its type, without a change of it.
 const VERSION = `
-  SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum FROM event_type`;
+  SELECT count(*) AS types, max(updated_at) AS latest, CAST(sum(updated_at % 1000000007) AS BIGINT) AS checksum,
+    (SELECT count(*) ${FROM_OFFERED}) AS offered
+  FROM event_type`;
 const SOURCES = 'SELECT name, source FROM event_type WHERE source IS NOT NULL';
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in';
 

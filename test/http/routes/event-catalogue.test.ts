@@ -59,6 +59,25 @@ it('the catalogue shows public types to everybody, and all types to a token that
   ]);
 });
 
+it('the catalogue has a built-in type about employees for everybody once one was published', async (t) => {
+  const { admin } = await startService(t);
+  const anyone = admin.as(null);
+  const employees = async () =>
+    (await succeeded<Catalogue>(anyone.get(CATALOGUE))).items
+      .map(({ name }) => String(name))
+      .filter((name) => name.startsWith('employee.'));
+  const inDocuments = async () =>
+    Promise.all(
+      [ASYNC_API, DECLARATIONS].map(
+        async (path) => /employee\.\w+/.exec(JSON.stringify(await succeeded(anyone.get(path))))?.[0],
+      ),
+    );
+  assert.deepEqual([await employees(), await inDocuments()], [[], [undefined, undefined]]);
+  await succeeded(admin.post('events', { type: 'employee.created', data: { id: 1 } }));
+  assert.deepEqual(await employees(), ['employee.created']);
+  assert.deepEqual(await inDocuments(), ['employee.created', 'employee.created']);
+});
+
 it('the catalogue refuses a token that may not view event types, and one that is not valid', async (t) => {
   const { admin } = await startService(t);
   const { token: other } = await registerApplication(admin, ['deliveries:view']);

@@ -71,9 +71,11 @@ describe('a portal in a frame of the operator’s product', () => {
 
     // All pages stand in one row.
     const tops = "new Set([...document.querySelectorAll('#navigation a')].map((link) => link.offsetTop)).size";
-    for (const width of [1600, 1280, 1040, 980]) {
-      await page.setViewportSize({ width, height: 844 });
-      assert.equal(await frame.evaluate(tops), 1, `${width}`);
+    const cut = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.getElementById('navigation'))";
+    // The widths at both ends of each range of the style sheet, and some between.
+    for (const frameWidth of [1793, 1792, 1700, 1604, 1345, 1344, 1284, 1224, 1089, 1088, 1044, 1009]) {
+      await page.setViewportSize({ width: frameWidth + 48, height: 844 });
+      assert.deepEqual([await frame.evaluate(tops), await frame.evaluate(cut)], [1, 0], `${frameWidth}`);
     }
     // A frame of 760 px has tables, and cuts none.
     await page.setViewportSize({ width: 808, height: 844 });

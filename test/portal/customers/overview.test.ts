@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Delivery } from '../../../src/domain/webhook.ts';
 import { newestDeliveries } from '../../../src/portal/overview/newest-deliveries.ts';
+import { setUpChecklist } from '../../../src/portal/set-up/set-up-checklist.ts';
 import { startPortal } from '../../support/browser.ts';
 import { succeeded } from '../../support/client.ts';
 import { type Customer, makeCustomer, openAs } from '../../support/customer-portal.ts';
@@ -49,6 +50,14 @@ describe('the overview of a customer', () => {
     await succeeded(admin.patch(`endpoints/${endpoint.id}`, { enabled: false }));
     await open('/?period=week');
     assert.equal(await problems.count(), 0);
+  });
+
+  it('tells a viewer that an administrator takes the steps', () => {
+    const step = { title: 'One', text: 'Do it.', isDone: false, link: { href: '/endpoints/new', label: 'Create' } };
+    const shown = (role: 'viewer' | 'administrator') => setUpChecklist([step], role, () => true).markup;
+    assert.match(shown('viewer'), /An administrator of your company does these steps\./);
+    assert.ok(!shown('viewer').includes('href='));
+    assert.match(shown('administrator'), /From nothing to the first delivered webhook\.[\s\S]*href="\/endpoints\/new"/);
   });
 
   it('praises no webhook that has sent nothing, and lists the newest deliveries', async (t) => {

@@ -124,8 +124,8 @@ describe('the deliveries that a page reads as the latest', () => {
     const failed = { ...held(9), webhookState: 'failed' as const };
     const cases: readonly (readonly [readonly Delivery[], string])[] = [
       [[held(9), held(8)], 'Newer deliveries are held back until one of these succeeds.'],
-      [[failed], 'Newer deliveries wait until their webhook is started.'],
-      [[failed, held(8)], 'Newer deliveries wait until one of these succeeds, or their webhook is started.'],
+      [[failed], 'Newer deliveries wait until you start the webhook.'],
+      [[failed, held(8)], 'Newer deliveries wait until one of these succeeds, or you start the webhook.'],
     ];
     for (const [newest, heldBack] of cases) {
       const latest = await read(newest, [tried]);

@@ -18,7 +18,14 @@ import {
   withOutages,
 } from '../../../src/portal/endpoints/endpoint-activity.ts';
 import { endpointSentence, endpointWarnings, troubleHints } from '../../../src/portal/endpoints/endpoint-detail.ts';
-import { arrivingTypes, firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver-code.ts';
+import {
+  arrivingTypes,
+  firstExample,
+  markedPart,
+  programsFor,
+  receiverCode,
+} from '../../../src/portal/endpoints/receiver-code.ts';
+import { sampleSection } from '../../../src/portal/event-types/type-sections.ts';
 import { type Cause, mergedCauses } from '../../../src/portal/record/causes.ts';
 import type { EndpointWebhook } from '../../../src/store/port/directory.ts';
 import { authenticVectors, requestOf, secretsOf } from '../../support/hand-out.ts';
@@ -244,6 +251,35 @@ describe('the outage of an endpoint', () => {
     assert.deepEqual(links({ ...one, webhooks }, null), ['#webhooks']);
     const waiting = webhooks.map((known, at) => ({ ...known, pendingRecords: at }));
     assert.deepEqual(links({ ...one, webhooks: waiting }, null), ['/deliveries?webhook=w1&state=pending']);
+  });
+});
+
+describe('the programs of an event type', () => {
+  const type = { name: 'order.shipped', description: 'It left.', deprecated: false, dataSchema: null } as EventType;
+
+  it('say that they listen and what they refuse, read the port, and have the types of the page', () => {
+    const [typed, plain, python] = programsFor(type, true);
+    for (const program of [typed, plain]) {
+      for (const part of ['onRefusal', 'process.env.PORT', 'listening on port', "eventType === 'order.shipped'"])
+        assert.ok(program?.code.includes(part), part);
+    }
+    assert.match(
+      typed?.code ?? '',
+      /export type OrderShipped[\s\S]*export type Events = \{\n {2}"order\.shipped": OrderShipped;/,
+    );
+    assert.doesNotMatch(plain?.code ?? '', /Events|\bas\b|import type/);
+    assert.match(python?.code ?? '', /import receiver[\s\S]*event_type == "order\.shipped"[\s\S]*receiver\.main\(\)$/);
+    assert.deepEqual(
+      programsFor(type, false).map(({ label }) => label),
+      ['Python'],
+    );
+  });
+
+  it('have as their source of CloudEvents the one that arrives', () => {
+    const shown = (source: string | null, address: string | null): string =>
+      sampleSection({ ...type, sample: { id: 1 }, source, encryptionRequired: false }, address).markup;
+    assert.ok(shown(null, 'https://hooks.shop.example').includes('https://hooks.shop.example'));
+    assert.ok(shown('urn:shop', 'https://hooks.shop.example').includes('urn:shop'));
   });
 });
 

@@ -133,7 +133,10 @@ describe('the state of a webhook', () => {
         /Most often 401 Unauthorized \(6 of 7 tried deliveries\), also no connection\.\s+The receiver rejects the credentials/,
       );
     // Nine are pending, of which seven were tried.
-    assert.match(notice?.markup ?? '', /7 deliveries are retried\. 2 are held back until one of them succeeds\./);
+    assert.match(
+      notice?.markup ?? '',
+      /7 deliveries are retried<\/a>\. 2 more are held back until one of them succeeds\./,
+    );
     const ended = stateNotice(
       webhook({ state: 'failed', stateReason: 'failing_too_long' }),
       { ...HEALTHY, causes },
@@ -380,9 +383,18 @@ describe('what a webhook will do', () => {
       /to Shop, each in a request of its own, without the data\./,
     ],
     ['endpointId=e&eventTypes=a.b&format=cloudevents&batch=on', false, /to Shop, up to 100 events in a request\./],
-    ['endpointId=e&eventTypes=a.b&filter={"data.n":1}', false, /sends a\.b, only if data\.n is 1, to Shop/],
-    ['endpointId=e&eventTypes=a.b&filter={"data.n":{"$x":1}}', false, /sends a\.b, if the filter is right, to Shop/],
-    ['endpointId=e&eventTypes=a.b&filter={', false, /if the filter is right/],
+    [
+      'endpointId=e&eventTypes=a.b&filter={"data.n":1}',
+      false,
+      /sends a\.b to Shop, .*\. It sends an event only if data\.n is 1\. A change/,
+    ],
+    ['endpointId=e&eventTypes=a.b&filter={"data.n":{"$x":1}}', false, / Its filter is not finished\. A change/],
+    ['endpointId=e&eventTypes=a.b&filter={', false, /Its filter is not finished\./],
+    [
+      'eventTypes=a.b&endpointId=&filter={"data.n":1}',
+      true,
+      /the webhook sends a\.b\. It sends an event only if data\.n is 1\.$/,
+    ],
     ['mode=pull&eventTypes=a.b&endpointId=', true, /keeps a\.b for its reader\. It starts immediately\.$/],
   ];
   for (const [form, isNew, said] of cases) {

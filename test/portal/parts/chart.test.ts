@@ -5,19 +5,21 @@ import { it } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import type { Html } from '../../../src/http/html.ts';
 import type { Series } from '../../../src/observe/figures.ts';
-import { deliveriesChart, latencyChart, tokensChart } from '../../../src/portal/parts/chart.ts';
+import { countTitle, deliveriesChart, latencyChart, tokensChart } from '../../../src/portal/parts/chart.ts';
 
 const MINUTE = 60_000;
 const SCRIPT = readFileSync(new URL('../../../src/portal/assets/chart.js', import.meta.url), 'utf8');
 
-it('the last interval has no rate until it is over', () => {
+it('each interval has its whole number, the current one too, and the title names the interval', () => {
   const series = seriesOf([
     { tokensIssued: 3, tokensRefused: 0 },
-    { tokensIssued: 3, tokensRefused: 0 },
+    { tokensIssued: 1, tokensRefused: 0 },
   ]);
-  const issued = (now: number): unknown => JSON.parse(carried(tokensChart(series, now))).series[0].values;
-  assert.deepEqual(issued(MINUTE + 59_000), [3, null]);
-  assert.deepEqual(issued(2 * MINUTE), [3, 3]);
+  assert.deepEqual(JSON.parse(carried(tokensChart(series))).series[0].values, [3, 1]);
+  assert.deepEqual(
+    (['hour', 'day', 'week'] as const).map((period) => countTitle('Tokens', { period })),
+    ['Tokens per minute', 'Tokens per 10 minutes', 'Tokens per hour'],
+  );
 });
 
 it('counts are bars in the middle of their interval, on top of each other, and an outcome without any has none', () => {
@@ -25,7 +27,7 @@ it('counts are bars in the middle of their interval, on top of each other, and a
     { delivered: 3, retried: 1, dead: 0 },
     { delivered: 0, retried: 2, dead: 0 },
   ]);
-  const { data, series: drawn } = drawnOf(deliveriesChart(series, 2 * MINUTE));
+  const { data, series: drawn } = drawnOf(deliveriesChart(series));
   assert.deepEqual(data, [
     [30, 90],
     [4, 2],
