@@ -175,7 +175,7 @@ describe('a delivery', () => {
     await page.getByText('It waits because its webhook is failing').waitFor();
     const turn = page.getByRole('listitem').filter({ hasText: 'Waits for its turn' });
     const told = (await turn.innerText()).replace(/\s+/g, ' ');
-    assert.match(told, new RegExp(`1 delivery is before it\\. #${first?.offset} is tried next, in 1 hour\\.`));
+    assert.match(told, /1 older delivery waits too\./);
     assert.match(told, /Deliveries have failed since .+\. Latest error: the receiver answered 503\. /);
     assert.match(told, /If none arrives, Shop stops .+, and this one waits until it is started\.$/);
     assert.equal(await page.getByRole('button', { name: 'Try now' }).count(), 0);

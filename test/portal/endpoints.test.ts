@@ -48,7 +48,7 @@ describe('the list of endpoints', () => {
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
-      /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no attempts in 24 h/,
+      /The last challenge failed\.\s?One webhook sends here, but the endpoint is not verified\..* disabled unverified no attempts in 24 h/,
     );
     assert.match(await textOf('ERP'), /unverified no attempts in 24 h never none recently five/);
     assert.match(await textOf('ERP'), /The client certificate expires in 20 days\./);

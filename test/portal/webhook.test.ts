@@ -91,7 +91,7 @@ describe('a webhook', () => {
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(
       figures,
-      /Succeeded, 24 h 0 % 2 attempts, 2 failed Pending 1 oldest (now|\d+ seconds? ago) Dead 2 kept until .* Events matched 3/,
+      /Succeeded, 24 h 0 % 2 attempts, 2 failed Pending 1 oldest (now|\d+ seconds? ago) Dead 2 kept for 90 days Events matched 3/,
     );
     await page.getByRole('link', { name: 'Start, and send 2 again: Orders' }).waitFor();
     await page.getByRole('link', { name: 'History' }).click();

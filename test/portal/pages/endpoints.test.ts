@@ -84,9 +84,9 @@ describe('the state of an endpoint', () => {
       /^Deliveries have failed since .+ UTC. The last success was 10 hours ago [^.]*\.$/,
     );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
-    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
+    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has failed/);
     assert.match(sentence({ enabled: true }, 'stopped'), /^Nothing is sent here: its webhook was never started/);
-    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);
+    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks are stopped/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
     assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
     assert.match(sentence({ ...unproved, enableWhenVerified: false }), /disabled, and ownership is not verified/);
@@ -224,18 +224,22 @@ describe('the outage of an endpoint', () => {
   it('counts dead deliveries, and says of which webhooks if it found none in some of them', () => {
     const told = (records: number, isWhole: boolean): string =>
       /Dead<.*?<\/dd>/s
-        .exec(activityFigures(activityOf('running'), { records, isWhole, webhookId: 'w0' }, NOW)?.markup ?? '')?.[0]
+        .exec(
+          activityFigures(activityOf('running'), { records, isWhole, webhookId: 'w0', keptDays: 90 }, NOW)?.markup ??
+            '',
+        )?.[0]
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ') ?? '';
     assert.match(told(0, true), /^Dead 0 No delivery is dead/);
     assert.match(told(0, false), /^Dead 0 of 20 of its webhooks/);
-    assert.match(told(3, true), /^Dead 3 kept/);
-    assert.match(told(3, false), /^Dead 3\+ kept/);
+    assert.match(told(3, true), /^Dead 3 kept for 90 days/);
+    assert.match(told(3, false), /^Dead 3\+ kept for 90 days/);
   });
 
   it('lead to the pending and the dead deliveries of the only webhook that has some', () => {
     const links = (activity: EndpointActivity, webhookId: string | null): string[] => {
-      const { markup = '' } = activityFigures(activity, { records: 1, isWhole: true, webhookId }, NOW) ?? {};
+      const { markup = '' } =
+        activityFigures(activity, { records: 1, isWhole: true, webhookId, keptDays: 0 }, NOW) ?? {};
       return [...markup.matchAll(/<dt><a href="([^"]*)">/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
     };
     const one = activityOf('failed');
