@@ -101,7 +101,7 @@ describe('a webhook', () => {
       story,
       /^Stopped .* by .* Deliveries began to fail .* The receiver answered 500\. Started: nothing was/,
     );
-    assert.match(story, / Started: nothing was sent yet .* by .* Created the webhook .* by /);
+    assert.match(story, / Started: nothing sent yet .* by .* Created the webhook .* by /);
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page.getByText('The webhook is started.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');

@@ -75,12 +75,10 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 export function invitationRoutes(dependencies: InvitationDependencies): Route[] {
   const { invitations, signInPath, signInInvited, customersLook, knownAddress } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
-  const lookOf = async ({ customerId }: Pick<User, 'customerId'>): Promise<PageLook | null> =>
-    customerId === null ? null : customersLook();
   /** A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. */
   const unusable = async (call: Call): Promise<Reply> => {
     const customerId = (await invitations.ownerOf(tokenOf(call))) ?? null;
-    return unusablePage(pageReply, signInPath, customerId, await lookOf({ customerId }));
+    return unusablePage(pageReply, signInPath, customerId, await customersLook());
   };
   /** Tries are not counted: nobody guesses 256 random bits. */
   const withUser = async (call: Call, respond: (user: User) => Promise<Reply>): Promise<Reply> => {
@@ -93,7 +91,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
     return user.customerId === null || address === null || form === null ? null : address + form;
   };
   const showForm = async (user: User, status: number, problems: readonly FieldProblem[]): Promise<Reply> =>
-    formPage(pageReply, { status, user, problems, place: placeOf(user), look: await lookOf(user) });
+    formPage(pageReply, { status, user, problems, place: placeOf(user), look: await customersLook() });
   const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
     for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
@@ -141,7 +139,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
               ${signInLink(formOf(user, signInPath()))}
               ${placeText(placeOf(user))}
             `,
-            await lookOf(user),
+            await customersLook(),
           );
         }),
     },
@@ -192,7 +190,7 @@ function formPage(pageReply: PageReply, { status, user: { userName }, problems, 
           <input id="user" value="${userName}" autocomplete="username" readonly>
         </div>
         ${passwordField('password', 'Password', hint, problems)}
-        ${passwordField('passwordAgain', 'The same again', null, problems)}
+        ${passwordField('passwordAgain', 'Password again', null, problems)}
         <div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
       </form>
       ${placeText(place)}

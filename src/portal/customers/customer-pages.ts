@@ -104,21 +104,20 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
               <p>Effective immediately:</p>
               <ul>
                 <li>
-                  its webhooks stop (${count.webhooks}) and keep their pending deliveries, including those of
-                  events that are published during the suspension;
+                  its ${count.webhooks === 1 ? 'webhook stops and keeps its' : `${count.webhooks === 0 ? '' : `${count.webhooks} `}webhooks stop and keep their`}
+                  pending deliveries, including those of events that are published during the suspension;
                 </li>
                 ${
                   count.applications === 0
                     ? null
                     : html`
                       <li>
-                        its ${countOf(count.applications, 'application')}${' '}
-                        ${count.applications === 1 ? 'gets' : 'get'} no tokens, and tokens issued before are refused;
+                        its ${count.applications === 1 ? 'application gets' : `${count.applications} applications get`} no tokens, and tokens issued before are refused;
                       </li>
                     `
                 }
                 <li>
-                  its users are signed out and cannot sign in (${count.users}), and its portal links and invitations
+                  its ${count.users === 0 ? '' : `${count.users} `}${count.users === 1 ? 'user is' : 'users are'} signed out and cannot sign in, and its portal links and invitations
                   cannot be opened.
                 </li>
               </ul>

@@ -334,14 +334,12 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Coun
 }
 
 /** Before a webhook that does not run is started: how much is sent then, and how to find out whether it arrives. */
-function waitNotice({ name, state, webhookId, pending }: Counted): Html {
+function waitNotice({ count, name, state, webhookId, pending }: Counted): Html {
   const others =
-    pending === 0
-      ? ''
-      : ` A start also sends its ${countOf(pending, 'pending delivery', undefined, 'pending deliveries')}.`;
+    pending === 0 ? '' : ` The start also sends ${countText(pending)} pending ${pending === 1 ? 'one' : 'ones'}.`;
   const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether it arrives.`;
   return notice({
     tone: 'caution',
-    text: html`<p>${name} ${notRunning(state)}. They wait until it is started.${others}${state === 'failed' ? test : null}</p>`,
+    text: html`<p>${name} ${notRunning(state)}. The ${countOf(count, 'delivery', undefined, 'deliveries')} ${count === 1 ? 'waits' : 'wait'} until the webhook is started.${others}${state === 'failed' ? test : null}</p>`,
   });
 }

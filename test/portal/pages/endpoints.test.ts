@@ -30,12 +30,12 @@ describe('the advice for a challenge', () => {
     ['missing_answer: the response has no x-challenge-sha256 header', /in the response header x-challenge-sha256/],
     ['malformed_answer: it has 64', /44 Base64 characters/],
     ['wrong_answer: it is another', /Compare the secret on both sides/],
-    ['the endpoint answered 401, wanted 200', /Compare the secret and the API key/],
-    ['the endpoint answered 403, wanted 200', /Compare the secret and the API key/],
-    ['the endpoint answered 404, wanted 200', /Check the path/],
-    ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
-    ['the endpoint answered 204, wanted 200', /must have the status 200/],
-    ['the endpoint answered 503, wanted 200', /Check that the receiver is up/],
+    ['the endpoint answered 401 instead of 200', /Compare the secret and the API key/],
+    ['the endpoint answered 403 instead of 200', /Compare the secret and the API key/],
+    ['the endpoint answered 404 instead of 200', /Check the path/],
+    ['the endpoint answered 302 instead of 200', /Redirects are not followed/],
+    ['the endpoint answered 204 instead of 200', /must have the status 200/],
+    ['the endpoint answered 503 instead of 200', /Check that the receiver is up/],
     ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
     ['tls_expired: the certificate has expired', /Renew the receiver's certificate/],
     ['egress_refused: 127.0.0.1 is loopback', /SALLYPORT_EGRESS_ALLOW/],
@@ -52,7 +52,7 @@ describe('the advice for a challenge', () => {
 
   it('is shown beside the error without its code', () => {
     assert.equal(withoutCode('wrong_answer: it is another'), 'it is another');
-    assert.equal(withoutCode('the endpoint answered 404, wanted 200'), 'the endpoint answered 404, wanted 200');
+    assert.equal(withoutCode('the endpoint answered 404 instead of 200'), 'the endpoint answered 404 instead of 200');
   });
 });
 

@@ -194,7 +194,7 @@ describe('the state of a webhook', () => {
     const past = (state: WebhookState, previousState: WebhookState) => ({ state, previousState, reason: null, at: 1 });
     const titles = (mode: 'push' | 'pull', ...states: readonly PastState[]): string =>
       historyOf(incidentsOf(states), { webhook: { id: 'w', createdAt: 0, mode } });
-    assert.match(titles('push', past('started', 'stopped')), /Started: nothing was sent yet/);
+    assert.match(titles('push', past('started', 'stopped')), /Started: nothing sent yet/);
     assert.match(titles('pull', past('started', 'stopped')), /Started: its reader has acknowledged nothing yet/);
     assert.match(titles('push', past('running', 'started')), /Running: the first request after the start succeeded/);
     assert.match(titles('push', past('running', 'failing')), /Running: requests succeed again/);
