@@ -6,13 +6,13 @@ import { GROUPS } from '../../src/cli/groups.ts';
 import type { ApiDocument } from '../../src/http/api-document.ts';
 import { createSallyport } from '../../src/sallyport.ts';
 import { commandLinePage } from './command-line.ts';
-import { httpApiPage } from './http-api.ts';
+import { httpApiPages } from './http-api.ts';
 import { metricsPage } from './metrics.ts';
 
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const groups = await Promise.all(GROUPS.map(async (group) => ({ group, commands: await group.load() })));
   return new Map([
-    ['http-api.md', httpApiPage(await servedDocument())],
+    ...httpApiPages(await servedDocument()),
     ['command-line.md', commandLinePage(groups)],
     ['metrics.md', metricsPage()],
   ]);

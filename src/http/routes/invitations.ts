@@ -32,8 +32,8 @@ export type InvitationDependencies = {
   readonly signInPath: () => string | null;
   /** The address of the service; null if it is unknown. */
   readonly knownAddress: () => string | null;
-  /** The look of the customers' portal. */
-  readonly customersLook: () => Promise<PageLook>;
+  /** The look of the customers' portal; null for a page of the operator if it has no name and no logo. */
+  readonly customersLook: (isForCustomers: boolean) => Promise<PageLook | null>;
   /** Signs the browser in, and redirects it into the portal. Null if it has to sign in itself. */
   readonly signInInvited: SignInInvited;
 };
@@ -78,7 +78,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
   /** A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. */
   const unusable = async (call: Call): Promise<Reply> => {
     const customerId = (await invitations.ownerOf(tokenOf(call))) ?? null;
-    return unusablePage(pageReply, signInPath, customerId, await customersLook());
+    return unusablePage(pageReply, signInPath, customerId, await customersLook(customerId !== null));
   };
   /** Tries are not counted: nobody guesses 256 random bits. */
   const withUser = async (call: Call, respond: (user: User) => Promise<Reply>): Promise<Reply> => {
@@ -91,7 +91,13 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
     return user.customerId === null || address === null || form === null ? null : address + form;
   };
   const showForm = async (user: User, status: number, problems: readonly FieldProblem[]): Promise<Reply> =>
-    formPage(pageReply, { status, user, problems, place: placeOf(user), look: await customersLook() });
+    formPage(pageReply, {
+      status,
+      user,
+      problems,
+      place: placeOf(user),
+      look: await customersLook(user.customerId !== null),
+    });
   const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
     for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
@@ -139,7 +145,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
               ${signInLink(formOf(user, signInPath()))}
               ${placeText(placeOf(user))}
             `,
-            await customersLook(),
+            await customersLook(user.customerId !== null),
           );
         }),
     },

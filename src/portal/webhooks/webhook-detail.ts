@@ -152,7 +152,7 @@ export function statusRegion(call: PageCall, status: Status): Html {
   `;
 }
 
-/** What lets it start: the challenge of its endpoint, or enabling it. Null if the visitor may not. */
+/** Verifies or enables its endpoint, so that it can start. Null if the visitor may not. */
 function barrierButton(call: PageCall, endpoint: Endpoint): Html | null {
   const { id, name } = endpoint;
   if (isUnverified(endpoint)) return call.may('operator') ? verifyButton(call, endpoint, 'primary') : null;
