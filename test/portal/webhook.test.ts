@@ -99,7 +99,7 @@ describe('a webhook', () => {
     const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
     assert.match(
       story,
-      /^Stopped .* by .* Deliveries began to fail .* The receiver answered 500\. Started: nothing was/,
+      /^Stopped .* by .* Deliveries began to fail .* The receiver answered 500\. Started: nothing sent/,
     );
     assert.match(story, / Started: nothing sent yet .* by .* Created the webhook .* by /);
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();

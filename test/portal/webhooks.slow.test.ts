@@ -46,7 +46,7 @@ describe('the list of webhooks', () => {
     const { openAs, admin } = await startDeliverPortal(t);
     const { page, isAccessible, open } = await openAs('administrator', '/webhooks');
     await page.getByRole('heading', { name: 'Nothing is sent yet' }).waitFor();
-    await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
+    await page.getByRole('link', { name: 'New endpoint' }).waitFor();
     await isAccessible();
     await open('/webhooks/new');
     await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();

@@ -130,12 +130,12 @@ export async function readLastDelivered(
   return isNew || (await deliveries.at(webhookNumber, 0)) !== null ? 'never' : null;
 }
 
-/** The last attempt, heartbeats included. A start clears the time that its session is measured by, so the outcomes count too. */
+/** The last attempt, heartbeats included. A start clears the time that its session is measured by; then the recent outcomes tell it. */
 export function lastAttemptAt(
   { sentAt }: Pick<Progress, 'sentAt'>,
   { deliveredAt, failure }: Pick<LastOutcomes, 'deliveredAt' | 'failure'>,
 ): number | null {
-  return Math.max(sentAt ?? 0, deliveredAt ?? 0, failure?.at ?? 0) || null;
+  return sentAt ?? (Math.max(deliveredAt ?? 0, failure?.at ?? 0) || null);
 }
 
 /** Whether its last stop was that of a person. */

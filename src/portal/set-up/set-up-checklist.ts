@@ -179,7 +179,7 @@ export function setUpChecklist(
   });
   const content = html`
     <p class="quiet">${progress}</p>
-    <progress class="progress" value="${done}" max="${needed.length}" aria-label="Needed steps done">${progress}</progress>
+    <progress class="progress" value="${done}" max="${needed.length}" aria-label="Required steps done">${progress}</progress>
     <ol class="checklist">${items}</ol>
   `;
   const lead = isSetUp(steps)

@@ -30,7 +30,7 @@ import { countText, relativeTime } from '../parts/text.ts';
 import { byFrequency, type Cause, causeText, readCausesOf } from '../record/causes.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
 import { failsBriefly, lastAttemptAt, stoppedHint } from '../record/webhook-state.ts';
-import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+import { readSetUp } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
 
 const PATH = '/webhooks';
@@ -155,10 +155,12 @@ async function filterFields({ store }: SharedPageDependencies, asked: Filter, pr
   ];
 }
 
-/** The steps to the first delivery. */
+/** The next step to the first delivery. */
 async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: PageCall): Promise<Html> {
   const steps = await readSetUp(store);
-  const isGuided = !isSetUp(steps) && call.may('administrator');
+  // The overview has all steps; here is the next one.
+  const next = steps.find(({ isDone, isOptional }) => !isDone && isOptional !== true)?.link ?? null;
+  const isGuided = next !== null && hasPage(next.page ?? next.href) && call.may('administrator');
   return html`
     ${emptyState({
       title: 'Nothing is sent yet',
@@ -168,9 +170,10 @@ async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: Pa
           delivery that fails is retried until its attempts are used up.
         </p>
       `,
-      action: isGuided ? null : firstStep(call, 'create', newButton),
+      action: isGuided
+        ? linkButton({ href: next.href, label: next.label, kind: 'primary' })
+        : firstStep(call, 'create', newButton),
     })}
-    ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
   `;
 }
 
