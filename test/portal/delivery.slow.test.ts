@@ -145,7 +145,7 @@ describe('a delivery', () => {
     const plain = await openAs('operator', '/deliveries', { isBrowserless: true });
     const again = (webhook: string, rest: string) => plain.open(`/deliveries/replay?webhook=${webhook}&${rest}`);
     await again(shop.webhook.id, 'state=delivered&since=2020-01-01T00:00');
-    await plain.page.getByText('Shop is stopped. They wait until it is started.').waitFor();
+    await plain.page.getByText(/Shop is stopped\. The .* until the webhook is started\./).waitFor();
     await plain.page.getByRole('button', { name: 'Send 2 deliveries again', exact: true }).click();
     await plain.page.getByText('2 deliveries wait: Shop is stopped.').waitFor();
     const rows = plain.page.getByRole('row');

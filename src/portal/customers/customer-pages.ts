@@ -86,6 +86,12 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
   ];
 }
 
+/** `webhook stops` of one, `3 webhooks stop` of three, `webhooks stop` of none. */
+function several(count: number, one: string, more: string): string {
+  if (count === 1) return one;
+  return count === 0 ? more : `${count} ${more}`;
+}
+
 /** Asks first, because it immediately stops everything of a customer. */
 function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute<'operator'>[] {
   return pages.form(
@@ -104,7 +110,7 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
               <p>Effective immediately:</p>
               <ul>
                 <li>
-                  its ${count.webhooks === 1 ? 'webhook stops and keeps its' : `${count.webhooks === 0 ? '' : `${count.webhooks} `}webhooks stop and keep their`}
+                  its ${several(count.webhooks, 'webhook stops and keeps its', 'webhooks stop and keep their')}
                   pending deliveries, including those of events that are published during the suspension;
                 </li>
                 ${
@@ -112,13 +118,14 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
                     ? null
                     : html`
                       <li>
-                        its ${count.applications === 1 ? 'application gets' : `${count.applications} applications get`} no tokens, and tokens issued before are refused;
+                        its ${several(count.applications, 'application gets', 'applications get')} no tokens, and tokens
+                        issued before are refused;
                       </li>
                     `
                 }
                 <li>
-                  its ${count.users === 0 ? '' : `${count.users} `}${count.users === 1 ? 'user is' : 'users are'} signed out and cannot sign in, and its portal links and invitations
-                  cannot be opened.
+                  its ${several(count.users, 'user is', 'users are')} signed out and cannot sign in, and its portal
+                  links and invitations cannot be opened.
                 </li>
               </ul>
               <p>

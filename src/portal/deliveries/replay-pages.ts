@@ -337,9 +337,10 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Coun
 function waitNotice({ count, name, state, webhookId, pending }: Counted): Html {
   const others =
     pending === 0 ? '' : ` The start also sends ${countText(pending)} pending ${pending === 1 ? 'one' : 'ones'}.`;
+  const waits = count === 1 ? 'The delivery waits' : `The ${countText(count)} deliveries wait`;
   const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether it arrives.`;
   return notice({
     tone: 'caution',
-    text: html`<p>${name} ${notRunning(state)}. The ${countOf(count, 'delivery', undefined, 'deliveries')} ${count === 1 ? 'waits' : 'wait'} until the webhook is started.${others}${state === 'failed' ? test : null}</p>`,
+    text: html`<p>${name} ${notRunning(state)}. ${waits} until the webhook is started.${others}${state === 'failed' ? test : null}</p>`,
   });
 }

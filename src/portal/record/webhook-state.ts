@@ -56,9 +56,9 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number, 
   if (isStoppedByService(webhook))
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
   if (state === 'started') return html`Started ${time(stateAt)}. ${stateSentence(webhook)}`;
-  return stateReason === null && state === 'stopped'
-    ? html`${stateSentence(webhook)}`
-    : html`${capital(state)} ${state === 'stopped' ? 'on' : 'since'} ${time(stateAt)}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
+  if (stateReason === null && state === 'stopped') return html`${stateSentence(webhook)}`;
+  const since = html`${capital(state)} ${state === 'stopped' ? 'on' : 'since'} ${time(stateAt)}`;
+  return html`${since}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
 }
 
 /** Why a webhook is stopped, in a few words: it never ran, or a person stopped it. Null for another state or reason. */

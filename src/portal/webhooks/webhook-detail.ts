@@ -6,7 +6,6 @@ import { type Html, html } from '../../http/html.ts';
 import { successRate } from '../../observe/figures.ts';
 import type { OwnerName } from '../../store/port/customers.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
-import { verifyButton } from '../endpoints/challenge-section.ts';
 import type { PageCall } from '../frame/call.ts';
 import { figures } from '../parts/details.ts';
 import { actionButton, type ButtonKind, linkButton, pageHeader } from '../parts/header.ts';
@@ -155,14 +154,26 @@ export function statusRegion(call: PageCall, status: Status): Html {
 /** Verifies or enables its endpoint, so that it can start. Null if the visitor may not. */
 function barrierButton(call: PageCall, endpoint: Endpoint): Html | null {
   const { id, name } = endpoint;
-  if (isUnverified(endpoint)) return call.may('operator') ? verifyButton(call, endpoint, 'primary') : null;
+  const { csrf } = call;
+  if (isUnverified(endpoint)) {
+    if (!call.may('operator')) return null;
+    const texts = { label: 'Verify now', longLabel: `Verify now: the endpoint ${name}` };
+    return actionButton({
+      action: `/endpoints/${id}/verify`,
+      csrf,
+      id: 'verify-button',
+      ...texts,
+      icon: 'check',
+      kind: 'primary',
+    });
+  }
   if (!call.may('administrator')) return null;
+  const texts = { label: 'Enable the endpoint', longLabel: `Enable the endpoint ${name}` };
   return actionButton({
     action: `/endpoints/${id}/enable`,
-    csrf: call.csrf,
+    csrf,
     id: 'enable-button',
-    label: 'Enable the endpoint',
-    longLabel: `Enable the endpoint ${name}`,
+    ...texts,
     icon: 'play',
     kind: 'primary',
   });
