@@ -177,7 +177,7 @@ describe('a delivery', () => {
     const told = (await turn.innerText()).replace(/\s+/g, ' ');
     assert.match(told, /1 older delivery waits too\./);
     assert.match(told, /Deliveries have failed since .+\. Latest error: the receiver answered 503\. /);
-    assert.match(told, /If none arrives, Shop stops .+, and this one waits until it is started\.$/);
+    assert.match(told, /If no delivery arrives, Shop stops .+, and this one waits until it is started\.$/);
     assert.equal(await page.getByRole('button', { name: 'Try now' }).count(), 0);
     await page.getByRole('button', { name: `Try #${first?.offset} now` }).click();
     await page.getByText('It was made due. Shop is failing: it sends one request at a time.').waitFor();
