@@ -5,17 +5,13 @@ import { join } from 'node:path';
 import { GROUPS } from '../../src/cli/groups.ts';
 import type { ApiDocument } from '../../src/http/api-document.ts';
 import { createSallyport } from '../../src/sallyport.ts';
-import { commandLinePage } from './command-line.ts';
-import { httpApiPage } from './http-api.ts';
+import { commandLinePages } from './command-line.ts';
+import { httpApiPages } from './http-api.ts';
 import { metricsPage } from './metrics.ts';
 
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const groups = await Promise.all(GROUPS.map(async (group) => ({ group, commands: await group.load() })));
-  return new Map([
-    ['http-api.md', httpApiPage(await servedDocument())],
-    ['command-line.md', commandLinePage(groups)],
-    ['metrics.md', metricsPage()],
-  ]);
+  return new Map([...httpApiPages(await servedDocument()), ...commandLinePages(groups), ['metrics.md', metricsPage()]]);
 }
 
 /** The reply of `GET /services/api/openapi.json` with an empty data folder. */

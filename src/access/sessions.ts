@@ -52,7 +52,7 @@ export type Sessions = {
   find(token: string, isBackground: boolean): Promise<SignedIn | null>;
   ofUser(userId: string): Promise<Session[]>;
   /** Ends the current session, even if it began with a link. */
-  signOut(session: Pick<Session, 'id' | 'userId' | 'customerId'>): Promise<void>;
+  signOut(session: Pick<Session, 'id' | 'userId' | 'customerId'>, opener?: string | null): Promise<void>;
   /** Ends one of the user's sessions. One that has ended already is not an error. */
   end(userId: string, sessionId: string): Promise<void>;
   /** Ends all sessions of a user, the current one too. Called by the user or an administrator. */
@@ -101,9 +101,10 @@ export function createSessions(dependencies: Dependencies): Sessions {
       return session;
     },
     ofUser: (userId) => store.sessions.ofUser(userId, clock()),
-    signOut: async ({ id, userId, customerId }) => {
-      const actor: Actor = userId === null ? `portal-link:${id}` : `user:${userId}`;
-      const target = userId === null ? `customer:${customerId}` : actor;
+    signOut: async ({ id, userId, customerId }, opener = null) => {
+      const by = opener ?? userId;
+      const actor: Actor = by === null ? `portal-link:${id}` : `user:${by}`;
+      const target = userId === null ? `customer:${customerId}` : `user:${userId}`;
       const audit = auditEntry(ids, actor, 'user.sign-out', target, { at: clock(), customerId });
       await store.sessions.end({ id, userId }, { ...audit, changes: ended(id) });
     },

@@ -12,7 +12,7 @@ const DESCRIPTIONS: readonly (readonly [number: string, name: string, descriptio
   ['12', 'webhook.running', "A webhook's last attempt succeeded."],
   ['13', 'webhook.stopped', 'A webhook was stopped, by an administrator or for the reason given.'],
   ['14', 'webhook.failing', "A webhook's last attempt failed."],
-  ['15', 'webhook.failed', 'A webhook stopped because its deliveries failed for too long.'],
+  ['15', 'webhook.failed', 'The service gave up on a webhook that failed for too long.'],
   ['16', 'webhook.key_expiring', 'A PGP key or client certificate of a webhook expires soon.'],
   ['17', 'webhook.test', 'A test event, which someone sends from a webhook.'],
 ];

@@ -67,7 +67,7 @@ export type Portal = {
   /** Scripts and styles. */
   readonly assets: readonly Route[];
   /** The look of the customers' portal, for pages outside it. */
-  readonly customersLook: () => Promise<PageLook>;
+  readonly customersLook: (isForCustomers: boolean) => Promise<PageLook | null>;
   readonly elsewhere: RefuseElsewhere;
   /** Signs in a browser that has just set a password with an invitation. */
   readonly signInInvited: SignInInvited;
@@ -148,9 +148,11 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     secrets: store.shortLived.values('secret', RESULTS_MAX),
   });
   const theme = async (): Promise<PortalTheme> => (await store.settings.portalTheme()) ?? NO_THEME;
-  const customersLook = async (): Promise<PageLook> => {
+  // The sign-in page of the operator has the look too, once it has a name or a logo.
+  const customersLook = async (isForCustomers: boolean): Promise<PageLook | null> => {
     const brand = await theme();
     const { accent } = brand;
+    if (!isForCustomers && brand.name === null && brand.logo === null) return null;
     return { name: brandName(brand), mark: brandMark(brand), accentStyle: accent === null ? null : accentPath(accent) };
   };
   const frameAncestors = dependencies.config.portalFrameAncestors;

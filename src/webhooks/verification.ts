@@ -105,7 +105,7 @@ async function shakeHands(
   if (!outcome.ok && outcome.errorClass !== 'http_status')
     return verificationOf(shown, { ...sent, error: `${outcome.errorClass}: ${outcome.message}` });
   if (answer === null || !outcome.ok)
-    return verificationOf(shown, { ...sent, error: `the endpoint answered ${answer?.status}, wanted 2xx` });
+    return verificationOf(shown, { ...sent, error: `the endpoint answered ${answer?.status} instead of 2xx` });
   const verdict = judgeHandshake(answer.headers, origin);
   if (!verdict.ok) return verificationOf(shown, { ...sent, error: `${verdict.code}: ${verdict.description}` });
   return { ...verificationOf(shown, { ...sent, error: null }), allowedPerMinute: verdict.allowedPerMinute };
@@ -176,7 +176,7 @@ function problemOf(
 ): string | null {
   const { answer } = outcome;
   if (answer === null) return outcome.ok ? 'no answer' : `${outcome.errorClass}: ${outcome.message}`;
-  if (answer.status !== 200) return `the endpoint answered ${answer.status}, wanted 200`;
+  if (answer.status !== 200) return `the endpoint answered ${answer.status} instead of 200`;
   const verdict = verifyChallengeAnswer(challenge, answer.headers[challengeHeader]);
   return verdict.ok ? null : `${verdict.code}: ${verdict.description}`;
 }

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { anchorOf } from '../../scripts/reference/http-api.ts';
 import { referencePages } from '../../scripts/reference/pages.ts';
 import { membersTable } from '../../scripts/reference/schema-table.ts';
 import { phraseOf, type Schema } from '../../src/http/api-document.ts';
@@ -23,11 +24,29 @@ describe('docs/reference/', () => {
   });
 
   it('has no dead links', () => {
-    const page = readFileSync(join(folder, 'http-api.md'), 'utf8');
-    const anchors = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase()));
-    const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
-    assert.ok(links.length > 100);
-    for (const anchor of links) assert.ok(anchors.has(anchor), `#${anchor}`);
+    const pages = readdirSync(folder).filter((name) => name.startsWith('http-api'));
+    const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8');
+    const anchorsOf = (name: string): Set<string> =>
+      new Set([...textOf(name).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading)));
+    const links = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/\]\((http-api[\w-]*\.md)?#([^)]+)\)/g)].map(([, other, anchor = '']) => ({
+        on: other ?? page,
+        anchor,
+      })),
+    );
+    assert.ok(links.length > 200);
+    for (const { on, anchor } of links) assert.ok(anchorsOf(on).has(anchor), `${on}#${anchor}`);
+  });
+
+  it('has a page for each group of operations, and an index of all of them', async () => {
+    const index = readFileSync(join(folder, 'http-api.md'), 'utf8');
+    const groups = readdirSync(folder).filter((name) => name.startsWith('http-api-'));
+    assert.ok(groups.length >= 15);
+    for (const name of groups) {
+      const operations = [...readFileSync(join(folder, name), 'utf8').matchAll(/^`(.*)` \(operation `\w+`\)$/gm)];
+      assert.ok(operations.length > 0, name);
+      for (const [, request = ''] of operations) assert.ok(index.includes(`\`${request}\``), request);
+    }
   });
 
   it('explains each error code once', () => {

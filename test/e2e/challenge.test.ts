@@ -60,7 +60,7 @@ describe('the token challenge', () => {
       error: /wrong_answer/,
       status: 200,
     },
-    { what: 'another status', answer: { status: 204 }, error: /answered 204, wanted 200/, status: 204 },
+    { what: 'another status', answer: { status: 204 }, error: /answered 204 instead of 200/, status: 204 },
     {
       what: 'a redirect',
       answer: { status: 307, headers: { location: '/elsewhere' } },

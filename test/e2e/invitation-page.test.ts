@@ -12,7 +12,7 @@ describe('the page of an invitation', () => {
       ['too short', 'too short', 'password', 'Password must have at least 12 characters.'],
       ['x'.repeat(201), 'x'.repeat(201), 'password', 'Password must have at most 200 characters.'],
       ['grace-grace1', 'grace-grace1', 'password', 'Password is too easy to guess: choose another one.'],
-      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'The same again does not match.'],
+      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'Password again does not match.'],
     ];
     for (const [password, again, field, problem] of tries) {
       const page = await choose(url, password, again);

@@ -1,6 +1,6 @@
-/** The documents of the API as the service sends them, and the help texts that docs/reference/command-line.md does not have. */
+/** The documents of the API as the service sends them, and the help texts that docs/reference/ does not have. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { GROUPS } from '../../src/cli/groups.ts';
 import { succeeded } from '../support/client.ts';
@@ -21,7 +21,9 @@ describe('documents and help', () => {
   });
 
   it('every help text is the same', async () => {
-    const page = readFileSync(new URL('../../docs/reference/command-line.md', import.meta.url), 'utf8');
+    const folder = new URL('../../docs/reference/', import.meta.url);
+    const names = readdirSync(folder).filter((name) => name.startsWith('command-line'));
+    const pages = names.map((name) => readFileSync(new URL(name, folder), 'utf8')).join('\n');
     const help = async (...words: string[]): Promise<string> => {
       const { status, stdout } = await sallyport(['help', ...words]);
       assert.equal(status, 0, words.join(' '));
@@ -34,8 +36,8 @@ describe('documents and help', () => {
     const others = new Map<string, string>();
     for (const words of asked) {
       const text = await help(...words);
-      // The page has the help of every command word for word, and a test of it compares it.
-      if (!page.includes(`\`\`\`text\n${text.trimEnd()}\n\`\`\`\n`)) others.set(words.join(' '), text);
+      // The pages have the help of every command word for word, and a test compares them.
+      if (!pages.includes(`\`\`\`text\n${text.trimEnd()}\n\`\`\`\n`)) others.set(words.join(' '), text);
     }
     guard('help-of-groups.txt', [...others].map(([words, text]) => `$ sallyport help ${words}\n${text}`).join('\n'));
   });

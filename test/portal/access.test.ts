@@ -304,7 +304,7 @@ describe('users', () => {
     const guest = await portal.visit();
     await guest.page.goto(link);
     await guest.page.getByLabel('Password', { exact: true }).fill('a pony in a tall hat');
-    await guest.page.getByLabel('The same again').fill('a pony in a tall hat');
+    await guest.page.getByLabel('Password again').fill('a pony in a tall hat');
     await guest.page.getByRole('button', { name: 'Set password' }).click();
     await guest.page.getByText('Your password is set, and you are signed in.').waitFor();
     assert.equal(guest.page.url(), `${portal.url}/`);

@@ -145,7 +145,7 @@ describe('a delivery', () => {
     const plain = await openAs('operator', '/deliveries', { isBrowserless: true });
     const again = (webhook: string, rest: string) => plain.open(`/deliveries/replay?webhook=${webhook}&${rest}`);
     await again(shop.webhook.id, 'state=delivered&since=2020-01-01T00:00');
-    await plain.page.getByText('Shop is stopped. Deliveries wait until the webhook is started.').waitFor();
+    await plain.page.getByText(/Shop is stopped\. The .* until the webhook is started\./).waitFor();
     await plain.page.getByRole('button', { name: 'Send again at its next start', exact: true }).click();
     await plain.page.getByText('2 deliveries wait: Shop is stopped.').waitFor();
     const rows = plain.page.getByRole('row');
@@ -175,9 +175,9 @@ describe('a delivery', () => {
     await page.getByText('It waits because its webhook is failing').waitFor();
     const turn = page.getByRole('listitem').filter({ hasText: 'Waits for its turn' });
     const told = (await turn.innerText()).replace(/\s+/g, ' ');
-    assert.match(told, new RegExp(`1 delivery is before it\\. #${first?.offset} is tried next, in 1 hour\\.`));
+    assert.match(told, /1 older delivery waits too\./);
     assert.match(told, /Deliveries have failed since .+\. Latest error: the receiver answered 503\. /);
-    assert.match(told, /If none arrives, Shop stops .+, and this one waits until it is started\.$/);
+    assert.match(told, /If no delivery arrives, Shop stops .+, and this one waits until it is started\.$/);
     assert.equal(await page.getByRole('button', { name: 'Try now' }).count(), 0);
     await page.getByRole('button', { name: `Try #${first?.offset} now` }).click();
     await page.getByText('It was made due. Shop is failing: it sends one request at a time.').waitFor();

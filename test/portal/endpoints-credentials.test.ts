@@ -23,7 +23,7 @@ describe('a new secret', () => {
     const line = await page.getByRole('group', { name: 'For the environment of the program' }).innerText();
     assert.equal(line.trim(), `export WEBHOOK_SECRETS="$WEBHOOK_SECRETS\n${secret}"`);
     await page.getByRole('link', { name: 'I have stored the secret: go to Shop' }).click();
-    await page.getByText(/signs from .* \(in 1 hour\)/).waitFor();
+    await page.getByText(/signs from .* UTC/).waitFor();
     assert.ok(!(await page.content()).includes(secret));
     await open(`/endpoints/${endpoint.id}/rotate-secret`);
     await page.getByText('Another new secret is already scheduled.').waitFor();

@@ -17,7 +17,7 @@ describe('the list of endpoints', () => {
   it('explains the first step while it is empty, to roles that may take it', async (t) => {
     const { openAs } = await startDeliverPortal(t);
     const administrator = await openAs('administrator', '/endpoints', { isBrowserless: true });
-    await administrator.page.getByRole('heading', { name: 'Add your first endpoint' }).waitFor();
+    await administrator.page.getByRole('heading', { name: 'Create your first endpoint' }).waitFor();
     assert.equal(await administrator.page.getByRole('link', { name: 'New endpoint' }).count(), 1);
     const viewer = await openAs('viewer', '/endpoints', { isBrowserless: true });
     await viewer.page.getByText('An administrator can create one.').waitFor();
@@ -48,7 +48,7 @@ describe('the list of endpoints', () => {
     assert.match(await textOf('Shop'), /A new API key is sent from/);
     assert.match(
       await textOf('ERP'),
-      /The last challenge failed\.\s?One webhook sends here, but the endpoint is off\..* disabled unverified no attempts in 24 h/,
+      /The last challenge failed\.\s?One webhook sends here, but the endpoint is not verified\..* disabled unverified no attempts in 24 h/,
     );
     assert.match(await textOf('ERP'), /unverified no attempts in 24 h never none recently five/);
     assert.match(await textOf('ERP'), /The client certificate expires in 20 days\./);
@@ -272,7 +272,7 @@ describe('creating an endpoint', () => {
     assert.ok(!(await page.content()).includes('as it was agreed on'));
     await page.getByRole('link', { name: 'See the response' }).click();
     await page.getByText("Check the path of the endpoint's URL").waitFor();
-    await page.getByText('Not verified yet. The endpoint answered 404, wanted 200. Correct that').waitFor();
+    await page.getByText('Not verified yet. The endpoint answered 404 instead of 200. Correct that').waitFor();
   });
 });
 

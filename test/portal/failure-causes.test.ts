@@ -152,7 +152,7 @@ describe('the causes of failures', () => {
     assert.match(await page('/deliveries'), /1 webhook has failed\. Failures by cause/);
     assert.doesNotMatch(await page('/deliveries?state=dead'), /1 webhook has failed/);
     const failures = await page('/deliveries/failures');
-    assert.match(failures, /Pending ?Since ?Last failure.*The oldest is #0\./);
+    assert.match(failures, /Pending ?First failure ?Last failure.*The oldest is #0\./);
     assert.match(await page('/deliveries/replay'), /Dead deliveries.*Or choose the deliveries yourself/);
     assert.match(await page('/deliveries/replay?state=dead'), /Webhook is required: choose one\./);
   });

@@ -46,7 +46,7 @@ describe('the first start at a terminal', { skip: lacking('python3') }, () => {
     assert.equal(await page.getByLabel('User name').inputValue(), 'admin');
     await isAccessible();
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByLabel('The same again').fill(PASSWORD);
+    await page.getByLabel('Password again').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Your password is set, and you are signed in.').waitFor();
     await page.getByRole('heading', { name: 'Set up' }).waitFor();

@@ -357,7 +357,7 @@ describe("changing one's own password", () => {
     const refused: readonly [Record<string, string>, RegExp][] = [
       [{ currentPassword: 'wrong', password: next, passwordAgain: next }, /Current password is wrong/],
       [{ currentPassword: PASSWORD, password: 'short', passwordAgain: 'short' }, /New password must have at least 12/],
-      [{ currentPassword: PASSWORD, password: next, passwordAgain: `${next}r` }, /The same again does not match/],
+      [{ currentPassword: PASSWORD, password: next, passwordAgain: `${next}r` }, /Password again does not match/],
     ];
     for (const [form, says] of refused) {
       const reply = await change(form);

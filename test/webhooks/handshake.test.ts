@@ -80,8 +80,8 @@ describe('the handshake of CloudEvents', () => {
   const rate = (text: string): PlannedAnswer =>
     allowing({ 'WebHook-Allowed-Origin': '*', 'WebHook-Allowed-Rate': text });
   const refusals: readonly (readonly [string, PlannedAnswer, RegExp])[] = [
-    ['405', { status: 405 }, /answered 405, wanted 2xx/],
-    ['a redirect', { status: 307, headers: { location: '/elsewhere' } }, /answered 307, wanted 2xx/],
+    ['405', { status: 405 }, /answered 405 instead of 2xx/],
+    ['a redirect', { status: 307, headers: { location: '/elsewhere' } }, /answered 307 instead of 2xx/],
     ['no origin', { status: 200 }, /^missing_origin: /],
     ['another origin', allowing({ 'WebHook-Allowed-Origin': 'other.example' }), /^wrong_origin: /],
     ['rate 0', rate('0'), /^no_rate: /],

@@ -126,7 +126,7 @@ describe('an endpoint with tokenChallenge', () => {
           return (answering(SECRET) as (seen: SeenRequest, to: typeof response) => void)(request, response);
         },
         201,
-        /answered 201, wanted 200/,
+        /answered 201 instead of 200/,
         'welcome',
       ],
       ['a redirect', { status: 302, headers: { location: 'https://elsewhere.example/' } }, 302, /answered 302/],

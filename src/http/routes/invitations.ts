@@ -32,8 +32,8 @@ export type InvitationDependencies = {
   readonly signInPath: () => string | null;
   /** The address of the service; null if it is unknown. */
   readonly knownAddress: () => string | null;
-  /** The look of the customers' portal. */
-  readonly customersLook: () => Promise<PageLook>;
+  /** The look of the customers' portal; null for a page of the operator if it has no name and no logo. */
+  readonly customersLook: (isForCustomers: boolean) => Promise<PageLook | null>;
   /** Signs the browser in, and redirects it into the portal. Null if it has to sign in itself. */
   readonly signInInvited: SignInInvited;
 };
@@ -75,16 +75,14 @@ export function inviteRoute({ invitations, once, publicUrl }: InviteDependencies
 export function invitationRoutes(dependencies: InvitationDependencies): Route[] {
   const { invitations, signInPath, signInInvited, customersLook, knownAddress } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
-  const lookOf = async ({ customerId }: Pick<User, 'customerId'>): Promise<PageLook | null> =>
-    customerId === null ? null : customersLook();
   /**
    * A link without a reason why it cannot be used. One that was an invitation leads to the form of its user, which everyone may see. An
    * unknown one may have been a customer's: a later invitation replaced it. It has the customers' look, and leads to no form.
    */
   const unusable = async (call: Call): Promise<Reply> => {
     const owner = await invitations.ownerOf(tokenOf(call));
-    const look = owner === undefined ? await customersLook() : await lookOf({ customerId: owner });
-    return unusablePage(pageReply, owner === undefined ? null : formOf({ customerId: owner }, signInPath()), look);
+    const form = owner === undefined ? null : formOf({ customerId: owner }, signInPath());
+    return unusablePage(pageReply, form, await customersLook(owner !== null));
   };
   /** Tries are not counted: nobody guesses 256 random bits. */
   const withUser = async (call: Call, respond: (user: User) => Promise<Reply>): Promise<Reply> => {
@@ -97,7 +95,13 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
     return user.customerId === null || address === null || form === null ? null : address + form;
   };
   const showForm = async (user: User, status: number, problems: readonly FieldProblem[]): Promise<Reply> =>
-    formPage(pageReply, { status, user, problems, place: placeOf(user), look: await lookOf(user) });
+    formPage(pageReply, {
+      status,
+      user,
+      problems,
+      place: placeOf(user),
+      look: await customersLook(user.customerId !== null),
+    });
   const page: Pick<Route, 'for' | 'path' | 'access' | 'tag' | 'refuse'> = {
     for: 'anyone',
     path: `${INVITATIONS_PATH}/{token}`,
@@ -145,7 +149,7 @@ export function invitationRoutes(dependencies: InvitationDependencies): Route[] 
               ${signInLink(formOf(user, signInPath()))}
               ${placeText(placeOf(user))}
             `,
-            await lookOf(user),
+            await customersLook(user.customerId !== null),
           );
         }),
     },
@@ -196,7 +200,7 @@ function formPage(pageReply: PageReply, { status, user: { userName }, problems, 
           <input id="user" value="${userName}" autocomplete="username" readonly>
         </div>
         ${passwordField('password', 'Password', hint, problems)}
-        ${passwordField('passwordAgain', 'The same again', null, problems)}
+        ${passwordField('passwordAgain', 'Password again', null, problems)}
         <div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
       </form>
       ${placeText(place)}

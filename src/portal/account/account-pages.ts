@@ -251,7 +251,7 @@ function passwordForm(csrf: Html, state: FormState): Html {
   const fields = [
     { name: 'currentPassword', label: 'Current password', autocomplete: 'current-password' },
     { name: 'password', label: 'New password', autocomplete: 'new-password', hint },
-    { name: 'passwordAgain', label: 'The same again', autocomplete: 'new-password' },
+    { name: 'passwordAgain', label: 'Password again', autocomplete: 'new-password' },
   ];
   const labels = Object.fromEntries(fields.map(({ name, label }) => [name, label]));
   const content = html`${fields.map((field) => textField(state, { ...field, type: 'password', isRequired: true }))}`;

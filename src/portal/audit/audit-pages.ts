@@ -13,7 +13,7 @@ import { tabs } from '../parts/header.ts';
 import { emptyState, listView, nothingFound, readListed, table, withQuery } from '../parts/list.ts';
 import { countOf, exactTime } from '../parts/text.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { type Burst, burstSummary, bursts } from './bursts.ts';
+import { type Burst, burstSummary, bursts, ownerOf } from './bursts.ts';
 import {
   actionTexts,
   actorName,
@@ -181,7 +181,8 @@ function actorLink(actor: string, { actorOf }: Seen, query: URLSearchParams): Ht
 
 /** The changes of a burst in one row. Each opens. */
 function burstRow(burst: Burst, seen: Seen, { query, now }: Pick<PageCall, 'query' | 'now'>): Html[] {
-  const [{ at, actor, customerId }] = burst;
+  const [{ at, actor }] = burst;
+  const owner = ownerOf(burst[0]);
   const { linkOf, ownerIn, isCustomers } = seen;
   const lines = burst.map((entry) => {
     const what = namedByEntry(entry, linkOf(entry.target));
@@ -196,7 +197,7 @@ function burstRow(burst: Burst, seen: Seen, { query, now }: Pick<PageCall, 'quer
     exactTime(at, now),
     html`
       <span class="audit-entry">${actorLink(actor, seen, query)} made ${countOf(burst.length, 'change')}</span>
-      ${ownerIn(customerId)}
+      ${ownerIn(owner)}
     `,
     html`
       <details class="audit-changes is-burst">

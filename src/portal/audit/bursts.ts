@@ -21,9 +21,14 @@ export function bursts(entries: readonly AuditRecord[], isFiltered: boolean): re
   return found.flatMap((burst) => (burst.length < BURST_MIN ? burst.map((entry): Burst => [entry]) : [burst]));
 }
 
-function belongsTo(first: AuditRecord, { at, actor, customerId }: AuditRecord): boolean {
-  const isSameSecond = Math.floor(at / SECOND_MS) === Math.floor(first.at / SECOND_MS);
-  return isSameSecond && actor === first.actor && customerId === first.customerId;
+function belongsTo(first: AuditRecord, entry: AuditRecord): boolean {
+  const isSameSecond = Math.floor(entry.at / SECOND_MS) === Math.floor(first.at / SECOND_MS);
+  return isSameSecond && entry.actor === first.actor && ownerOf(entry) === ownerOf(first);
+}
+
+/** The customer that an entry is about: its own creation too, which belongs to the operator. */
+export function ownerOf({ customerId, target }: Pick<AuditRecord, 'customerId' | 'target'>): string | null {
+  return target.startsWith('customer:') ? target.slice('customer:'.length) : customerId;
 }
 
 /** `3 webhooks, 2 endpoints and 1 user`: each object once, however often it changed. */
@@ -32,6 +37,7 @@ export function burstSummary(burst: Burst): string {
   const kinds = Map.groupBy(targets, (target) => target.split(':', 1)[0] ?? '');
   return listText(
     [...kinds].map(([kind, same]) => {
+      if (kind === 'portal') return 'the look of the portal';
       const noun = kindNoun(kind);
       return countOf(same.length, noun, undefined, noun === 'delivery' ? 'deliveries' : `${noun}s`);
     }),

@@ -145,8 +145,16 @@ export function entryText({ action, changes }: Told, isCustomers = false): strin
   if (action === 'endpoint.verify' && failedVerification(changes) !== null)
     return 'Tried to verify the endpoint: failed';
   if (action === 'delivery.replay' && changes.nextAttemptAt !== undefined) return 'Tried the delivery now';
+  const switched = action === 'customer.update' ? suspensionText(changes, isCustomers) : null;
+  if (switched !== null) return switched;
   const text = (isCustomers ? CUSTOMERS_TEXTS.get(action) : undefined) ?? TEXTS.get(action);
   return text ?? action.replace('.', ': ').replaceAll('-', ' ');
+}
+
+/** A change of nothing else but whether the customer is active; null for another. */
+function suspensionText({ active, ...others }: Changes, isCustomers: boolean): string | null {
+  if (active === undefined || Object.keys(others).length > 0) return null;
+  return `${active.to === true ? 'Activated' : 'Suspended'} ${isCustomers ? 'your account' : 'the customer'}`;
 }
 
 function failedVerification({ lastVerification }: Changes): Readonly<Record<string, unknown>> | null {

@@ -8,7 +8,7 @@ import { type Moment, timeline } from '../parts/details.ts';
 import { differences } from '../parts/differences.ts';
 import { linkButton, section } from '../parts/header.ts';
 import type { IconName, Tone } from '../parts/mark.ts';
-import { actorsSeen, entryText, type ResourceLink, readResourceLinks } from './entries.ts';
+import { actorsSeen, entryText, type ResourceLink, readResourceLinks, verificationText } from './entries.ts';
 import { fieldLabelsOf } from './field-labels.ts';
 
 /** Entries that a history reads. */
@@ -119,7 +119,11 @@ export function byActor({ name, href }: ResourceLink): Html {
 
 /** An entry in a timeline, with what it changed. */
 function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf']): Moment {
-  const { id, at, action, changes } = entry;
+  const { id, at, action } = entry;
+  // The members of a verification are on the page of the endpoint; here is its result.
+  const { lastVerification, ...changes } = entry.changes;
+  const failure = verificationText(entry.changes);
+  const hasNone = isCreation(action) || Object.keys(changes).length === 0;
   const [shape, tone] = looksOf(entry);
   return {
     id: `change-${id}`,
@@ -129,7 +133,8 @@ function changeMoment(entry: AuditRecord, actorOf: RecordChanges['actorOf']): Mo
     title: entryText(entry),
     text: html`
       <p>${byActor(actorOf(entry.actor))}</p>
-      ${isCreation(action) || Object.keys(changes).length === 0 ? null : differences(changes, fieldLabelsOf(entry.target))}
+      ${failure === null ? null : html`<p>${failure}</p>`}
+      ${hasNone ? null : differences(changes, fieldLabelsOf(entry.target))}
     `,
   };
 }

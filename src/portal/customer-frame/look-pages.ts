@@ -120,7 +120,9 @@ function lookView({ config, publicUrl }: PageDependencies, call: PageCall, theme
     ${pageHeader({
       title,
       crumbs: [back],
-      lead: 'What your customers see around their endpoints and webhooks. The portal does not mention Sallyport.',
+      lead:
+        'What your customers see around their endpoints and webhooks. The pages show your name; the guide, requests and ' +
+        'the receiver package name Sallyport.',
     })}
     ${editor ?? section({ title: 'Preview', content: previewOf(theme) })}
     <div class="look-frames">${frames}</div>

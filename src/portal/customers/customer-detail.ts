@@ -38,6 +38,7 @@ import { stateBadge } from '../parts/mark.ts';
 import { removalSection } from '../parts/removal.ts';
 import { roleText } from '../parts/role-texts.ts';
 import { breakable, countOf, countText, exactTime, shareText, time } from '../parts/text.ts';
+import { deadKept } from '../record/dead-records.ts';
 import { NO_OWNERS } from '../record/owner.ts';
 import { signInFact } from '../sign-in/sign-in-address.ts';
 import { invitationBadge, waitsForPassword } from '../users/user-state.ts';
@@ -152,7 +153,7 @@ async function activityView(dependencies: PageDependencies, call: PageCall, cust
     return html`${hasProblems(attention) ? problems : null}${firstSteps(call, id, endpoints.length > 0)}`;
   const stopped = await readStopped(store, backlog);
   return html`
-    ${health(id, { series, backlog, dead })}
+    ${health(id, { series, backlog, dead, deadDays: dependencies.kept.deadDays })}
     ${problems}
     ${queuesSection({ backlog, ailing: attention.ailing, owners: NO_OWNERS, stopped }, button, call.now)}
     ${deliverySection(call, id, latest)}
@@ -207,9 +208,14 @@ function buttonOf({ csrf }: PageCall, customerId: string): ProblemButton {
     });
 }
 
-type Health = { readonly series: Series; readonly backlog: Backlog; readonly dead: DeadLetters };
+type Health = {
+  readonly series: Series;
+  readonly backlog: Backlog;
+  readonly dead: DeadLetters;
+  readonly deadDays: number;
+};
 
-function health(id: string, { series, backlog, dead }: Health): Html {
+function health(id: string, { series, backlog, dead, deadDays }: Health): Html {
   const { delivered, attempts, failedAttempts, successRate } = series.total;
   return figures([
     { label: 'Delivered', value: countText(delivered), hint: 'in the last 24 hours' },
@@ -223,14 +229,14 @@ function health(id: string, { series, backlog, dead }: Health): Html {
       label: 'Pending',
       value: countText(backlog.records),
       href: `/deliveries?customer=${id}&state=pending`,
-      hint: `at ${countOf(backlog.webhooks, 'webhook')}`,
+      hint: backlog.records === 0 ? 'No delivery is pending' : `at ${countOf(backlog.webhooks, 'webhook')}`,
     },
     {
       label: 'Dead',
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: `/deliveries?customer=${id}&state=dead`,
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
+      hint: dead.records > 0 ? deadKept(deadDays) : 'nothing given up',
     },
   ]);
 }
@@ -289,7 +295,7 @@ function account(customer: Customer, address: string | null): Html {
 }
 
 function limitsText({ endpoints, webhooks, eventsPerSecond }: Customer['limits']): string {
-  const rate = eventsPerSecond === null ? 'no limit of events' : `${countOf(eventsPerSecond, 'event')} a second`;
+  const rate = eventsPerSecond === null ? 'no limit on events' : `${countOf(eventsPerSecond, 'event')} a second`;
   return `${countOf(endpoints, 'endpoint')}, ${countOf(webhooks, 'webhook')}, ${rate}`;
 }
 

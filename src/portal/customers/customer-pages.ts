@@ -86,6 +86,12 @@ export function customerAdministrationPages(dependencies: PageDependencies): Pag
   ];
 }
 
+/** `webhook stops` of one, `3 webhooks stop` of three, `webhooks stop` of none. */
+function several(count: number, one: string, more: string): string {
+  if (count === 1) return one;
+  return count === 0 ? more : `${count} ${more}`;
+}
+
 /** Asks first, because it immediately stops everything of a customer. */
 function suspendPages({ pages, services: { customers }, store }: PageDependencies): PageRoute<'operator'>[] {
   return pages.form(
@@ -104,22 +110,22 @@ function suspendPages({ pages, services: { customers }, store }: PageDependencie
               <p>Effective immediately:</p>
               <ul>
                 <li>
-                  its webhooks stop (${count.webhooks}) and keep their pending deliveries, including those of
-                  events that are published during the suspension;
+                  its ${several(count.webhooks, 'webhook stops and keeps its', 'webhooks stop and keep their')}
+                  pending deliveries, including those of events that are published during the suspension;
                 </li>
                 ${
                   count.applications === 0
                     ? null
                     : html`
                       <li>
-                        its ${countOf(count.applications, 'application')}${' '}
-                        ${count.applications === 1 ? 'gets' : 'get'} no tokens, and tokens issued before are refused;
+                        its ${several(count.applications, 'application gets', 'applications get')} no tokens, and tokens
+                        issued before are refused;
                       </li>
                     `
                 }
                 <li>
-                  its users are signed out and cannot sign in (${count.users}), and its portal links and invitations
-                  cannot be opened.
+                  its ${several(count.users, 'user is', 'users are')} signed out and cannot sign in, and its portal
+                  links and invitations cannot be opened.
                 </li>
               </ul>
               <p>

@@ -11,12 +11,12 @@ import type { SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ } from '../parts/limits.ts';
 import { readCausesOf } from '../record/causes.ts';
 import { EVENTS_PATH } from '../record/events-path.ts';
-import { ownerNames } from '../record/owner.ts';
+import { ownerNames, ownHint, readIsOwn } from '../record/owner.ts';
 import { readFailsSince } from '../record/webhook-state.ts';
 import { type NamedResend, type Standing, WAIT_TOLD_MS } from './delivery-story.ts';
 
 /** A delivery with all that its page tells. */
-export type Story = Pick<Standing, 'base' | 'ahead' | 'causes'> & {
+export type Story = Pick<Standing, 'base' | 'ahead' | 'causes' | 'deadDays'> & {
   /** How many deliveries are sent before it, while it waits for its turn; null: it is not known. */
   readonly before: number | null;
   /** When its webhook began to fail and last succeeded, while it waits for its turn; null: it is not known. */
@@ -31,7 +31,7 @@ export type Story = Pick<Standing, 'base' | 'ahead' | 'causes'> & {
   readonly webhook: Webhook;
   /** Null in mode `pull`. */
   readonly endpoint: Endpoint | null;
-  /** The customer, in the operator's portal. */
+  /** Whose it is, in the operator's portal with customers. */
   readonly owner: Html | null;
   /** The page of its event, in the operator's portal; null if the event is not kept any more. */
   readonly eventPage: string | null;
@@ -59,7 +59,8 @@ export async function readStory(dependencies: SharedPageDependencies, call: Page
     resends: await named(dependencies, call, resends),
     ...(await placeOf(dependencies, delivery, webhook)),
     endpoint: endpointId === null ? null : await services.endpoints.get(endpointId),
-    owner: (await ownerNames(store, [delivery]))(delivery.customerId),
+    deadDays: dependencies.kept.deadDays,
+    owner: (await readIsOwn(store, delivery)) ? ownHint() : (await ownerNames(store, [delivery]))(delivery.customerId),
     eventPage: await eventPageOf(store, delivery.eventId),
   };
 }

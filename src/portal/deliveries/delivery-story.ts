@@ -8,10 +8,11 @@ import { type Html, html } from '../../http/html.ts';
 import type { NumberedAttempt, Resend } from '../../webhooks/sent-again.ts';
 import type { Moment } from '../parts/details.ts';
 import { notice } from '../parts/mark.ts';
-import { countOf, relativeTime, sentence, shortTime, spanText, time } from '../parts/text.ts';
-import { type Cause, credentialsLink, credentialsOf, givenUpFor, THEN_TEST } from '../record/causes.ts';
+import { countOf, relativeTime, sentence, spanText, time } from '../parts/text.ts';
+import { type Cause, credentialsLink, credentialsOf, givenUpFor, thenTest } from '../record/causes.ts';
+import { deadKept } from '../record/dead-records.ts';
 import { attemptMoment } from './attempt-details.ts';
-import { notRunning } from './sending-again.ts';
+import { notRunning, silence } from './sending-again.ts';
 
 /** Who sent it again, as text or as a link; null if it is not known. */
 export type NamedResend = Omit<Resend, 'actor'> & { readonly by: Html | null };
@@ -30,6 +31,10 @@ export type Standing = {
   readonly endpoint: Pick<Endpoint, 'id' | 'name'> | null;
   /** The customer who reads it; null: the operator, whose advice may name a setting. */
   readonly reader: string | null;
+  /** Whether the reader may start webhooks and send again. */
+  readonly mayAct: boolean;
+  /** How long a dead one is kept; 0: forever. */
+  readonly deadDays: number;
 };
 
 /** The state of the delivery, the reason, and what happens next. */
@@ -54,7 +59,7 @@ export function standing(given: Standing, now: number): Html {
             : `Sent again, and given up after ${countOf(attemptCount, 'more attempt')}.`,
         text: html`
           ${problem === null ? null : html`<p>${problem}</p>`}
-          <p>${deadStep(delivery, webhook)}</p>
+          <p>${deadStep(given)}</p>
         `,
       });
     case 'discarded':
@@ -101,10 +106,14 @@ function readerStanding({ state, createdAt, settledAt }: Delivery): Html {
 }
 
 /** The step that helps a dead one: a webhook that does not run would not send it. */
-function deadStep({ webhookId, webhookName }: Delivery, { progress: { state, stateAt } }: Standing['webhook']): Html {
-  if (isRunnable(state)) return html`It is kept. Fix the cause, then send it again.`;
+function deadStep({ delivery: { webhookId, webhookName }, webhook: { progress }, mayAct, deadDays }: Standing): Html {
+  const kept = html`The delivery is ${deadKept(deadDays)}.`;
+  if (isRunnable(progress.state))
+    return html`${kept} ${mayAct ? 'Fix the cause, then send it again.' : 'An operator can send it again.'}`;
+  const silent = html`${kept} ${webhookName} ${silence(progress)}.`;
+  if (!mayAct) return html`${silent} An operator can start it and send the delivery again.`;
   return html`
-    It is kept. ${webhookName} has sent nothing since ${shortTime(stateAt)}. Fix the cause, then
+    ${silent} Fix the cause, then
     <a href="/webhooks/${webhookId}#start-button">start ${webhookName}</a> and send it again.
   `;
 }
@@ -130,7 +139,7 @@ function problemText(
 
 /** Tells what a pending delivery waits for. */
 function nextStep(given: Standing, now: number): Html {
-  const { delivery, webhook, base, ahead } = given;
+  const { delivery, webhook, base, ahead, mayAct } = given;
   const { nextAttemptAt, attemptCount } = delivery;
   const { state } = webhook.progress;
   if (delivery.isLeased) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
@@ -152,9 +161,9 @@ function nextStep(given: Standing, now: number): Html {
     return html`
       It waits because its webhook is failing: only one request at a time is sent until one
       succeeds.${
-        ahead === null
+        ahead === null || !mayAct
           ? null
-          : html` Try <a href="/deliveries/${ahead.id}">#${ahead.offset}</a> first: if it arrives, the others follow.`
+          : html` Try <a href="/deliveries/${ahead.id}">#${ahead.offset}</a> now: if it arrives, the others follow.`
       }
     `;
   if (nextAttemptAt === null)
@@ -166,13 +175,13 @@ function nextStep(given: Standing, now: number): Html {
 }
 
 /** Goes on after `its webhook has failed`: why, and what helps. A delivery that was tried has a problem of its own. */
-function stopReason({ delivery, webhook: { progress }, causes, reader, endpoint }: Standing): Html {
+function stopReason({ delivery, webhook: { progress }, causes, reader, mayAct, endpoint }: Standing): Html {
   const { stateReason } = progress;
   if (delivery.attemptCount > 0 || stateReason === null) return html`.`;
   const known = givenUpFor(stateReason, causes, reader);
   if (known !== null) {
     const credentials = credentialsLink(known.cause, endpoint);
-    return html`. ${known.why} ${known.advice} ${THEN_TEST}${credentials === null ? null : html` ${credentials}.`}`;
+    return html`. ${known.why} ${known.advice} ${thenTest(mayAct)}${credentials === null ? null : html` ${credentials}.`}`;
   }
   return html`. ${stateReason === 'too_many_dead' ? NO_DEAD_LEFT : STATE_REASONS[stateReason as StopReason]}`;
 }

@@ -7,6 +7,7 @@ import { countOf, relativeTime, shortTime } from '../parts/text.ts';
 import { failingAdvice, failingCauses } from '../record/causes.ts';
 import { errorOf } from '../record/webhook-state.ts';
 import { type Story, waitsForTurn } from './delivery-reading.ts';
+import { silence } from './sending-again.ts';
 
 type Waiting = Pick<Story, 'delivery' | 'webhook' | 'ahead' | 'before' | 'failsSince' | 'succeededAt' | 'causes'> & {
   /** The customer who reads it; null: the operator. */
@@ -18,13 +19,12 @@ export function turnMoments(story: Waiting, now: number): Moment[] {
   const { delivery, webhook } = story;
   if (!waitsForTurn(delivery)) return [];
   const { webhookName } = delivery;
-  const { state, stateAt } = webhook.progress;
-  const runs = isRunnable(state);
+  const runs = isRunnable(webhook.progress.state);
   return [
     {
       id: 'turn',
       at: null,
-      title: runs ? 'Waits for its turn' : html`Not tried: ${webhookName} has sent nothing since ${shortTime(stateAt)}`,
+      title: runs ? 'Waits for its turn' : html`Not tried: ${webhookName} ${silence(webhook.progress)}`,
       tone: 'info',
       icon: 'clock',
       // The notice above has the reason of a stop.
@@ -33,9 +33,11 @@ export function turnMoments(story: Waiting, now: number): Moment[] {
   ];
 }
 
-/** `71 deliveries are before it. #226 is tried next, in 30 seconds.` */
-function placeText({ ahead, before }: Waiting, now: number): Html | null {
-  if (ahead === null && (before ?? 0) <= 0) return null;
+/** `71 deliveries are before it. #226 is tried next, in 30 seconds.` Without an order, it says only how many others wait. */
+function placeText({ webhook, ahead, before }: Waiting, now: number): Html | null {
+  if (webhook.ordered === false && before !== null && before > 0)
+    return html`<p>${countOf(before, 'older delivery', undefined, 'older deliveries')} ${before === 1 ? 'waits' : 'wait'} too.</p>`;
+  if (webhook.ordered !== true || (ahead === null && (before ?? 0) <= 0)) return null;
   const count =
     before === null || before <= 0
       ? null
@@ -64,7 +66,7 @@ function failingText(waiting: Waiting, now: number): Html | null {
       ${failingAdvice(causes, error, reader)}
     </p>
     <p>
-      As soon as one delivery arrives, the others follow. If none arrives, ${webhookName} stops
+      If no delivery arrives, ${webhookName} stops
       ${relativeTime(stopsAt, now)} (${shortTime(stopsAt)}), and this one waits until it is started.
     </p>
   `;

@@ -51,7 +51,7 @@ export function storyView(call: PageCall, story: Story, { isBeside }: ViewPlace)
   const main = html`<div class="stack">${isBeside ? [payload, told] : [told, payload]}</div>`;
   return html`
     ${isBeside ? panelHead(call, story) : pageHead(call, story)}
-    ${standing({ ...story, reader }, call.now)}
+    ${standing({ ...story, reader, mayAct: call.may('operator') }, call.now)}
     <div class="columns columns-wide-first story">
       ${isAside ? told : main}
       <div class="stack story-side">${isAside ? payload : null}${facts(story)}</div>
@@ -194,7 +194,7 @@ function facts(story: Story): Html {
     content: html`
       ${definitionList(
         present([
-          ['Customer', owner],
+          ['Belongs to', owner],
           ['Event id', copyable(eventId, 'event id'), 'messageId in the body. Receivers use it to drop duplicates.'],
           ['Subject', subject === null ? null : html`<a href="${search('subject', subject)}">${subject}</a>`],
           [

@@ -122,8 +122,9 @@ async function readEndpoints(
 }
 
 async function readUntried({ directory }: Store, groups: readonly FailureGroup[]): Promise<OwnedFailures['untried']> {
-  const retried = groups.filter(({ retrying }) => retrying > 0);
-  const byWebhook = [...Map.groupBy(retried, ({ webhookId }) => webhookId)].slice(0, PENDING_COUNTED);
+  // While others run, the pending ones without a failure are on their way.
+  const waiting = groups.filter(({ retrying, webhookState }) => retrying > 0 || !isRunnable(webhookState));
+  const byWebhook = [...Map.groupBy(waiting, ({ webhookId }) => webhookId)].slice(0, PENDING_COUNTED);
   const counts = byWebhook.map(async ([id, own]) => {
     const pending = (await directory.webhook(id))?.pendingRecords ?? 0;
     return [id, Math.max(0, pending - sumOf(own, 'retrying'))] as const;
@@ -182,7 +183,7 @@ function resultsOf(call: PageCall, failures: OwnedFailures) {
       { label: 'Webhook', phone: 'plain' },
       { label: 'Dead', kind: 'number', phone: 'named' },
       { label: 'Pending', kind: 'number', phone: 'named' },
-      { label: 'Since', phone: 'named' },
+      { label: 'First failure', phone: 'named' },
       { label: 'Last failure', phone: 'named' },
       ...(call.may('operator') ? [{ label: 'Action', kind: 'actions' as const }] : []),
     ],
@@ -221,7 +222,10 @@ function row(group: FailureGroup, failures: OwnedFailures, call: PageCall): Html
   const { now } = call;
   const endpoint = endpoints.get(webhookId);
   const credentials = endpoint === undefined ? null : credentialsLink(cause, endpoint);
-  const isFirst = group === groups.find((one) => one.webhookId === webhookId && one.retrying > 0);
+  const isFirst =
+    group ===
+    (groups.find((one) => one.webhookId === webhookId && one.retrying > 0) ??
+      groups.find((one) => one.webhookId === webhookId));
   const others = isFirst ? (untried[webhookId] ?? 0) : 0;
   const listed = (state: 'dead' | 'pending', count: number): Html => {
     if (count === 0) return html`<span class="quiet">–</span>`;

@@ -338,18 +338,15 @@ function countSection({ csrf }: PageCall, fields: URLSearchParams, counted: Coun
 const AT_NEXT_START = { label: 'Send again at its next start', kind: 'plain', icon: 'clock' } as const;
 
 /** Before a webhook that does not run is started: how much is sent then, and how to find out whether it arrives. */
-function waitNotice({ name, state, webhookId, pending }: Counted): Html {
+function waitNotice({ count, name, state, webhookId, pending }: Counted): Html {
   const others =
     pending === 0
       ? ''
       : ` A start also sends its ${countOf(pending, 'pending delivery', undefined, 'pending deliveries')}.`;
-  const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether one arrives.`;
+  const waits = count === 1 ? 'The delivery waits' : `The ${countText(count)} deliveries wait`;
+  const test = html` <a href="/webhooks/${webhookId}#test-button">Send a test event</a> first, to see whether it arrives.`;
   return notice({
     tone: 'caution',
-    text: html`
-      <p>
-        ${name} ${notRunning(state)}. Deliveries wait until the webhook is started.${others}${state === 'failed' ? test : null}
-      </p>
-    `,
+    text: html`<p>${name} ${notRunning(state)}. ${waits} until the webhook is started.${others}${state === 'failed' ? test : null}</p>`,
   });
 }

@@ -1,10 +1,11 @@
 /** Messages after deliveries were sent again: they are on their way, or they wait for a webhook that does not run. */
-import type { Delivery, WebhookState } from '../../domain/webhook.ts';
+import type { Delivery, Progress, WebhookState } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
+import { type Html, html } from '../../http/html.ts';
 import type { FailureGroup } from '../../store/port/deliveries.ts';
 import type { Store } from '../../store/port/store.ts';
 import type { Flash } from '../frame/cookie-values.ts';
-import { countOf } from '../parts/text.ts';
+import { countOf, shortTime } from '../parts/text.ts';
 import { replayLabel } from '../record/dead-records.ts';
 import { readOwners } from '../record/owner.ts';
 import { DELIVERIES_PATH } from './delivery-tabs.ts';
@@ -53,6 +54,13 @@ export function replayGroupLabel({ webhookState, dead }: Pick<FailureGroup, 'web
 /** `is stopped` or `has failed`, after the name of a webhook that does not run. */
 export function notRunning(webhookState: WebhookState): string {
   return webhookState === 'failed' ? 'has failed' : 'is stopped';
+}
+
+/** `has sent nothing since 14:07`, after the name of a webhook that does not run. */
+export function silence({ state, stateReason, stateAt }: Pick<Progress, 'state' | 'stateReason' | 'stateAt'>): Html {
+  return state === 'stopped' && stateReason === null
+    ? html`has not been started yet`
+    : html`has sent nothing since ${shortTime(stateAt)}`;
 }
 
 function countAll(sent: readonly SentAgain[]): number {

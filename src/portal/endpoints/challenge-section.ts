@@ -32,8 +32,8 @@ export function challengeSection(endpoint: Endpoint, button: Html | null): Html 
           <p class="quiet">
             ${
               mustBeVerified(endpoint)
-                ? 'No challenge was sent yet.'
-                : 'Verification is optional for this endpoint. No challenge was sent yet.'
+                ? 'No challenge has been sent yet.'
+                : 'Verification is optional for this endpoint. No challenge has been sent yet.'
             }
           </p>
         `

@@ -19,7 +19,7 @@ import {
   failingAdvice,
   type NamedEndpoint,
 } from '../record/causes.ts';
-import { type DeadRecords, deadText } from '../record/dead-records.ts';
+import { type DeadRecords, deadKept, deadText } from '../record/dead-records.ts';
 import { causeSentence, failsBriefly, failuresOf, readFailsSince, readLastDelivered } from '../record/webhook-state.ts';
 
 /** Webhooks whose figures a list of endpoints reads: one look-up of 24 rows each. */
@@ -153,6 +153,8 @@ export function allFailSince(webhooks: readonly Pick<EndpointWebhook, 'state' | 
 export type EndpointDead = DeadRecords & {
   /** The only webhook that has some; null if several have. */
   readonly webhookId: string | null;
+  /** How long they are kept; 0: forever. */
+  readonly keptDays: number;
 };
 
 /** The figures on the page of an endpoint; null if no webhook sends there. */
@@ -202,13 +204,13 @@ function deliveriesOf(webhookId: string, state: 'pending' | 'dead'): string {
 }
 
 /** A count of none says of which webhooks, unless it is of all. */
-function deadFigure(dead: DeadRecords) {
+function deadFigure(dead: EndpointDead) {
   const { records, isWhole } = dead;
   const none = isWhole ? 'No delivery is dead' : `of ${FAILURES_OF} of its webhooks`;
   return {
     value: records > 0 ? deadText(dead) : '0',
     tone: records > 0 ? ('negative' as const) : ('neutral' as const),
-    hint: records > 0 ? 'kept until you send them again' : none,
+    hint: records > 0 ? deadKept(dead.keptDays) : none,
   };
 }
 

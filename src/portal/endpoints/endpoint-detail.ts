@@ -25,6 +25,8 @@ const TYPES_SHOWN = 3;
 export type EndpointPage = {
   readonly endpoint: Endpoint;
   readonly owner: OwnerName | null;
+  /** Whether it is the operator's own beside those of customers. */
+  readonly isOwn: boolean;
   /** Null if no webhook sends here. */
   readonly uses: Uses | null;
   readonly activity: EndpointActivity;
@@ -44,7 +46,7 @@ function anchorsOf(endpoint: Endpoint): Parameters<typeof recordTabs>[3] {
 }
 
 /** The name, whose it is, the address, the state in a line, what one does first, and the tabs. */
-export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab }: EndpointPage): Html {
+export function endpointHeader(call: PageCall, { endpoint, owner, isOwn, activity, tab }: EndpointPage): Html {
   const { id, name, url, enabled } = endpoint;
   const isAdministrator = call.may('administrator');
   const said = endpointSentence(endpoint, activity, call.now);
@@ -54,7 +56,7 @@ export function endpointHeader(call: PageCall, { endpoint, owner, activity, tab 
       crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
       badges: endpointBadges(endpoint, activity.webhooks),
       lead: html`
-        ${recordFacts(owner, [copyable(url, 'address')])}
+        ${recordFacts(owner, [copyable(url, 'address')], isOwn)}
         ${said === '' ? null : html`<p>${said}</p>`}
       `,
       actions: [
@@ -240,7 +242,9 @@ function activeSentence({ webhooks, deliveredAt }: Activity, now: number): Html 
   // A webhook that was never started has no reason.
   const why = webhooks.every(({ stateReason }) => stateReason === null)
     ? ['was never started', 'were never started']
-    : ['has stopped', 'have stopped'];
+    : webhooks.every(({ state }) => state === 'failed')
+      ? ['has failed', 'have failed']
+      : ['is stopped', 'are stopped'];
   return `Nothing is sent here: its ${webhooks.length === 1 ? `webhook ${why[0]}` : `webhooks ${why[1]}`}.`;
 }
 
@@ -260,7 +264,11 @@ export function endpointWarnings(endpoint: Endpoint, webhooks: readonly Endpoint
     warn('challenge', 'caution', 'The last challenge failed.');
   if (!enabled && webhooks.length > 0) {
     const who = webhooks.length === 1 ? 'One webhook sends' : `${webhooks.length} webhooks send`;
-    warn('state', 'caution', `${who} here, but the endpoint is off.`);
+    warn(
+      'state',
+      'caution',
+      `${who} here, but the endpoint is ${isUnverified(endpoint) ? 'not verified' : 'disabled'}.`,
+    );
   }
   if (certificateEnds !== null && certificateEnds <= now) {
     warn('certificate', 'negative', html`The client certificate has expired (${relativeTime(certificateEnds, now)}).`);

@@ -37,7 +37,7 @@ const WEBHOOKS_SHOWN = 10;
 
 /** Null if no webhook sends to the endpoint. */
 export async function readHub(
-  { store, figures }: Pick<SharedPageDependencies, 'store' | 'figures'>,
+  { store, figures, kept }: Pick<SharedPageDependencies, 'store' | 'figures' | 'kept'>,
   { query, now }: Pick<PageCall, 'query' | 'now'>,
   endpointId: string,
   activity: EndpointActivity,
@@ -52,7 +52,7 @@ export async function readHub(
     figures.within(async () => numbers).series(readPeriod(query, since === null ? 0 : now - since), 0),
     readLatestDeliveries(store, numbers),
     store.directory.webhooks({ endpointId }, null, WEBHOOKS_SHOWN),
-    readFailures(store, activity),
+    readFailures(store, activity, kept.deadDays),
   ]);
   return {
     series,
@@ -65,6 +65,7 @@ export async function readHub(
 async function readFailures(
   store: Pick<Store, 'directory' | 'deliveries'>,
   activity: EndpointActivity,
+  keptDays: number,
 ): Promise<Pick<EndpointHub, 'dead' | 'causes'>> {
   const inOrder = activity.webhooks.toSorted((a, b) => Number(isUnhealthy(b.state)) - Number(isUnhealthy(a.state)));
   const read = inOrder.slice(0, FAILURES_OF);
@@ -75,6 +76,7 @@ async function readFailures(
   const [only] = read.length === 1 ? read : withDead.length === 1 ? withDead : [];
   const dead = {
     webhookId: only?.id ?? null,
+    keptDays,
     records: counts.reduce((sum, { records }) => sum + records, 0),
     isWhole: inOrder.length === read.length && counts.every(({ isWhole }) => isWhole),
   };

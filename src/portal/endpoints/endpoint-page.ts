@@ -10,7 +10,7 @@ import { latestVersion } from '../deliveries/latest-deliveries.ts';
 import { attempted, type PageCall, pathId, redirectTo, type View } from '../frame/call.ts';
 import { liveContent } from '../frame/live-content.ts';
 import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
-import { ownedName, readOwner } from '../record/owner.ts';
+import { ownedName, readIsOwn, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
 import { readEndpointActivity, withOutages } from './endpoint-activity.ts';
 import { type EndpointPage, endpointActivity, endpointHeader } from './endpoint-detail.ts';
@@ -90,13 +90,14 @@ async function readPage(
   tested: OauthTest | null = null,
 ): Promise<{ readonly version: string; readonly view: View }> {
   const { id, name } = endpoint;
-  const [uses, activityOf, owner] = await Promise.all([
+  const [uses, activityOf, owner, isOwn] = await Promise.all([
     usesOf(dependencies, id),
     readEndpointActivity(dependencies, [id]),
     readOwner(dependencies.store, endpoint),
+    readIsOwn(dependencies.store, endpoint),
   ]);
   const activity = await withOutages(dependencies.store, activityOf(id));
-  const page: EndpointPage = { endpoint, owner, uses, activity, tab };
+  const page: EndpointPage = { endpoint, owner, isOwn, uses, activity, tab };
   const part = await readTab(dependencies, call, page, tested);
   const shown = [viewEndpoint(endpoint, call.now), endpoint.lastVerification, uses, page.activity, owner, part.version];
   const content = html`${endpointHeader(call, page)}${part.content}`;

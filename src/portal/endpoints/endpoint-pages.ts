@@ -147,7 +147,10 @@ function endpointRemoval(dependencies: SharedPageDependencies): PageRoute<'both'
     uses: ({ id }) => usesOf(dependencies, id),
     used: {
       all: ({ id }) => `/webhooks?endpoint=${id}`,
-      remedy: 'Delete these webhooks first, or change their endpoint.',
+      remedy: (count) =>
+        count === 1
+          ? 'Delete the webhook first, or give it another endpoint.'
+          : 'Delete these webhooks first, or give them another endpoint.',
     },
   });
 }
@@ -288,7 +291,7 @@ function warningLines(warnings: readonly Warning[]): Html[] {
 
 function firstEndpoint(call: PageCall): Html {
   return emptyState({
-    title: 'Add your first endpoint',
+    title: 'Create your first endpoint',
     text: html`
       <p>
         An endpoint is an HTTPS address that receives events. It has a secret, which signs every request, and an API

@@ -66,7 +66,7 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
           title,
           lead: isCustomers
             ? 'How your program receives events: what it gets, how it verifies that, and how it responds.'
-            : 'How the program of a customer receives events. Its people see the same in their portal.',
+            : 'The guide as the programmers of your customers read it, with the values of the endpoint that you choose.',
         })}
         <div class="doc-page is-wide">
           ${contentsOf([...own, ...sectionsOf(tokens)])}
@@ -77,7 +77,9 @@ export function guidePages(dependencies: SharedPageDependencies): PageRoute<'bot
               endpoint === null
                 ? isCustomers
                   ? NO_ENDPOINT
-                  : NONE_CHOSEN
+                  : names.length === 0
+                    ? NO_ENDPOINT_YET
+                    : NONE_CHOSEN
                 : values(call, endpoint, { egressAddresses, isCustomers })
             }
             ${arrives} ${codeForReceivers(arrivingTypes(webhooks, types), { title: 'Programs', id: 'programs' })}
@@ -154,6 +156,15 @@ const NO_ENDPOINT = section({
   `,
 });
 
+const NO_ENDPOINT_YET = section({
+  title: 'The endpoint',
+  id: 'endpoint',
+  content: html`
+    <p>There is no endpoint yet. With one, this page shows its values, and a request as its program gets it.</p>
+    <p>${linkButton({ href: '/endpoints/new', label: 'New endpoint', icon: 'plus' })}</p>
+  `,
+});
+
 /** The operator has the endpoints of all customers. */
 const NONE_CHOSEN = section({
   title: 'The endpoint',
@@ -177,7 +188,7 @@ async function endpointNames(store: SharedPageDependencies['store']) {
     'endpoint',
     names.map(({ id }) => id),
   );
-  return names.map((one) => ({ ...one, name: owners.named(one) }));
+  return names.map((one) => ({ ...one, name: owners.namedAmong(one) }));
 }
 
 function endpointChoice(
@@ -192,7 +203,10 @@ function endpointChoice(
           label: 'Endpoint',
           isRequired: true,
           isSearched: true,
-          choices: names.map(({ id, name }) => ({ value: id, label: name })),
+          choices: [
+            ...(endpoint === null ? [{ value: '', label: 'Choose an endpoint' }] : []),
+            ...names.map(({ id, name }) => ({ value: id, label: name })),
+          ],
         })}
       </div>
       <div class="buttons">${submitButton({ label: 'Show', kind: 'plain' })}</div>

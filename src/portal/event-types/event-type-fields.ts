@@ -89,7 +89,7 @@ const SELDOM = ['source', 'deprecated'] as const;
 export function eventTypeLayout({ group, more, isSet }: FormLayout<EventType, null>): Html {
   return html`
     ${group('Event type', null, 'name', 'description', 'group')}
-    ${group('Its data', 'Receivers see both in the event catalogue.', 'sample', 'dataSchema')}
+    ${group('Its data', 'A sample and a JSON Schema. Receivers see both in the event catalogue.', 'sample', 'dataSchema')}
     ${group('Who gets it', null, 'encryptionRequired', 'public')}
     ${group('Find its events', 'By an order number or a name in their data: in Deliveries, and by Ctrl K.', 'searchPaths')}
     <details class="advanced"${attributes({ open: isSet(...SELDOM) })}>

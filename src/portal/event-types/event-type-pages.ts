@@ -114,7 +114,10 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute<'opera
       },
       // Only webhooks that name the type prevent its deletion. A category works without it.
       uses: ({ name }) => namingOf(name),
-      used: { all: ({ name }) => webhooksOf(name), remedy: 'Remove it from the events of these webhooks first.' },
+      used: {
+        all: ({ name }) => webhooksOf(name),
+        remedy: (count) => `Remove it from the events of ${count === 1 ? 'the webhook' : 'these webhooks'} first.`,
+      },
     }),
   ];
 }
@@ -176,6 +179,7 @@ function useSection(call: PageCall, { eventType, isOffered, uses, owners, volume
   const { name, builtIn, searchPaths, createdAt, updatedAt } = eventType;
   return section({
     title: 'Use',
+    id: 'use',
     content: definitionList([
       ['Last 24 hours', html`${volumeText(volume)} · ${deliveryLinks(name, uses)}`],
       [

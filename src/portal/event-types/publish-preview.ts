@@ -10,8 +10,8 @@ import { caught } from '../frame/call.ts';
 import type { PageDependencies, PageRoute } from '../frame/page.ts';
 import { readText } from '../frame/query.ts';
 import { formSummary, summaryView } from '../parts/form.ts';
-import { countOf, listText } from '../parts/text.ts';
-import { customerNamed } from '../record/owner.ts';
+import { capital, countOf, listText } from '../parts/text.ts';
+import { customerNamed, YOUR_OWN } from '../record/owner.ts';
 
 const PREVIEW_PATH = '/publish/preview';
 const TITLE = 'Who gets it';
@@ -39,7 +39,7 @@ export async function preview(store: Store, sent: URLSearchParams): Promise<Html
   const names = await store.customers.names([...gets, ...misses].flatMap(({ customerId }) => customerId ?? []));
   const nameOf = ({ name, customerId }: Pick<Subscriber, 'name' | 'customerId'>): string => {
     const owner = customerId === null ? undefined : names.get(customerId);
-    return owner === undefined ? name : `${name} · ${owner}`;
+    return owner === undefined ? (names.size === 0 ? name : `${name} · ${YOUR_OWN}`) : `${name} · ${owner}`;
   };
   const named = gets.map((one) => ({ name: nameOf(one), state: one.state }));
   return html`
@@ -90,19 +90,23 @@ function parsed(text: string): unknown {
 
 type Named = { readonly name: string; readonly state: WebhookState };
 
-/** `stopped`: subscribed webhooks that would not get it; `more`: webhooks that were not examined. */
-export function foretoldText(gets: readonly Named[], stopped: number, more: number): string {
-  const running = gets.filter(({ state }) => isRunnable(state)).map(({ name }) => name);
-  const waiting = gets.filter(({ state }) => !isRunnable(state)).map(({ name }) => name);
-  const parts = [
-    running.length === 0 ? '' : `Goes to ${listed(running)}`,
-    waiting.length === 0 ? '' : `${running.length === 0 ? 'Waits' : 'waits'} at ${listed(waiting)}, until started`,
+/** `others`: subscribed webhooks that would not get it; `more`: webhooks that were not examined. */
+export function foretoldText(gets: readonly Named[], others: number, more: number): string {
+  const namesOf = (fits: (state: WebhookState) => boolean): string[] =>
+    gets.filter(({ state }) => fits(state)).map(({ name }) => name);
+  const running = namesOf((state) => isRunnable(state) && state !== 'failing');
+  const failing = namesOf((state) => state === 'failing');
+  const stopped = namesOf((state) => !isRunnable(state));
+  const clauses = [
+    running.length === 0 ? '' : `goes to ${listed(running)}`,
+    failing.length === 0 ? '' : `waits at ${listed(failing)}, which ${failing.length === 1 ? 'is' : 'are'} failing`,
+    stopped.length === 0 ? '' : `waits at ${listed(stopped)}, until started`,
   ].filter((part) => part !== '');
-  if (parts.length === 0 && stopped + more === 0) return 'Nobody would get it: no webhook subscribes to its type.';
-  const text = parts.length === 0 ? 'Nobody would get it.' : `${parts.join('; ')}.`;
+  if (clauses.length === 0 && others + more === 0) return 'Nobody would get it: no webhook subscribes to its type.';
+  const text = clauses.length === 0 ? 'Nobody would get it.' : `${capital(clauses.join('; '))}.`;
   if (more > 0) return `${text} ${countOf(more, 'more webhook')} were not examined.`;
-  if (stopped === 0) return text;
-  return `${text} ${countOf(stopped, 'other subscribed webhook')} ${stopped === 1 ? 'does' : 'do'} not.`;
+  if (others === 0) return text;
+  return `${text} ${countOf(others, 'other subscribed webhook')} ${others === 1 ? 'does' : 'do'} not.`;
 }
 
 function listed(names: readonly string[]): string {

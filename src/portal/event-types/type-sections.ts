@@ -14,6 +14,7 @@ import { hasReceiverPackage, programsFor } from '../endpoints/receiver-code.ts';
 import { codePanels, programPanels } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
+import { pageLinks } from '../parts/page-links.ts';
 import { formatText } from '../webhooks/format-fields.ts';
 
 type Panel = Parameters<typeof codePanels>[1][number];
@@ -60,20 +61,17 @@ export function sectionLinks(
   { isTested, isManaged }: { readonly isTested: boolean; readonly isManaged: boolean },
 ): Html {
   const parts: readonly (readonly [id: string, label: string])[] = [
+    ['use', 'Use'],
     ['sample', 'Sample'],
     ['latest', 'Latest event'],
-    ...(dataSchema === null && sample === null ? [] : [['fields', 'Fields'] as const]),
-    ...(isTested ? [['test-event', 'Test event'] as const] : []),
+    ...(dataSchema === null && sample === null ? [] : [['fields', 'Fields of its data'] as const]),
+    ...(isTested ? [['test-event', 'Send it as a test event'] as const] : []),
     ...(builtIn ? [] : [['publish', 'Publish it'] as const]),
-    ['types', 'Types'],
+    ['types', 'Types for programs'],
     ...(builtIn ? [] : [['history', 'History'] as const]),
     ...(isManaged ? [['delete', 'Delete'] as const] : []),
   ];
-  return html`
-    <nav class="section-links" aria-label="On this page">
-      <ul>${parts.map(([id, label]) => html`<li><a href="#${id}">${label}</a></li>`)}</ul>
-    </nav>
-  `;
+  return pageLinks(parts.map(([id, label]) => ({ id, label })));
 }
 
 /**

@@ -72,7 +72,10 @@ export function keyPages(dependencies: SharedPageDependencies): PageRoute<'both'
       uses: ({ id }) => usesOf(id),
       used: {
         all: (key: PgpKey) => listOf(key),
-        remedy: 'Choose another key for these webhooks first, or delete them.',
+        remedy: (count) =>
+          count === 1
+            ? 'Choose another key for the webhook first, or delete it.'
+            : 'Choose another key for these webhooks first, or delete them.',
       },
     }),
   ];

@@ -26,6 +26,7 @@ import {
   failingCauses,
   givenUpFor,
   readCausesOf,
+  thenTest,
 } from '../record/causes.ts';
 import { type DeadRecords, deadOf, deadText, replayLink } from '../record/dead-records.ts';
 import { NO_OWNERS, type RecordOwners } from '../record/owner.ts';
@@ -213,7 +214,7 @@ function problemOf(webhook: AilingWebhook, reader: ProblemOwners['customerId'], 
     ${' '}
     <span class="cell-hint is-sentence">
       ${advice}
-      ${isGivenUp ? html` Then ${isTestable ? test('send a test event') : 'send a test event'} before you start it.` : null}
+      ${!isGivenUp ? null : isTestable ? html` Then ${test('send a test event')} before you start it.` : html` ${thenTest(mayAct)}`}
       ${links.map((link, at) => html`${at === 0 ? ' ' : ' · '}${link}`)}
     </span>
   `;

@@ -15,11 +15,12 @@ import { linkButton, pageHeader, section, submitButton } from '../parts/header.t
 import { figureTone } from '../parts/health.ts';
 import { QUEUES_SHOWN } from '../parts/limits.ts';
 import { countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
+import { deadKept } from '../record/dead-records.ts';
 import { readOwners } from '../record/owner.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
 import { type Attention, attentionSection, type ProblemOwners, problemLook, readAttention } from './attention.ts';
 import { newestDeliveries, readNewestDeliveries } from './newest-deliveries.ts';
-import { queuesSection, readStopped } from './queues.ts';
+import { queuesSection, readStopped, type Stopped } from './queues.ts';
 
 /** How often the overview is sent, by period, and how long one reading is shared. */
 const OVERVIEW_EVERY_MS: Readonly<Record<'hour' | 'day' | 'week', number>> = {
@@ -163,7 +164,7 @@ function isEmpty({ webhooks, expiring, series, backlog, dead, hasTokens }: Overv
   return webhooks === 'none' && expiring.length === 0 && isQuiet && !isUsed;
 }
 
-function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
+function headFigures({ series, backlog, dead, deadDays, at, hasTokens }: Overview): Html {
   const { total } = series;
   const { delivered, attempts, failedAttempts, successRate, p50Ms, p95Ms } = total;
   return figures([
@@ -191,7 +192,7 @@ function headFigures({ series, backlog, dead, at, hasTokens }: Overview): Html {
       value: `${countText(dead.records)}${dead.more ? '+' : ''}`,
       href: '/deliveries?state=dead',
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'nothing given up',
+      hint: dead.records > 0 ? deadKept(deadDays) : 'nothing given up',
     },
     ...(hasTokens ? [{ label: 'Tokens issued', value: countText(total.tokensIssued), hint: refusals(series) }] : []),
   ]);
@@ -222,9 +223,11 @@ type Overview = Omit<Attention, 'now' | 'button'> & {
   readonly series: Series;
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
+  /** How long they are kept; 0: forever. */
+  readonly deadDays: number;
   readonly newest: CustomersDeliveries | null;
   /** Why webhooks with pending deliveries are stopped, by their ids. */
-  readonly stopped: ReadonlyMap<string, Html>;
+  readonly stopped: ReadonlyMap<string, Stopped>;
   /** Tokens are counted for the whole service, so a customer's overview has none. */
   readonly hasTokens: boolean;
   readonly owners: ProblemOwners;
@@ -241,7 +244,8 @@ function overviewReader({
   store,
   figures,
   clock,
-}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock'>): OverviewReader {
+  kept: { deadDays },
+}: Pick<SharedPageDependencies, 'store' | 'figures' | 'clock' | 'kept'>): OverviewReader {
   const kept = new Map<Period, { readonly at: number; readonly reading: Promise<Overview> }>();
   const read = async (period: Period, at: number): Promise<Overview> => {
     const [series, attention, backlog, dead, newest] = await Promise.all([
@@ -264,7 +268,8 @@ function overviewReader({
       readOwners(store, 'endpoint', named('certificate')),
     ]);
     const owners = { customerId: store.customerId, webhooks, key, certificate };
-    return { ...attention, at, series, backlog, dead, newest, stopped, owners, hasTokens: store.customerId === null };
+    const hasTokens = store.customerId === null;
+    return { ...attention, at, series, backlog, dead, deadDays, newest, stopped, owners, hasTokens };
   };
   return {
     read: (period) => {

@@ -1,22 +1,27 @@
 /** Webhooks with pending deliveries that no problem tells of: the stopped ones can be started here. */
+import { isUnverified } from '../../domain/endpoint.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Ailing, Backlog } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { section } from '../parts/header.ts';
+import { linkButton, section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
+import type { NamedEndpoint } from '../record/causes.ts';
 import type { RecordOwners } from '../record/owner.ts';
 import { stoppedHint } from '../record/webhook-state.ts';
 import type { ProblemButton } from './attention.ts';
+
+/** Why a webhook is stopped, and the endpoint that keeps it from starting; null if none does. */
+export type Stopped = { readonly hint: Html; readonly barrier: NamedEndpoint | null };
 
 type Queues = {
   readonly backlog: Backlog;
   /** The problems above say how much waits at theirs. */
   readonly ailing: readonly Pick<Ailing, 'id'>[];
-  readonly owners: Pick<RecordOwners, 'hintOf'>;
-  readonly stopped: ReadonlyMap<string, Html>;
+  readonly owners: Pick<RecordOwners, 'hintAmong'>;
+  readonly stopped: ReadonlyMap<string, Stopped>;
 };
 
 /** Null if the problems tell all of it. `button`: null if the visitor may not start webhooks. */
@@ -42,15 +47,30 @@ export function queuesSection(
         ...(hasButton ? [{ label: 'Action', kind: 'actions' as const }] : []),
       ],
       rows: longest.map(({ id, name, state, records, oldestAt }) => [
-        html`<a href="/webhooks/${id}">${name}</a>${owners.hintOf(id)}`,
-        html`${stateBadge(state)}${stopped.has(id) ? html` <span class="cell-hint">${stopped.get(id) ?? null}</span>` : null}`,
+        html`<a href="/webhooks/${id}">${name}</a>${owners.hintAmong(id)}`,
+        html`${stateBadge(state)}${stopped.has(id) ? html` <span class="cell-hint">${stopped.get(id)?.hint ?? null}</span>` : null}`,
         html`<a href="/deliveries?webhook=${id}&state=pending">${countText(records)}</a>`,
         relativeTime(oldestAt, now),
-        ...(hasButton ? [isRunnable(state) ? null : (button?.({ id, name }, null) ?? null)] : []),
+        ...(hasButton ? [isRunnable(state) ? null : startOrBarrier({ id, name }, stopped.get(id), button)] : []),
       ]),
       rowIds: longest.map(({ id }) => `queue-${id}`),
       live: ['queue', 'queues'],
     }),
+  });
+}
+
+/** Where a start is impossible, the way to its endpoint, which has the button that helps. */
+function startOrBarrier(
+  webhook: { readonly id: string; readonly name: string },
+  stopped: Stopped | undefined,
+  button: ProblemButton | null,
+): Html | null {
+  const barrier = stopped?.barrier ?? null;
+  if (barrier === null) return button?.(webhook, null) ?? null;
+  return linkButton({
+    href: `/endpoints/${barrier.id}`,
+    label: 'Open endpoint',
+    longLabel: `Open the endpoint ${barrier.name}`,
   });
 }
 
@@ -61,15 +81,22 @@ function queuesTitle(queues: Backlog['longest'], isBesideProblems: boolean): str
 
 /** Why webhooks with pending deliveries are stopped, by their ids. */
 export async function readStopped(
-  { directory }: Pick<Store, 'directory'>,
+  { directory, endpoints }: Pick<Store, 'directory' | 'endpoints'>,
   { longest }: Backlog,
-): Promise<Map<string, Html>> {
+): Promise<Map<string, Stopped>> {
   const ids = longest.filter(({ state }) => state === 'stopped').map(({ id }) => id);
   const listings = await Promise.all(ids.map((id) => directory.webhook(id)));
-  return new Map(
-    listings.flatMap((listing) => {
-      const hint = listing === null ? null : stoppedHint(listing.webhook.progress);
-      return listing === null || hint === null ? [] : [[listing.webhook.id, hint] as const];
-    }),
-  );
+  const told = listings.map(async (listing): Promise<(readonly [string, Stopped])[]> => {
+    if (listing === null) return [];
+    const { webhook, endpointEnabled } = listing;
+    const { id, endpointId, progress } = webhook;
+    const barrier = endpointEnabled || endpointId === null ? null : await endpoints.get(endpointId);
+    if (barrier !== null) {
+      const hint = isUnverified(barrier) ? html`endpoint not verified` : html`endpoint disabled`;
+      return [[id, { hint, barrier }]];
+    }
+    const hint = stoppedHint(progress);
+    return hint === null ? [] : [[id, { hint, barrier }]];
+  });
+  return new Map((await Promise.all(told)).flat());
 }

@@ -50,7 +50,9 @@ function foldsOf(form: FormState, name: string, all: readonly ChoiceGroup[], isO
     const key = at === 0 ? name : `${name}-group-${at}`;
     const label = title === null ? product.name : product.builtIn ? title : `${product.name}: ${title}`;
     const isOnly = groups.length === 1;
-    const isFirstPart = title !== null && product.builtIn && !isOneProduct && groups[at - 1]?.product !== product;
+    const before = groups[at - 1];
+    const hasParts = title !== null || (before?.title ?? null) !== null;
+    const isFirstPart = hasParts && product.builtIn && !isOneProduct && before?.product !== product;
     const boxes = checkboxGroup(form, { name, key, choices, label, isLabelHidden: !isOnly, problemLabel: name });
     // A fold of its own for the only group would say its name twice.
     if (isOnly) return boxes;

@@ -3,6 +3,7 @@
 import type { Change, Changes } from '../../domain/audit.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/validation.ts';
 import { time } from './text.ts';
 
 type LabelOf = (name: string) => string;
@@ -35,7 +36,7 @@ export function changesSummary(changes: Changes, labelOf: LabelOf = fieldLabel):
   const [first, ...others] = entries;
   if (first === undefined) return html`No fields changed`;
   const isWhole = entries.every(([, { from }]) => from === null) || entries.every(([, { to }]) => to === null);
-  if (isWhole && others.length > 0) return html`${namesOf(entries, labelOf)}`;
+  if (isWhole && others.length > 0) return namesOf(entries, labelOf);
   const [name, { from, to }] = first;
   const [before, after] = excerpts(lineOf(from), lineOf(to), SUMMARY_LENGTH);
   const shown = (value: unknown, text: string): Html | string => (isInstant(value) ? time(Date.parse(value)) : text);
@@ -67,18 +68,20 @@ const NAMED = 3;
 const NAMED_LENGTH = 24;
 
 /** The first short values of a new or deleted record, or the names of its fields. */
-function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): string {
+function namesOf(entries: readonly [string, Change][], labelOf: LabelOf): Html {
   const others = entries.filter(([name]) => !TOLD.has(name));
   const all = others.length === 0 ? entries : others;
   const valued = all.flatMap(([name, { from, to }]) => {
     const one = to ?? from;
     const text = lineOf(one);
     const saysLittle = one === false || isUuidV7(text) || (typeof one === 'object' && !Array.isArray(one));
-    return saysLittle || text.length > NAMED_LENGTH ? [] : [`${labelOf(name)}: ${text}`];
+    if (saysLittle || text.length > NAMED_LENGTH) return [];
+    return [html`${labelOf(name)}: ${isInstant(one) ? time(Date.parse(one)) : text}`];
   });
-  const told = valued.length === 0 ? all.map(([name]) => labelOf(name)) : valued;
+  const told = valued.length === 0 ? all.map(([name]) => html`${labelOf(name)}`) : valued;
   const more = all.length - Math.min(told.length, NAMED);
-  return `${told.slice(0, NAMED).join(', ')}${more === 0 ? '' : `, and ${more} more`}`;
+  const shown = told.slice(0, NAMED).map((one, at) => html`${at === 0 ? '' : ', '}${one}`);
+  return html`${shown}${more === 0 ? '' : `, and ${more} more`}`;
 }
 
 /** An id says less than any other member. */
@@ -125,8 +128,17 @@ const EXCERPT_LENGTH = 60;
 export function value(of: unknown, excerpt?: string): Html {
   if (isInstant(of)) return time(Date.parse(of));
   const text = valueText(of);
-  if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
+  if (text.length <= VALUE_SHOWN_LENGTH) return shortValue(of, text);
   return html`<details class="long-value"><summary>${excerpt ?? `${text.slice(0, EXCERPT_LENGTH)}…`}</summary>${text}</details>`;
+}
+
+/** Instants among the members of an object are in the zone of the page, as others are. */
+function shortValue(of: unknown, text: string): Html {
+  if (!isObject(of) || !Object.values(of).some(isInstant)) return html`${text}`;
+  const members = Object.entries(of).map(
+    ([name, member], at) => html`${at === 0 ? '' : ', '}${fieldLabel(name)}: ${value(member)}`,
+  );
+  return html`${members}`;
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;

@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<Role, RoleText>> = {
   administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
   operator: { label: 'Operator', hint: `${ACTS}, publishes events, and sends deliveries again.` },
   viewer: { label: 'Viewer', hint: 'Sees everything, changes nothing.' },
-  service: { label: 'Service account', hint: 'No person: it cannot sign in. Applications act as it.' },
+  service: { label: 'Service account', hint: 'Not a person: it cannot sign in. Applications act as it.' },
 };
 
 /** For a customer, an operator is who runs the service: its own person works on webhooks. */
@@ -24,7 +24,7 @@ const TEXTS_OF_CUSTOMER: Readonly<Record<Role, RoleText>> = {
 /** The same as the operator reads it: of another portal than the one it is shown in. */
 const TEXTS_OF_CUSTOMER_FOR_OPERATOR: Readonly<Record<Role, RoleText>> = {
   ...TEXTS_OF_CUSTOMER,
-  administrator: { label: 'Administrator', hint: 'Manages everything of this customer.' },
+  administrator: { label: 'Administrator', hint: 'Manages everything that belongs to this customer.' },
   operator: {
     label: 'Webhook operator',
     hint: TEXTS_OF_CUSTOMER.operator.hint.replace('Sees everything.', 'Sees everything of this customer.'),

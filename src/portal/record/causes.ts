@@ -135,8 +135,10 @@ export function credentialsOf(
 /** Why the service gave a webhook up: `Ten requests in a row used up their attempts: 401 Unauthorized.`, and what helps. */
 export type GivenUp = { readonly why: string; readonly advice: string; readonly cause: string };
 
-/** Follows the advice. */
-export const THEN_TEST = 'Then send a test event before you start the webhook again.';
+/** Follows the advice. `mayAct`: whether the reader may start webhooks. */
+export function thenTest(mayAct: boolean): string {
+  return mayAct ? 'Then send a test event before you start the webhook again.' : 'Then an operator can start it again.';
+}
 
 /** Null for another reason, or if no cause is known. */
 export function givenUpFor(reason: string | null, causes: readonly Cause[], reader: string | null): GivenUp | null {

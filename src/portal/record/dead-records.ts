@@ -4,7 +4,7 @@ import { isRunnable } from '../../domain/webhook-states.ts';
 import type { Html } from '../../http/html.ts';
 import type { Store } from '../../store/port/store.ts';
 import { type ButtonKind, linkButton } from '../parts/header.ts';
-import { countText } from '../parts/text.ts';
+import { countOf, countText } from '../parts/text.ts';
 
 /** `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
@@ -33,6 +33,11 @@ const NONE: DeadRecords = { records: 0, isWhole: true };
 /** `1,204`, or `10,000+` if not all were counted. */
 export function deadText({ records, isWhole }: DeadRecords): string {
   return `${countText(records)}${isWhole ? '' : '+'}`;
+}
+
+/** `kept for 90 days`, or `kept` if the setting deletes none. */
+export function deadKept(days: number): string {
+  return days === 0 ? 'kept' : `kept for ${countOf(days, 'day')}`;
 }
 
 /** `Send 10 again`, or `Start, and send 10 again` for a webhook that does not run. */

@@ -53,6 +53,11 @@ export function ownedName(name: string, owner: OwnerName | null): string {
   return owner === null ? name : `${name} · ${owner.name}`;
 }
 
+/** Whether a record is one of the operator's own, beside those of customers: then its page says so. Not in a customer's portal. */
+export async function readIsOwn(owners: Owners, { customerId }: Owned): Promise<boolean> {
+  return owners.customerId === null && customerId === null && (await readHasCustomers(owners));
+}
+
 type Crumb = { readonly href: string; readonly label: string };
 
 /** The breadcrumbs above a page of a record: its list, its customer, and the record itself. */

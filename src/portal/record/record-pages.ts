@@ -265,7 +265,7 @@ type Removal<Rec> = {
   /** Why it cannot be deleted now, shown instead of the question; null if it can. */
   held?(record: Rec): Promise<Held | null>;
   /** Lists the resources that use it, and how to remove the reference. */
-  readonly used?: { all(record: Rec): string; readonly remedy: string };
+  readonly used?: { all(record: Rec): string; remedy(count: number): string };
 };
 
 /** `{list}/{id}/delete`: asks first, then deletes. */
@@ -284,13 +284,18 @@ export function removalPages<Rec extends { readonly id: string }, For extends Se
       view: async (call, record, state) => {
         const path = `${list.href}/${record.id}`;
         const owner = await readOwner(owners, record);
-        const title = `Delete the ${nounOf(record)} ${ownedName(nameOf(record), owner)}?`;
+        const name = ownedName(nameOf(record), owner);
+        const title = `Delete the ${nounOf(record)} ${name}?`;
+        const refused = `${name} cannot be deleted yet`;
         const crumbs = ownedCrumbs(list, owner, { href: path, label: nameOf(record) });
         const using = (await uses?.(record)) ?? null;
         if (using !== null && used !== undefined)
-          return stillUsedView({ title, crumbs, back: path }, using, { all: used.all(record), remedy: used.remedy });
+          return stillUsedView({ title: refused, crumbs, back: path }, using, {
+            all: used.all(record),
+            remedy: used.remedy(using.count),
+          });
         const reason = (await held?.(record)) ?? null;
-        if (reason !== null) return heldView({ title, crumbs, back: path }, reason);
+        if (reason !== null) return heldView({ title: refused, crumbs, back: path }, reason);
         return confirmPage({
           title,
           crumbs,

@@ -5,6 +5,7 @@ import { readChoice } from '../frame/query.ts';
 import { tabs } from '../parts/header.ts';
 import { withQuery } from '../parts/list.ts';
 import { icon } from '../parts/mark.ts';
+import { YOUR_OWN } from './owner.ts';
 
 export const RECORD_TABS = ['activity', 'settings', 'history'] as const;
 export type RecordTab = (typeof RECORD_TABS)[number];
@@ -48,11 +49,13 @@ export function ownerFacts(owner: OwnerName | null): Html | null {
   return owner === null ? null : recordFacts(owner, []);
 }
 
-/** Below the name of a record: whose it is, in the operator's portal, and what it belongs to. */
-export function recordFacts(owner: OwnerName | null, facts: readonly (Html | null)[]): Html {
+/** Below the name of a record: whose it is, in the operator's portal, and what it belongs to. `isOwn`: as `readIsOwn`. */
+export function recordFacts(owner: OwnerName | null, facts: readonly (Html | null)[], isOwn = false): Html {
   const whose =
     owner === null
-      ? null
+      ? isOwn
+        ? html`<span class="quiet">${YOUR_OWN}</span>`
+        : null
       : html`
         <span class="visually-hidden">Customer:</span>
         ${icon('customer')}<a class="plain-link" href="/customers/${owner.id}">${owner.name}</a>

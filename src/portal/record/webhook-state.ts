@@ -21,7 +21,7 @@ import {
   type LatestError,
   type NamedEndpoint,
   sumOf,
-  THEN_TEST,
+  thenTest,
 } from './causes.ts';
 import type { DeadRecords } from './dead-records.ts';
 
@@ -56,9 +56,9 @@ export function stateLine(webhook: Webhook, health: WebhookHealth, now: number, 
   if (isStoppedByService(webhook))
     return html`It was stopped automatically ${relativeTime(stateAt, now)}. ${stateSentence(webhook)}`;
   if (state === 'started') return html`Started ${time(stateAt)}. ${stateSentence(webhook)}`;
-  return stateReason === null && state === 'stopped'
-    ? html`${stateSentence(webhook)}`
-    : html`${capital(state)} since ${time(stateAt)}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
+  if (stateReason === null && state === 'stopped') return html`${stateSentence(webhook)}`;
+  const since = html`${capital(state)} ${state === 'stopped' ? 'on' : 'since'} ${time(stateAt)}`;
+  return html`${since}${by === null ? null : html` ${by}`}. ${stateSentence(webhook)}`;
 }
 
 /** Why a webhook is stopped, in a few words: it never ran, or a person stopped it. Null for another state or reason. */
@@ -130,6 +130,14 @@ export async function readLastDelivered(
   return isNew || (await deliveries.at(webhookNumber, 0)) !== null ? 'never' : null;
 }
 
+/** The last attempt, heartbeats included. A start clears the time that its session is measured by; then the recent outcomes tell it. */
+export function lastAttemptAt(
+  { sentAt }: Pick<Progress, 'sentAt'>,
+  { deliveredAt, failure }: Pick<LastOutcomes, 'deliveredAt' | 'failure'>,
+): number | null {
+  return sentAt ?? (Math.max(deliveredAt ?? 0, failure?.at ?? 0) || null);
+}
+
 /** Whether its last stop was that of a person. */
 export function isStoppedByPerson({ state, stateReason }: Pick<Progress, 'state' | 'stateReason'>): boolean {
   return state === 'stopped' && stateReason === 'stopped_by_administrator';
@@ -144,6 +152,8 @@ type Telling = {
   readonly now: number;
   /** The customer who reads it; null: the operator. */
   readonly reader: string | null;
+  /** Whether the reader may start webhooks. */
+  readonly mayAct: boolean;
   /** Its pending deliveries. */
   readonly pending: number;
   /** Whose credentials may be wrong; null in mode `pull`. */
@@ -154,7 +164,7 @@ type Telling = {
 export function stateNotice(
   webhook: Webhook,
   health: WebhookHealth,
-  { now, reader, pending, endpoint }: Telling,
+  { now, reader, mayAct, pending, endpoint }: Telling,
 ): Html | null {
   const { id, progress } = webhook;
   const { stateReason, stateDescription, state } = viewWebhook(webhook);
@@ -182,7 +192,7 @@ export function stateNotice(
     const known = givenUpFor(stateReason, causes, reader);
     if (known !== null) {
       const links = linksOf(id, credentialsLink(known.cause, endpoint));
-      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${THEN_TEST} ${links}</p>` });
+      return notice({ tone: 'negative', text: html`<p>${known.why} ${known.advice} ${thenTest(mayAct)} ${links}</p>` });
     }
     const text = stateReason === 'too_many_dead' && health.dead.records === 0 ? NO_DEAD_LEFT : (stateDescription ?? '');
     const { failure } = health;
@@ -236,7 +246,7 @@ export function stateSentence({ mode, progress, heartbeatSeconds }: Webhook): st
   if (mode === 'pull') return READER_SENTENCES[progress.state];
   if (progress.state === 'started') {
     const first = heartbeatSeconds > 0 ? 'the first delivery or heartbeat' : 'the first delivery';
-    return `Nothing was delivered since then. It shows “running” after ${first}.`;
+    return `Nothing has been delivered since then. It shows “running” after ${first}.`;
   }
   if (progress.state === 'stopped' && progress.stateReason === null) {
     return 'It has not been started yet. New deliveries stay pending.';

@@ -246,7 +246,7 @@ function deliveriesHit(text: string, event: FoundEvent | null, delivery: Deliver
   if (event === null && delivery === null) return [];
   const detail =
     event === null
-      ? `by subject, the last of them ${relativeText((delivery?.createdAt ?? now) - now)}`
+      ? `by subject, newest: ${relativeText((delivery?.createdAt ?? now) - now)}`
       : `${event.path} of ${event.type}, ${relativeText(event.createdAt - now)}`;
   const href = `/deliveries?${new URLSearchParams({ q: valueText(text) })}`;
   return [{ href, icon: 'delivery', label: `Deliveries with ${text}`, group: 'Deliveries', detail }];
@@ -257,7 +257,7 @@ async function keyHit(dependencies: SharedPageDependencies, { text, now }: Asked
   const newest = await newestOf(dependencies, { orderingKey: text });
   if (newest === null) return [];
   const href = `/deliveries?${new URLSearchParams({ orderingKey: text })}`;
-  const detail = `the last of them ${relativeText(newest.createdAt - now)}`;
+  const detail = `newest: ${relativeText(newest.createdAt - now)}`;
   const label = `Deliveries with the ordering key ${text}`;
   return [{ href, icon: 'delivery', label, group: 'Deliveries', detail }];
 }

@@ -31,17 +31,17 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       link: { href: '/customers/new', label: 'Add a customer' },
     },
     {
-      title: 'Add an event type',
+      title: 'Create an event type',
       text: 'A kind of event, such as order.created. The event types of employees are built in.',
       isDone: has.eventTypes,
       isOptional: true,
-      link: { href: '/event-types/new', label: 'Add an event type' },
+      link: { href: '/event-types/new', label: 'New event type' },
     },
     {
       title: 'Create an endpoint',
       text: 'The HTTPS address where a customer receives events, and the secret that signs requests to it.',
       isDone: has.enabledEndpoints,
-      link: { href: '/endpoints/new', label: 'Create an endpoint' },
+      link: { href: '/endpoints/new', label: 'New endpoint' },
     },
     {
       title: 'Import a key',
@@ -56,7 +56,7 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
       isDone: has.startedWebhooks,
       link: has.webhooks
         ? { href: '/webhooks', label: 'See the webhooks' }
-        : { href: '/webhooks/new', label: 'Create a webhook' },
+        : { href: '/webhooks/new', label: 'New webhook' },
     },
     {
       title: 'See the first delivery arrive',
@@ -100,7 +100,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'Create an endpoint',
       text: 'The HTTPS address of your program. You get the secret with which it checks what arrives.',
       isDone: has.endpoints,
-      link: { href: '/endpoints/new', label: 'Create an endpoint' },
+      link: { href: '/endpoints/new', label: 'New endpoint' },
     },
     {
       title: 'Verify the endpoint',
@@ -122,7 +122,7 @@ async function readCustomerSetUp(store: Store): Promise<readonly SetUpStep[]> {
       title: 'Create a webhook',
       text: 'Which events go to the endpoint.',
       isDone: has.webhooks,
-      link: { href: '/webhooks/new', label: 'Create a webhook' },
+      link: { href: '/webhooks/new', label: 'New webhook' },
     },
     {
       title: 'See the first delivery arrive',

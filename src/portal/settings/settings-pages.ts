@@ -104,7 +104,7 @@ function customersPortal({ portalFrameAncestors }: Config, { name, logo, accent 
         accent === null ? html`<span class="quiet">the portal’s own</span>` : html`<code>${accent}</code>`,
       ],
       [
-        'In frames of',
+        'May be embedded in',
         portalFrameAncestors.length === 0
           ? html`<span class="quiet">no page yet</span>`
           : html`${portalFrameAncestors.map((one, at) => html`${at === 0 ? '' : ', '}<code>${one}</code>`)}`,

@@ -9,7 +9,7 @@ export function signInFact(customerId: string, address: string | null): (readonl
   return copy === null ? [] : [['Sign-in page', copy, HINT]];
 }
 
-const HINT = 'Users of this company sign in here. Other companies have other pages.';
+const HINT = 'Its users sign in here, and nobody else.';
 
 /** With a button that copies it. Null while the address of the service is unknown. */
 export function signInAddress(customerId: string, address: string | null): Html | null {

@@ -127,7 +127,7 @@ export function signOutPages({ pages, cookies, services: { sessions } }: SharedP
     pages.act('/sign-out', 'both', 'viewer', {
       maxBytes: SMALL_FORM_BYTES,
       respond: async ({ request, session, opener, isFramed }) => {
-        await sessions.signOut(session);
+        await sessions.signOut(session, opener?.userId);
         const { userId, customerId, returnUrl } = session;
         // An administrator of the operator leaves the portal of a customer, and stays signed in.
         if (opener !== null)
@@ -264,8 +264,8 @@ function signInView(call: OpenCall, state: FormState, circumstances: Circumstanc
 function withOtherForms(state: FormState, { isForCustomers, look, hasCustomers }: Circumstances): FormState {
   if (isForCustomers || !hasCustomers || state.problems.length === 0) return state;
   const of = look?.name == null ? '' : ` of ${look.name}`;
-  const way = 'the link of their invitation leads there, even if it was used';
-  const problem = `users of customers${of} sign in on the page of their company: ${way}`;
+  const way = 'the link in your invitation leads there, even after it was used';
+  const problem = `customers${of} sign in on their own page; ${way}`;
   return { ...state, problems: [...state.problems, { field: '', problem }] };
 }
 

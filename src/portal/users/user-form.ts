@@ -43,7 +43,7 @@ function ofPeople(whose: 'operator' | 'customer' | 'own'): FieldTable {
       label: 'Email address',
       type: 'email',
       autocomplete: 'off',
-      hint: 'To find the user by. No email is sent to it.',
+      hint: 'Only for searching. Nothing is sent to it.',
     }),
     role: oneOf(
       {

@@ -1,4 +1,5 @@
 /** The page of a webhook: its header with the tabs, the figures, and dead deliveries. */
+import { type Endpoint, isUnverified } from '../../domain/endpoint.ts';
 import type { Webhook } from '../../domain/webhook.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -12,12 +13,13 @@ import { attemptsText, figureTone } from '../parts/health.ts';
 import { icon, notice, stateBadge } from '../parts/mark.ts';
 import { capital, countOf, countText, relativeTime, shareText, spanText } from '../parts/text.ts';
 import { deadCauses } from '../record/causes.ts';
-import { type DeadRecords, deadText, replayLink } from '../record/dead-records.ts';
+import { type DeadRecords, deadKept, deadText, replayLink } from '../record/dead-records.ts';
 import { type RecordTab, recordFacts, recordTabs } from '../record/record-tabs.ts';
 import {
   failsBriefly,
   failuresOf,
   isInTrouble,
+  lastAttemptAt,
   stateLine,
   stateNotice,
   type WebhookHealth,
@@ -29,6 +31,12 @@ type WebhookFigures = WebhookHealth & { readonly oldestAt: number | null };
 export type Status = {
   readonly listing: WebhookListing;
   readonly owner: OwnerName | null;
+  /** Whether it is the operator's own beside those of customers. */
+  readonly isOwn: boolean;
+  /** The endpoint that keeps it from starting: disabled or not verified. Null if none does. */
+  readonly barrier: Endpoint | null;
+  /** How long dead deliveries are kept; 0: forever. */
+  readonly deadDays: number;
   readonly figures: WebhookFigures;
   /** Who stopped it; null if it was not a person. */
   readonly stoppedBy: Html | null;
@@ -62,7 +70,7 @@ export function hasReaderBegun({ progress }: Webhook): boolean {
 
 /** The name, whose it is, the state in a line, what one does first, the problem, and the tabs. */
 export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): Html {
-  const { listing, owner, figures, stoppedBy, hasPage } = status;
+  const { listing, owner, isOwn, barrier, figures, stoppedBy, hasPage } = status;
   const { webhook, endpointName } = listing;
   const { id, name, endpointId, progress } = webhook;
   const destination =
@@ -72,7 +80,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
   const isOff = !isRunnable(progress.state);
   const isTroubled = isInTrouble(webhook, figures, call.now);
   const replay =
-    call.may('operator') && figures.dead.records > 0 && hasPage('/deliveries/replay')
+    call.may('operator') && figures.dead.records > 0 && barrier === null && hasPage('/deliveries/replay')
       ? replayLink({ id, name: webhook.name, state: progress.state }, figures.dead, isOff ? 'primary' : 'plain')
       : null;
   // The notice says the same with the cause. The other tabs have only the line.
@@ -84,17 +92,20 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
       title: name,
       crumbs: [{ href: '/webhooks', label: 'Webhooks' }],
       badges: [html`<span id="state">${stateBadge(shown)}</span>`],
-      lead: html`${recordFacts(owner, [destination])}${line}`,
+      lead: html`${recordFacts(owner, [destination], isOwn)}${line}`,
       actions: [
         call.may('administrator') ? linkButton({ href: `/webhooks/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
         call.may('operator') && !isOff ? startOrStop(call, webhook, 'plain') : null,
         isOff ? null : replay,
-        call.may('operator') && webhook.mode === 'push'
+        call.may('operator') && webhook.mode === 'push' && barrier === null
           ? testLink(webhook, isOff || isTroubled ? 'plain' : 'primary')
           : null,
         // The notice of one that failed has the link.
         isTroubled && !isOff && hasPage('/deliveries/failures') ? failuresLink(webhook) : null,
-        call.may('operator') && isOff ? startOrStop(call, webhook, replay === null ? 'primary' : 'plain') : null,
+        call.may('operator') && isOff && barrier === null
+          ? startOrStop(call, webhook, replay === null ? 'primary' : 'plain')
+          : null,
+        barrier === null ? null : barrierButton(call, barrier),
         isOff ? replay : null,
       ],
     })}
@@ -104,6 +115,7 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
         : stateNotice(webhook, figures, {
             now: call.now,
             reader: call.session.customerId,
+            mayAct: call.may('operator'),
             pending: listing.pendingRecords,
             endpoint: endpointId === null ? null : { id: endpointId, name: endpointName ?? '' },
           })
@@ -113,19 +125,20 @@ export function webhookHeader(call: PageCall, status: Status, tab: RecordTab): H
 }
 
 /** An endpoint that keeps the webhook from starting, why deliveries are dead, and the figures. The header sends them again. */
-export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
-  const { webhook, endpointEnabled, endpointName } = listing;
-  const { endpointId, progress } = webhook;
+export function statusRegion(call: PageCall, status: Status): Html {
+  const { listing, barrier, figures: counted } = status;
+  const { webhook } = listing;
   const cannotStart =
-    endpointEnabled || isRunnable(progress.state)
+    barrier === null
       ? null
       : notice({
           tone: 'caution',
-          title: 'Its endpoint is not enabled.',
+          title: `Its endpoint is ${isUnverified(barrier) ? 'not verified' : 'disabled'}.`,
           text: html`
             <p>
-              The webhook cannot start or send a test event until you verify or enable
-              <a href="/endpoints/${endpointId}">${endpointName}</a>.
+              The webhook cannot start or send a test event until
+              <a href="/endpoints/${barrier.id}">${barrier.name}</a>
+              ${isUnverified(barrier) ? 'passes its challenge' : 'is enabled'}.
             </p>
           `,
         });
@@ -133,9 +146,37 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
     <div id="status" class="status">
       ${cannotStart}
       ${deadNotice(webhook, counted)}
-      ${webhookFigures(call, listing, counted, hasPage('/deliveries'))}
+      ${webhookFigures(call, status)}
     </div>
   `;
+}
+
+/** Verifies or enables its endpoint, so that it can start. Null if the visitor may not. */
+function barrierButton(call: PageCall, endpoint: Endpoint): Html | null {
+  const { id, name } = endpoint;
+  const { csrf } = call;
+  if (isUnverified(endpoint)) {
+    if (!call.may('operator')) return null;
+    const texts = { label: 'Verify now', longLabel: `Verify now: the endpoint ${name}` };
+    return actionButton({
+      action: `/endpoints/${id}/verify`,
+      csrf,
+      id: 'verify-button',
+      ...texts,
+      icon: 'check',
+      kind: 'primary',
+    });
+  }
+  if (!call.may('administrator')) return null;
+  const texts = { label: 'Enable the endpoint', longLabel: `Enable the endpoint ${name}` };
+  return actionButton({
+    action: `/endpoints/${id}/enable`,
+    csrf,
+    id: 'enable-button',
+    ...texts,
+    icon: 'play',
+    kind: 'primary',
+  });
 }
 
 /** Leads to the form, which asks for the event type. */
@@ -167,24 +208,21 @@ function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook, kind: 
   });
 }
 
-/** `hasDeliveries`: the portal has a page that lists these records. */
-function webhookFigures(
-  { now }: PageCall,
-  { webhook, pendingRecords }: WebhookListing,
-  { dead, oldestAt, day }: WebhookFigures,
-  hasDeliveries: boolean,
-): Html {
+function webhookFigures({ now }: PageCall, { listing, figures: counted, deadDays, hasPage }: Status): Html {
+  const { webhook, pendingRecords } = listing;
+  const { dead, oldestAt, day, deliveredAt, failure } = counted;
   const { id, progress } = webhook;
   const link = (state: string): { href?: string } =>
-    hasDeliveries ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
+    hasPage('/deliveries') ? { href: `/deliveries?webhook=${id}&state=${state}` } : {};
   if (webhook.mode === 'pull') return readerFigures(webhook, { now, pendingRecords, oldestAt }, link('pending'));
   const rate = day === undefined ? null : successRate(day);
+  const lastAttempt = lastAttemptAt(progress, { deliveredAt, failure });
   return figures([
     {
       label: 'Succeeded, 24 h',
       value: rate === null ? '–' : shareText(rate),
       tone: figureTone(rate),
-      hint: rate === null || day === undefined ? 'No event was sent' : attemptsText(day),
+      hint: rate === null || day === undefined ? 'no attempts in 24 h' : attemptsText(day),
     },
     {
       label: 'Pending',
@@ -196,14 +234,14 @@ function webhookFigures(
       label: 'Dead',
       value: deadText(dead),
       tone: dead.records > 0 ? 'negative' : 'neutral',
-      hint: dead.records > 0 ? 'kept until you send them again' : 'No delivery is dead',
+      hint: dead.records > 0 ? deadKept(deadDays) : 'No delivery is dead',
       ...link('dead'),
     },
     { label: 'Events matched', value: countText(progress.nextOffset), hint: 'since it was created' },
     {
       label: 'Last attempt',
-      value: relativeTime(progress.sentAt, now),
-      hint: webhook.heartbeatSeconds > 0 ? 'heartbeats included' : undefined,
+      value: relativeTime(lastAttempt, now),
+      hint: webhook.heartbeatSeconds > 0 && lastAttempt !== null ? 'heartbeats included' : undefined,
     },
   ]);
 }

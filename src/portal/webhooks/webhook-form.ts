@@ -318,8 +318,8 @@ const SENDING: Readonly<Record<string, Parts>> = {
     ['signatures', ['standardWebhooks']],
   ],
 };
-/** Their fold has a layout of its own. */
-const SIGNATURES: Parts = [['signatures', Object.keys(signatureFields())]];
+/** Their fold has a layout of its own. The other fields have values that count only beside a template. */
+const SIGNATURES: Parts = [['signatures', ['signature.preset']]];
 
 /** The fields that few need, in one fold: open if one of its own is. */
 function advancedLayout({ state, before, field, more, isSet }: FormLayout<Webhook, WebhookChoices>): Html {

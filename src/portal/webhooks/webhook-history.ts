@@ -100,7 +100,7 @@ function stateTitle({ state, previousState }: PastState, mode: Webhook['mode']):
 }
 
 const TITLES: Readonly<Record<Exclude<WebhookState, 'running'>, string>> = {
-  started: 'Started: nothing was sent yet',
+  started: 'Started: nothing sent yet',
   failing: 'Deliveries began to fail',
   failed: 'Stopped, because deliveries failed',
   stopped: 'Stopped',

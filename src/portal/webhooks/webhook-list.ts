@@ -1,8 +1,10 @@
 /** `/webhooks`: the list of webhooks with their states. */
+import { isUnverified } from '../../domain/endpoint.ts';
 import type { WebhookState } from '../../domain/webhook.ts';
 import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS, isUnhealthy } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { Day } from '../../observe/figures.ts';
+import type { LastOutcomes } from '../../store/port/deliveries.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../frame/call.ts';
@@ -27,8 +29,8 @@ import { filterChip, stateBadge, tags } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import { byFrequency, type Cause, causeText, readCausesOf } from '../record/causes.ts';
 import { ownerFilter, ownerNames } from '../record/owner.ts';
-import { failsBriefly, stoppedHint } from '../record/webhook-state.ts';
-import { isSetUp, readSetUp, setUpChecklist } from '../set-up/set-up-checklist.ts';
+import { failsBriefly, lastAttemptAt, stoppedHint } from '../record/webhook-state.ts';
+import { readSetUp } from '../set-up/set-up-checklist.ts';
 import { shownTypes } from './filter-editor.ts';
 
 const PATH = '/webhooks';
@@ -68,8 +70,10 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       (after, limit) => store.directory.webhooks(filter, after, limit),
       ({ webhook }) => webhook.id,
     );
-    const unhealthy = items.map(({ webhook }) => webhook.progress).filter(({ state }) => isUnhealthy(state));
-    const [days, ownerIn, ailing, causesOf] = await Promise.all([
+    const progresses = items.map(({ webhook }) => webhook.progress);
+    const unhealthy = progresses.filter(({ state }) => isUnhealthy(state));
+    const restarted = progresses.filter(({ sentAt }) => sentAt === null);
+    const [days, ownerIn, ailing, causesOf, outcomes, unverified] = await Promise.all([
       figures.days(items.map(({ webhook }) => webhook.progress.webhookNumber)),
       ownerNames(
         store,
@@ -80,6 +84,8 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
         store,
         unhealthy.map(({ webhookNumber }) => webhookNumber),
       ),
+      store.attempts.lastOutcomes(restarted.map(({ webhookNumber }) => webhookNumber)),
+      readUnverified(store, items),
     ]);
     const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
     const problems = ailing.length;
@@ -98,7 +104,7 @@ export function webhookListPage(dependencies: SharedPageDependencies): PageRoute
       nextCursor,
       above: problems === 0 ? null : problemsChip(problems, query, asked.troubled !== null),
       filters: isEmpty ? [] : [...(await filterFields(dependencies, asked, problems)), ...owner.fields],
-      results: webhookTable(call, inOrder, { days, ownerIn, causesOf, empty }),
+      results: webhookTable(call, inOrder, { days, ownerIn, causesOf, outcomes, unverified, empty }),
     });
   });
 }
@@ -149,22 +155,25 @@ async function filterFields({ store }: SharedPageDependencies, asked: Filter, pr
   ];
 }
 
-/** The steps to the first delivery. */
+/** The next step to the first delivery. */
 async function firstWebhook({ store, hasPage }: SharedPageDependencies, call: PageCall): Promise<Html> {
   const steps = await readSetUp(store);
-  const isGuided = !isSetUp(steps) && call.may('administrator');
+  // The overview has all steps; here is the next one.
+  const next = steps.find(({ isDone, isOptional }) => !isDone && isOptional !== true)?.link ?? null;
+  const isGuided = next !== null && hasPage(next.page ?? next.href) && call.may('administrator');
   return html`
     ${emptyState({
       title: 'Nothing is sent yet',
       text: html`
         <p>
-          A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. Each event is
-          retried until the receiver accepts it.
+          A webhook subscribes an endpoint to events: to event types, to a whole category, or to all. A
+          delivery that fails is retried until its attempts are used up.
         </p>
       `,
-      action: isGuided ? null : firstStep(call, 'create', newButton),
+      action: isGuided
+        ? linkButton({ href: next.href, label: next.label, kind: 'primary' })
+        : firstStep(call, 'create', newButton),
     })}
-    ${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}
   `;
 }
 
@@ -172,13 +181,17 @@ type Beside = {
   readonly days: ReadonlyMap<number, Day>;
   readonly ownerIn: Awaited<ReturnType<typeof ownerNames>>;
   readonly causesOf: Awaited<ReturnType<typeof readCausesOf>>;
+  /** By their numbers: of webhooks that sent nothing since their start. */
+  readonly outcomes: ReadonlyMap<number, LastOutcomes>;
+  /** The ids of their endpoints that are not verified. */
+  readonly unverified: ReadonlySet<string>;
   readonly empty: Html;
 };
 
 function webhookTable(
   call: PageCall,
   listings: readonly WebhookListing[],
-  { days, ownerIn, causesOf, empty }: Beside,
+  { days, ownerIn, causesOf, outcomes, unverified, empty }: Beside,
 ): Html {
   return table({
     caption: 'Webhooks',
@@ -209,7 +222,7 @@ function webhookTable(
         `,
         html`
           ${stateBadge(isBrief ? 'running' : progress.state)}
-          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing, causesOf(id))}
+          ${isBrief ? html`<span class="cell-hint">some attempts fail</span>` : reasonHint(listing, causesOf(id), unverified)}
         `,
         healthCell(day),
         tags(
@@ -220,21 +233,38 @@ function webhookTable(
         pendingRecords === 0
           ? html`<span class="quiet">0</span>`
           : html`<a href="/deliveries?webhook=${id}&state=pending">${countText(pendingRecords)}</a>`,
-        relativeTime(progress.sentAt, call.now),
+        relativeTime(lastAttemptAt(progress, outcomes.get(progress.webhookNumber) ?? NO_OUTCOMES), call.now),
       ];
     }),
     empty,
   });
 }
 
+async function readUnverified(
+  { endpoints }: SharedPageDependencies['store'],
+  listings: readonly WebhookListing[],
+): Promise<Set<string>> {
+  const off = listings
+    .filter(({ endpointEnabled }) => !endpointEnabled)
+    .flatMap(({ webhook }) => webhook.endpointId ?? []);
+  const found = await Promise.all([...new Set(off)].map((id) => endpoints.get(id)));
+  return new Set(found.flatMap((endpoint) => (endpoint !== null && isUnverified(endpoint) ? [endpoint.id] : [])));
+}
+
 /** Why it is not running, in a few words. Its page has the whole reason. */
-function reasonHint({ webhook, endpointEnabled }: WebhookListing, causes: readonly Cause[]): Html | null {
+function reasonHint(
+  { webhook, endpointEnabled }: WebhookListing,
+  causes: readonly Cause[],
+  unverified: Beside['unverified'],
+): Html | null {
   const { progress } = webhook;
   const { stateReason } = viewWebhook(webhook);
   const stopped = stoppedHint(progress);
   // Starting it would not suffice.
-  if (!endpointEnabled && (stopped !== null || stateReason === null))
-    return html`<span class="cell-hint">its endpoint is off</span>`;
+  if (!endpointEnabled && (stopped !== null || stateReason === null)) {
+    const isUnverified = webhook.endpointId !== null && unverified.has(webhook.endpointId);
+    return html`<span class="cell-hint">${isUnverified ? 'endpoint not verified' : 'endpoint disabled'}</span>`;
+  }
   if (stopped !== null) return html`<span class="cell-hint">${stopped}</span>`;
   if (stateReason !== null) {
     const [code = ''] = stateReason.split(':', 1);
@@ -246,7 +276,11 @@ function reasonHint({ webhook, endpointEnabled }: WebhookListing, causes: readon
   return null;
 }
 
+const NO_OUTCOMES: LastOutcomes = { deliveredAt: null, failure: null };
+
 const REASONS: Readonly<Record<string, string>> = {
+  customer_inactive: 'customer suspended',
+  endpoint_disabled: 'endpoint disabled',
   http_status: 'error responses',
   failing_too_long: `no success for ${FAILING_LIMIT_MS / 3_600_000} h`,
   too_many_dead: `${DEAD_STREAK_LIMIT} deliveries dead`,

@@ -1,7 +1,7 @@
 /** `/webhooks/{id}`: one webhook, live, in three tabs: its state with its activity, its settings, and its history. */
 
 import type { AttemptRecord } from '../../domain/batch.ts';
-import { isUnhealthy } from '../../domain/webhook-states.ts';
+import { isRunnable, isUnhealthy } from '../../domain/webhook-states.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/port/directory.ts';
 import { readChanges, readStopper } from '../audit/record-changes.ts';
@@ -13,7 +13,7 @@ import type { PageRoute, SharedPageDependencies } from '../frame/page.ts';
 import { STATES_READ, STATES_SHOWN } from '../parts/limits.ts';
 import { readCausesOf } from '../record/causes.ts';
 import { deadRecordsOf } from '../record/dead-records.ts';
-import { ownedName, readOwner } from '../record/owner.ts';
+import { ownedName, readIsOwn, readOwner } from '../record/owner.ts';
 import { RECORD_TABS, type RecordTab, streamOfTab, tabOfStream, tabPath } from '../record/record-tabs.ts';
 import { isStoppedByPerson, readFailsSince, readLastDelivered } from '../record/webhook-state.ts';
 import { shownTypes } from './filter-editor.ts';
@@ -81,14 +81,17 @@ async function readStatus(
   const { webhook } = listing;
   const { id, progress } = webhook;
   const { webhookNumber } = progress;
-  const [dead, oldestAt, days, outcomes, failsSince, owner, stoppedBy] = await Promise.all([
+  const isBarred = !listing.endpointEnabled && !isRunnable(progress.state);
+  const [dead, oldestAt, days, outcomes, failsSince, owner, isOwn, stoppedBy, barrier] = await Promise.all([
     deadRecordsOf(store, webhookNumber),
     store.directory.oldestWaitingAt(webhookNumber),
     dependencies.figures.days([webhookNumber]),
     store.attempts.lastOutcomes([webhookNumber]),
     readFailsSince(store, { id, ...progress }),
     readOwner(store, webhook),
+    readIsOwn(store, webhook),
     isStoppedByPerson(progress) ? readStopper(dependencies, brand, `webhook:${id}`) : null,
+    isBarred && webhook.endpointId !== null ? store.endpoints.get(webhook.endpointId) : null,
   ]);
   const fails = isUnhealthy(progress.state) || dead.records > 0;
   const causesOf = await readCausesOf(store, fails ? [webhookNumber] : []);
@@ -97,7 +100,8 @@ async function readStatus(
   const deliveredAt = last === 'never' ? null : last;
   const day = days.get(webhookNumber);
   const figures = { dead, oldestAt, day, deliveredAt, failure, failsSince, causes: causesOf(id) };
-  return { listing, owner, figures, stoppedBy, hasPage };
+  const { deadDays } = dependencies.kept;
+  return { listing, owner, isOwn, barrier, deadDays, figures, stoppedBy, hasPage };
 }
 
 /** `test` is the result of a test event just sent. */
@@ -113,7 +117,14 @@ async function readPage(
   const status = await readStatus(dependencies, call, listing);
   const read = { activity: readActivity, settings: readSettings, history: readHistory }[tab];
   const part = await read({ dependencies, call, status });
-  const version = JSON.stringify([listing, status.figures, status.owner, status.stoppedBy?.markup, part.version]);
+  const version = JSON.stringify([
+    listing,
+    status.figures,
+    status.owner,
+    status.stoppedBy?.markup,
+    status.barrier?.name,
+    part.version,
+  ]);
   const content = (): Html => html`${webhookHeader(call, status, tab)}${testRegion(test)}${part.content()}`;
   return { status, version, content };
 }
@@ -133,7 +144,10 @@ async function readActivity({ dependencies, call, status }: Reading): Promise<Li
     shownTypes(store),
     ordered === 'key' ? services.webhooks.keyOrder.waitingKeys(id, FIRST_KEYS) : null,
   ]);
-  const samples = call.may('operator') && mode !== 'pull' ? samplesSection(call.csrf, webhook, eventTypes) : null;
+  const samples =
+    call.may('operator') && mode !== 'pull' && status.barrier === null
+      ? samplesSection(call.csrf, webhook, eventTypes)
+      : null;
   const isUnread = mode === 'pull' && !hasReaderBegun(webhook);
   const { series, deliveries } = activity;
   return {

@@ -155,7 +155,7 @@ describe('the page of a user, an application or an event type', () => {
       assert.ok(page.includes(`href="/audit?target=${target}"`), path);
     }
     const page = await read(`/users/${user.id}`);
-    assert.match(page, /In the customers’ portal.*Manages everything of this customer\./s);
+    assert.match(page, /In the customers’ portal.*Manages everything that belongs to this customer\./s);
     assert.doesNotMatch(page, /In this portal|May do everything in the portal/);
     const contents = await read(`/event-types/${type.id}`);
     assert.ok(contents.includes('href="/deliveries?q=type%3Aorder.created"'));

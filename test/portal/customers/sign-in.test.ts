@@ -30,7 +30,7 @@ describe('a user of a customer', () => {
     for (const path of ['/sign-in', `/sign-in/${globex.id}`, `/sign-in/${nobody}`, '/sign-in/no-id']) {
       await enter(plain, path);
       await plain.page.getByText('the user name or password is wrong', { exact: false }).first().waitFor();
-      const others = await plain.page.getByText('the link of their invitation leads there', { exact: false }).count();
+      const others = await plain.page.getByText('the link in your invitation leads there', { exact: false }).count();
       assert.equal(others, path === '/sign-in' ? 1 : 0, path);
     }
     await enter(visitor, `/sign-in/${acme.id}?next=/endpoints`);
@@ -95,7 +95,7 @@ describe('a user of a customer', () => {
     assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
     await shows(guest, 'the form of the password');
     await guest.page.getByLabel('Password').fill(PASSWORD);
-    await guest.page.getByLabel('The same again').fill(PASSWORD);
+    await guest.page.getByLabel('Password again').fill(PASSWORD);
     await guest.page.getByRole('button', { name: 'Set password' }).click();
     await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.equal(await guest.page.getByRole('link', { name: 'API products' }).count(), 0);

@@ -44,6 +44,8 @@ describe('changes of the same second', () => {
     assert.deepEqual(sizes(others), [1, 1, 1, 1]);
     assert.deepEqual(sizes(four.map((one, at) => ({ ...one, actor: `user:${at}` }))), [1, 1, 1, 1]);
     assert.deepEqual(sizes([]), []);
+    const made = { ...entry(5500, 'customer:acme'), customerId: null };
+    assert.deepEqual(sizes([...four, made]), [4, 1], 'the creation of a customer is not with others');
   });
 
   it('stay rows of their own in a list with filters', () => {
@@ -72,6 +74,8 @@ it('the audit log tells a verification that failed from one that succeeded', () 
   assert.equal(because({ verified: true, responseStatus: 200, error: null }), null);
   const due = { nextAttemptAt: { from: '2026-01-01T00:00:00.000Z', to: '2026-01-01T00:00:00.000Z' } };
   assert.equal(entryText({ action: 'delivery.replay', changes: due }), 'Tried the delivery now');
+  const active = { from: true, to: false };
+  assert.equal(entryText({ action: 'customer.update', changes: { active } }), 'Suspended the customer');
   assert.equal(entryText({ action: 'delivery.replay', changes: {} }), 'Sent the delivery again');
   const created = { lastVerification: { from: null, to: { verified: false } } };
   assert.equal(entryText({ action: 'endpoint.create', changes: created }), 'Created the endpoint');

@@ -223,9 +223,9 @@ describe('the state of a delivery', () => {
       { state: 'dead', attemptCount: 20 },
       failed,
       'failing',
-      /^Given up after 20 attempts\. No such host\. Check.* It is kept/,
+      /^Given up after 20 attempts\. No such host\. Check.* The delivery is kept for 90 days\. Fix/,
     ],
-    [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. It is kept/],
+    [{ state: 'dead' }, [], 'failing', /^Given up after one attempt\. The delivery is kept/],
     [{ state: 'discarded' }, [], 'running', /^Not sent\. Its data was erased/],
     [{}, failed, 'failing', /^Attempt 1 of 20 failed\. No such host\. .* The next attempt is due in 1 minute\.$/],
     [
@@ -272,7 +272,7 @@ describe('the state of a delivery', () => {
       { state: 'dead', attemptCount: 1 },
       [attempt({ ...FAILED, errorClass: 'http_status', responseStatus: 401 })],
       'failing',
-      /those of the receiver\. Credentials of ERP It is kept\. Fix the cause, then send it again\.$/,
+      /those of the receiver\. Credentials of ERP The delivery is kept for 90 days\. Fix the cause, then send it again\.$/,
     ],
     [
       { attemptCount: 1 },
@@ -287,7 +287,7 @@ describe('the state of a delivery', () => {
       const shown = { ...delivery, ...more } as Delivery;
       const said = textOf(
         standing(
-          { delivery: shown, attempts, webhook, base, ahead: null, causes: [], endpoint: ERP, reader: null },
+          { delivery: shown, attempts, webhook, base, ahead: null, causes: [], endpoint: ERP, ...OPERATOR },
           NOW,
         ),
       );
@@ -297,6 +297,7 @@ describe('the state of a delivery', () => {
 });
 
 const ERP = { id: 'e', name: 'ERP' };
+const OPERATOR = { reader: null, mayAct: true, deadDays: 90 } as const;
 
 const ONE_AT_A_TIME = 'Orders is failing: it sends one request at a time. This page shows the result.';
 
@@ -306,7 +307,7 @@ describe('a delivery whose webhook failed before it was tried', () => {
     const untried = { ...waits, webhookId: 'w', webhookName: 'Orders', webhookMode: 'push' } as Delivery;
     const told = (causes: readonly Cause[], stateReason = 'too_many_dead'): string => {
       const webhook = { maxAttempts: 20, ordered: false, progress: progressOf({ state: 'failed', stateReason }) };
-      const given = { delivery: untried, attempts: [], webhook, base: 0, ahead: null, causes, reader: null };
+      const given = { delivery: untried, attempts: [], webhook, base: 0, ahead: null, causes, ...OPERATOR };
       return textOf(standing({ ...given, endpoint: ERP }, NOW));
     };
     assert.match(
@@ -396,7 +397,7 @@ describe('the message after a delivery is sent again', () => {
 describe('a delivery behind another one', () => {
   it('names the one that is tried first, and when', () => {
     const waiting = { state: 'pending', createdAt: NOW, attemptCount: 0, nextAttemptAt: null, isLeased: false };
-    const nobody = { endpoint: null, reader: null, causes: [] };
+    const nobody = { endpoint: null, causes: [], ...OPERATOR };
     const ahead = { id: 'x', offset: 33, nextAttemptAt: NOW + 4000 } as Delivery;
     const webhook = { maxAttempts: 20, ordered: true, progress: progressOf({ state: 'failing' }) };
     const shown = standing({ ...nobody, delivery: waiting as Delivery, attempts: [], webhook, base: 0, ahead }, NOW);
@@ -407,7 +408,7 @@ describe('a delivery behind another one', () => {
       { ...nobody, delivery: waiting as Delivery, attempts: [], webhook: unordered, base: 0, ahead },
       NOW,
     );
-    assert.match(textOf(failing), /until one succeeds\. Try #33 first: if it arrives, the others follow\.$/);
+    assert.match(textOf(failing), /until one succeeds\. Try #33 now: if it arrives, the others follow\.$/);
   });
 });
 

@@ -37,12 +37,12 @@ describe('the advice for a challenge', () => {
     ['missing_answer: the response has no x-challenge-sha256 header', /in the response header x-challenge-sha256/],
     ['malformed_answer: it has 64', /44 Base64 characters/],
     ['wrong_answer: it is another', /Compare the secret on both sides/],
-    ['the endpoint answered 401, wanted 200', /Compare the secret and the API key/],
-    ['the endpoint answered 403, wanted 200', /Compare the secret and the API key/],
-    ['the endpoint answered 404, wanted 200', /Check the path/],
-    ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
-    ['the endpoint answered 204, wanted 200', /must have the status 200/],
-    ['the endpoint answered 503, wanted 200', /Check that the receiver is up/],
+    ['the endpoint answered 401 instead of 200', /Compare the secret and the API key/],
+    ['the endpoint answered 403 instead of 200', /Compare the secret and the API key/],
+    ['the endpoint answered 404 instead of 200', /Check the path/],
+    ['the endpoint answered 302 instead of 200', /Redirects are not followed/],
+    ['the endpoint answered 204 instead of 200', /must have the status 200/],
+    ['the endpoint answered 503 instead of 200', /Check that the receiver is up/],
     ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
     ['tls_expired: the certificate has expired', /Renew the receiver's certificate/],
     ['egress_refused: 127.0.0.1 is loopback', /SALLYPORT_EGRESS_ALLOW/],
@@ -59,7 +59,7 @@ describe('the advice for a challenge', () => {
 
   it('is shown beside the error without its code', () => {
     assert.equal(withoutCode('wrong_answer: it is another'), 'it is another');
-    assert.equal(withoutCode('the endpoint answered 404, wanted 200'), 'the endpoint answered 404, wanted 200');
+    assert.equal(withoutCode('the endpoint answered 404 instead of 200'), 'the endpoint answered 404 instead of 200');
   });
 });
 
@@ -91,9 +91,9 @@ describe('the state of an endpoint', () => {
       /^Deliveries have failed since .+ UTC. The last success was 10 hours ago [^.]*\.$/,
     );
     assert.match(sentence({ enabled: true }), /No webhook sends here yet/);
-    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has stopped/);
+    assert.match(sentence({ enabled: true }, 'failed'), /^Nothing is sent here: its webhook has failed/);
     assert.match(sentence({ enabled: true }, 'stopped'), /^Nothing is sent here: its webhook was never started/);
-    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks have stopped/);
+    assert.match(sentence({ enabled: true }, 'failed', 'stopped'), /^Nothing is sent here: its webhooks are stopped/);
     const unproved = { enabled: false, tokenChallenge: true, verified: false };
     assert.match(sentence({ ...unproved, enableWhenVerified: true }), /Verification also enables the endpoint/);
     assert.match(sentence({ ...unproved, enableWhenVerified: false }), /disabled, and ownership is not verified/);
@@ -231,18 +231,22 @@ describe('the outage of an endpoint', () => {
   it('counts dead deliveries, and says of which webhooks if it found none in some of them', () => {
     const told = (records: number, isWhole: boolean): string =>
       /Dead<.*?<\/dd>/s
-        .exec(activityFigures(activityOf('running'), { records, isWhole, webhookId: 'w0' }, NOW)?.markup ?? '')?.[0]
+        .exec(
+          activityFigures(activityOf('running'), { records, isWhole, webhookId: 'w0', keptDays: 90 }, NOW)?.markup ??
+            '',
+        )?.[0]
         .replaceAll(/<[^>]*>/g, ' ')
         .replaceAll(/\s+/g, ' ') ?? '';
     assert.match(told(0, true), /^Dead 0 No delivery is dead/);
     assert.match(told(0, false), /^Dead 0 of 20 of its webhooks/);
-    assert.match(told(3, true), /^Dead 3 kept/);
-    assert.match(told(3, false), /^Dead 3\+ kept/);
+    assert.match(told(3, true), /^Dead 3 kept for 90 days/);
+    assert.match(told(3, false), /^Dead 3\+ kept for 90 days/);
   });
 
   it('lead to the pending and the dead deliveries of the only webhook that has some', () => {
     const links = (activity: EndpointActivity, webhookId: string | null): string[] => {
-      const { markup = '' } = activityFigures(activity, { records: 1, isWhole: true, webhookId }, NOW) ?? {};
+      const { markup = '' } =
+        activityFigures(activity, { records: 1, isWhole: true, webhookId, keptDays: 0 }, NOW) ?? {};
       return [...markup.matchAll(/<dt><a href="([^"]*)">/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
     };
     const one = activityOf('failed');

@@ -12,6 +12,7 @@ it('the form of an event foretells who gets it, and where it waits', () => {
     [[[at('Orders')], 0, 0], 'Goes to Orders.'],
     [[[at('Orders'), at('Crm')], 0, 0], 'Goes to Orders and Crm.'],
     [[[at('Orders'), at('Old', 'stopped')], 0, 0], 'Goes to Orders; waits at Old, until started.'],
+    [[[at('Orders'), at('Shop', 'failing')], 0, 0], 'Goes to Orders; waits at Shop, which is failing.'],
     [[[at('Old', 'failed')], 0, 0], 'Waits at Old, until started.'],
     [[many, 0, 0], 'Goes to a, b, c, d and 2 more.'],
     [[[], 0, 0], 'Nobody would get it: no webhook subscribes to its type.'],

@@ -54,7 +54,7 @@ describe('the state of a webhook', () => {
       [{ stateReason: 'stopped_by_administrator' }, /^Nothing is sent/],
       [
         { state: 'started' },
-        /^Nothing was delivered since then\. It shows “running” after the first delivery or heartbeat\.$/,
+        /^Nothing has been delivered since then\. It shows “running” after the first delivery or heartbeat\.$/,
       ],
       [{ state: 'running' }, /last attempt succeeded/],
       [{ state: 'failing' }, /last attempt failed/],
@@ -69,7 +69,7 @@ describe('the state of a webhook', () => {
       stateNotice(
         webhook(progress),
         { ...HEALTHY, dead: { records, isWhole: true } },
-        { now, reader: null, pending: 9, endpoint: ERP },
+        { now, reader: null, mayAct: true, pending: 9, endpoint: ERP },
       )?.markup ?? null;
     for (const quiet of [
       {},
@@ -99,7 +99,7 @@ describe('the state of a webhook', () => {
     const textOf = (shown: Html | null): string => (shown?.markup ?? '').replaceAll(/<[^>]*>/g, '');
     const line = (progress: Partial<Progress>): string => textOf(stateLine(webhook(progress), health, now));
     const noticed = (progress: Partial<Progress>): string =>
-      textOf(stateNotice(webhook(progress), health, { now, reader: null, pending: 9, endpoint: ERP }));
+      textOf(stateNotice(webhook(progress), health, { now, reader: null, mayAct: true, pending: 9, endpoint: ERP }));
     const failing = { state: 'failing', failingSinceAt: now - 3_600_000 } as const;
     const refused = { ...failing, stateReason: 'oauth_token', stateDetail: 'the token endpoint answered 401' } as const;
     assert.match(line(refused), /^Deliveries have failed since [^.]* UTC\.$/);
@@ -110,7 +110,7 @@ describe('the state of a webhook', () => {
     assert.match(line(failed), /^It was stopped .* because deliveries failed\. Nothing is sent\./);
     assert.match(noticed(failed), /Latest error: the receiver answered 401\. Ten requests in a row/);
     assert.match(line({ stateReason: 'endpoint_gone' }), /^It was stopped automatically .*Nothing is sent/);
-    assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Stopped since .*\. Nothing is sent/);
+    assert.match(line({ stateReason: 'stopped_by_administrator' }), /^Stopped on .*\. Nothing is sent/);
     assert.match(line({ state: 'running' }), /^Running since .*\. The last attempt succeeded/);
   });
 
@@ -126,7 +126,11 @@ describe('the state of a webhook', () => {
     const delivery = { state: 'pending', nextAttemptAt: null, isLeased: false, webhookMode: 'push' } as Delivery;
     const place = { ahead: null, before: null, causes, failsSince: now, succeededAt: null, reader: null };
     const [turn] = turnMoments({ delivery, webhook: failing, ...place }, now);
-    const notice = stateNotice(failing, { ...HEALTHY, causes }, { now, reader: null, pending: 9, endpoint: ERP });
+    const notice = stateNotice(
+      failing,
+      { ...HEALTHY, causes },
+      { now, reader: null, mayAct: true, pending: 9, endpoint: ERP },
+    );
     for (const told of [notice?.markup ?? '', html`${turn?.text ?? null}`.markup])
       assert.match(
         told,
@@ -140,7 +144,7 @@ describe('the state of a webhook', () => {
     const ended = stateNotice(
       webhook({ state: 'failed', stateReason: 'failing_too_long' }),
       { ...HEALTHY, causes },
-      { now, reader: null, pending: 9, endpoint: ERP },
+      { now, reader: null, mayAct: true, pending: 9, endpoint: ERP },
     );
     assert.match(
       ended?.markup ?? '',
@@ -155,7 +159,7 @@ describe('the state of a webhook', () => {
     const { webhook, now } = await stage(t);
     const refused = webhook({ state: 'failing', stateReason: 'egress_refused', stateDetail: '10.1.2.3 is private' });
     const told = (reader: string | null): string =>
-      stateNotice(refused, HEALTHY, { now, reader, pending: 9, endpoint: ERP })?.markup ?? '';
+      stateNotice(refused, HEALTHY, { now, reader, mayAct: true, pending: 9, endpoint: ERP })?.markup ?? '';
     assert.match(told(null), /SALLYPORT_EGRESS_ALLOW/);
     assert.doesNotMatch(told('acme'), /SALLYPORT/);
   });
@@ -165,8 +169,11 @@ describe('the state of a webhook', () => {
     const stopped = webhook({ stateReason: 'stopped_by_administrator' });
     const failure = { at: now, errorClass: 'http_status', errorMessage: 'the receiver answered 401' };
     const told = (deliveredAt: number): string =>
-      stateNotice(stopped, { ...HEALTHY, failure, deliveredAt }, { now, reader: null, pending: 9, endpoint: ERP })
-        ?.markup ?? '';
+      stateNotice(
+        stopped,
+        { ...HEALTHY, failure, deliveredAt },
+        { now, reader: null, mayAct: true, pending: 9, endpoint: ERP },
+      )?.markup ?? '';
     assert.match(
       told(now - 1),
       /The last attempt failed: The receiver answered 401\. The receiver rejects the credentials.*Credentials of ERP<\/a> · <a/,
@@ -190,7 +197,7 @@ describe('the state of a webhook', () => {
     const past = (state: WebhookState, previousState: WebhookState) => ({ state, previousState, reason: null, at: 1 });
     const titles = (mode: 'push' | 'pull', ...states: readonly PastState[]): string =>
       historyOf(incidentsOf(states), { webhook: { id: 'w', createdAt: 0, mode } });
-    assert.match(titles('push', past('started', 'stopped')), /Started: nothing was sent yet/);
+    assert.match(titles('push', past('started', 'stopped')), /Started: nothing sent yet/);
     assert.match(titles('pull', past('started', 'stopped')), /Started: its reader has acknowledged nothing yet/);
     assert.match(titles('push', past('running', 'started')), /Running: the first request after the start succeeded/);
     assert.match(titles('push', past('running', 'failing')), /Running: requests succeed again/);
