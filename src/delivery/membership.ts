@@ -72,6 +72,7 @@ export function createMembership({
 
   const rejoin = async (): Promise<void> => {
     sendsUntil = Number.NEGATIVE_INFINITY;
+    duty = false;
     log.warn('this instance did not renew its lease in time, and others have taken what it held; it joins again');
     listener.lost();
     await join();

@@ -57,8 +57,10 @@ export function createHousekeepingScheduler({
   let stopping = new AbortController();
   let loop: Promise<void> | null = null;
 
+  const isOurs = ({ everywhere = false }: HousekeepingJob): boolean => everywhere || hasDuty();
+
   const isDue = (job: HousekeepingJob): boolean => {
-    if (job.everywhere !== true && !hasDuty()) return false;
+    if (!isOurs(job)) return false;
     const last = begunAt.get(job);
     const now = clock();
     // A clock that was set back must not keep a job from running.
@@ -76,6 +78,11 @@ export function createHousekeepingScheduler({
     for (const run of runs) {
       if (signal.aborted) return;
       const { job } = run;
+      // Another instance has the duty now, and begins runs of its own.
+      if (!isOurs(job)) {
+        runs.delete(run);
+        continue;
+      }
       try {
         const size = sizes.get(job) ?? FIRST_SIZE;
         const result = await run.step(size);

@@ -38,7 +38,7 @@ DELETE FROM application WHERE id = @id AND updated_at = coalesce(@updatedAt, upd
 DELETE FROM attempt WHERE key IN (SELECT key FROM attempt WHERE webhook_number = @webhookNumber LIMIT @limit);
 DELETE FROM authentication_failure WHERE ctid IN ( SELECT ctid FROM authentication_failure WHERE at <= @before ORDER BY at LIMIT @limit FOR UPDATE SKIP LOCKED);
 DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset <= ( SELECT max(first_offset) FROM ( SELECT first_offset FROM batch WHERE webhook_number = @webhookNumber ORDER BY first_offset LIMIT @limit) AS oldest);
-DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last AND state <> 'pending';
+DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last AND NOT EXISTS ( SELECT 1 FROM batch AS again WHERE again.webhook_number = @webhookNumber AND again.first_offset BETWEEN @first AND @last AND again.state = 'pending');
 DELETE FROM customer WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
 DELETE FROM customer_usage WHERE (customer_id, day) IN ( SELECT customer_id, day FROM customer_usage WHERE day < @before ORDER BY day LIMIT @limit);
 DELETE FROM endpoint WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at);
@@ -138,6 +138,7 @@ SELECT 1 FROM user_account WHERE id = @id AND customer_id = @customerId;
 SELECT 1 FROM webhook WHERE id = @id AND customer_id = @customerId;
 SELECT 1 FROM webhook_hold WHERE holder = @number ORDER BY webhook_number FOR UPDATE;
 SELECT 1 FROM webhook_hold WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch AND CASE WHEN to_regproc('aurora_version') IS NULL THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) ELSE '' END = @timeline FOR SHARE;
+SELECT 1 FROM webhook_hold WHERE webhook_number = @webhookNumber FOR UPDATE;
 SELECT 1 FROM webhook_progress WHERE base_key < @to LIMIT 1;
 SELECT 1 FROM webhook_progress WHERE webhook_number IN (SELECT n.value FROM numbers(@numbers) AS n) ORDER BY webhook_number FOR NO KEY UPDATE;
 SELECT CAST(data AS JSON) ->> 'state' AS state, CAST(data AS JSON) ->> 'previousState' AS previous_state, CAST(data AS JSON) ->> 'reason' AS reason, created_at AS at FROM event WHERE type LIKE 'webhook.%' AND CAST(data AS JSON) ->> 'webhookId' = @webhookId AND CAST(data AS JSON) ->> 'state' IS NOT NULL ORDER BY key DESC LIMIT @limit;
@@ -336,7 +337,7 @@ SELECT wanted.value AS id, (SELECT max(u.day) FROM customer_usage AS u WHERE u.c
 SELECT wanted.value AS name, ( SELECT count(*) FROM (SELECT 1 FROM event WHERE type = wanted.value AND key >= @from LIMIT @limit) AS found) AS events FROM texts(@names) AS wanted;
 SELECT wanted.value AS webhook_number, ( SELECT count(*) || ' ' || coalesce(sum(dead.last_offset - dead.first_offset + 1), 0) FROM ( SELECT b.first_offset, b.last_offset FROM batch AS b INDEXED BY batch_dead WHERE b.webhook_number = wanted.value AND b.state = 'dead' LIMIT @limit) AS dead) AS batches_and_records FROM numbers(@webhookNumbers) AS wanted;
 SELECT webhook_number AS number FROM webhook_status WHERE next_offset > cursor_offset OR pending_records > 0;
-SELECT webhook_number FROM ( SELECT b.webhook_number, b.first_offset FROM webhook AS w CROSS JOIN batch AS b INDEXED BY batch_due WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL LIMIT @limit) AS held_up UNION ALL SELECT webhook_number FROM (SELECT webhook_number FROM webhook_status WHERE sent_at > @recorded OR greatest(state_at, coalesce(session_at, 0), coalesce(failing_since_at, 0)) > @recorded OR probe_at > @latest) AS ahead LIMIT 1;
+SELECT webhook_number FROM ( SELECT b.webhook_number, b.first_offset FROM webhook AS w CROSS JOIN batch AS b INDEXED BY batch_due WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL AND (w.retry_policy <> 'schedule' OR b.next_attempt_at > @latestScheduled) LIMIT @limit) AS held_up UNION ALL SELECT webhook_number FROM (SELECT webhook_number FROM webhook_status WHERE sent_at > @recorded OR greatest(state_at, coalesce(session_at, 0), coalesce(failing_since_at, 0)) > @recorded OR probe_at > @latest) AS ahead LIMIT 1;
 SELECT webhook_number FROM webhook_position WHERE pending_records > 0;
 SELECT webhook_number FROM webhook_progress WHERE base_key <> @key ORDER BY webhook_number LIMIT 100;
 SELECT webhook_number FROM webhook_progress WHERE resume_at IS NOT NULL;
@@ -357,7 +358,7 @@ UPDATE batch INDEXED BY batch_dead SET state = 'pending', attempt_count = 0, con
 UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now, updated_at = @now WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND next_attempt_at > @now AND lease_owner IS NULL;
 UPDATE batch INDEXED BY batch_pending SET next_attempt_at = coalesce(next_attempt_at, @now), order_key = NULL WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND order_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM webhook WHERE number = @webhookNumber AND ordered = 'key');
 UPDATE batch INDEXED BY batch_pending SET next_attempt_at = greatest(@now, next_attempt_at - @earlierMs) WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last AND next_attempt_at > @now AND lease_owner IS NULL;
-UPDATE batch SET first_offset = @last + 1 WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending';
+UPDATE batch SET first_offset = @last + 1 WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND NOT EXISTS ( SELECT 1 FROM batch AS again WHERE again.webhook_number = @webhookNumber AND again.first_offset BETWEEN @first AND @last AND again.state = 'pending');
 UPDATE batch SET last_offset = @at - 1, id = @id WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at);
 UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)) WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number AND webhook_number IN (SELECT given.value FROM numbers(@given) AS given));
 UPDATE batch SET lease_owner = NULL, next_attempt_at = least(next_attempt_at, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)) WHERE lease_owner IS NOT NULL AND webhook_number IN (SELECT webhook_number FROM webhook_hold WHERE holder = @number);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RETRY_AFTER_MAX_MS } from '../../src/domain/retry.ts';
+import { RETRY_AFTER_MAX_MS, SCHEDULE_DELAY_MAX_SECONDS } from '../../src/domain/retry.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, housekeepingFor } from '../support/housekeeping.ts';
 import { repeats } from '../support/repeats.ts';
@@ -91,6 +91,19 @@ describe('after the clock was set back', () => {
     await housekeepingFor(d).runOnce();
     assert.equal(await dueAt(d, connected), d.clock() + RETRY_AFTER_MAX_MS);
     assert.deepEqual(await d.rows('SELECT * FROM webhook_progress'), before);
+  });
+
+  it('pauses of a schedule stay too, up to a week', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await delayByReceiver(d, 60);
+    const week = SCHEDULE_DELAY_MAX_SECONDS * 1000;
+    await execute(d, "UPDATE webhook SET retry_policy = 'schedule', retry_delays_seconds = '[604800]'");
+    await execute(d, `UPDATE batch SET next_attempt_at = ${d.clock() + week}`);
+    await housekeepingFor(d).runOnce();
+    assert.equal(await dueAt(d, connected), d.clock() + week);
+    await execute(d, `UPDATE batch SET next_attempt_at = ${d.clock() + 2 * week}`);
+    await housekeepingFor(d).runOnce();
+    assert.equal(await dueAt(d, connected), d.clock());
   });
 
   it('batches that are being sent are not changed', async (t) => {

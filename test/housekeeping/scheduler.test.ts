@@ -141,6 +141,19 @@ describe('the scheduler', () => {
     );
   });
 
+  it('drops a run of one instance once another has the duty, and continues runs of every instance', async () => {
+    const order: string[] = [];
+    let steps = 0;
+    const s = scheduler([job('of one', 3, { order }), job('of all', 3, { order, everywhere: true })], {
+      hasDuty: () => steps < 2,
+      observe: () => {
+        steps += 1;
+      },
+    });
+    await s.runOnce();
+    assert.deepEqual(order, ['of one', 'of all', 'of all', 'of all']);
+  });
+
   it('reports every step, and logs a run that changed rows', async () => {
     const seen: [string, StepResult][] = [];
     const idle: HousekeepingJob = {

@@ -8,6 +8,7 @@ import { DELIVERIES_EXAMINED_MAX, FAILURES_EXAMINED_MAX } from '../../src/store/
 import { DELIVERIES_EXAMINED_AT_ONCE, deliveryStore } from '../../src/store/shared/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/shared/delivery/replays.ts';
 import { sqliteText } from '../../src/store/sqlite/driver/dialect.ts';
+import { lockNothing } from '../../src/store/sqlite/retention.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 
 const LIMIT = 50;
@@ -34,7 +35,7 @@ function watched({ sqlite: database }: LargeLog) {
   const watching = { ...database, all, get };
   return {
     deliveries: deliveryStore(watching, { places: async () => [] }),
-    replays: replayStore(watching),
+    replays: replayStore(watching, lockNothing),
     statements,
     seen,
   };

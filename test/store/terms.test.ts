@@ -197,4 +197,32 @@ describe('events by the values of their data', () => {
     assert.deepEqual(await pages({ state: 'dead' }), []);
     assert.deepEqual(await pages({ text: 'nothing' }), []);
   });
+
+  it('lead to a delivery behind hundreds of newer events with the value that the search does not want', async (t) => {
+    const s = await opened(t);
+    await makeEventType(s, 'order.other', { searchPaths: PATHS });
+    const wanted = await makeWebhook(s, [TYPE]);
+    await makeWebhook(s, ['order.other']);
+    await published(s, { orderId: 'A-1' });
+    s.advance(1000);
+    await published(s, {}, { subject: 'A-1' });
+    for (let n = 0; n < 6; n += 1) {
+      const dataJson = JSON.stringify({ orderId: 'A-1' });
+      await s.store.events.publish(Array.from({ length: 100 }, () => newEvent(s, 'order.other', { dataJson })));
+      s.advance(1000);
+    }
+    await kept(s);
+    const found = async (filter: object): Promise<number> => {
+      let count = 0;
+      for (let before: string | null = null; ; ) {
+        const { items, next } = await s.deliveries.list({ text: 'A-1', ...filter }, before, 50);
+        count += items.length;
+        if (next === null) return count;
+        before = next;
+      }
+    };
+    assert.equal(await found({ webhookId: wanted.id }), 1);
+    assert.equal(await found({ eventType: TYPE }), 2);
+    assert.equal(await found({}), 602);
+  });
 });

@@ -54,8 +54,8 @@ function noting(database: DatabaseName): (sql: string) => void {
   return (sql) => void (written.get(sql) ?? verbsOf(sql)).add(current.getStore() ?? '');
 }
 
-export const createSharedStore: typeof createShared = (db, vault, ids, access) =>
-  watching(createShared(recorded(db, noting(making)), vault, ids, access), making, () => {});
+export const createSharedStore: typeof createShared = (db, vault, ids, access, lockLog) =>
+  watching(createShared(recorded(db, noting(making)), vault, ids, access, lockLog), making, () => {});
 
 export const createSqliteStore: typeof createSqlite = (db, vault, ids) => {
   making = 'SQLite';

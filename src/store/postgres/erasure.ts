@@ -7,6 +7,7 @@ import type { Statement } from '../port/database.ts';
 import type { ErasureStore } from '../port/events.ts';
 import { erasureStore as sharedErasureStore } from '../shared/erasure.ts';
 import type { PostgresDatabase } from './driver/postgres.ts';
+import { lockLog } from './instances.ts';
 
 // An attempt may be written at the same time as its event is erased. Neither transaction would see the rows of the other, and the response,
 // which may repeat the data, would stay. So a step waits for the attempts that are being written, and later ones wait for the step.
@@ -19,6 +20,7 @@ export function erasureStore(db: PostgresDatabase): ErasureStore {
   return sharedErasureStore(db, {
     first: [LOCK_ATTEMPTS],
     barrier: [AWAIT_SETTLEMENTS],
+    lockLog,
     last: async () => [],
     forgetCopies: db.forgetOverwritten,
   });

@@ -9,6 +9,7 @@ import type { Database, Row, Statement } from '../port/database.ts';
 import { ConstraintViolation, StaleWrite } from '../port/errors.ts';
 import type { Instance, InstanceStore } from '../port/instances.ts';
 import { IS_RUNNABLE } from '../shared/changes.ts';
+import type { LockLog } from '../shared/delivery/stretches.ts';
 import { readRow } from '../shared/table.ts';
 import { databaseStatus } from './status.ts';
 
@@ -90,6 +91,7 @@ const HOLDS = `
 const GUARD = `
   SELECT 1 FROM webhook_hold
   WHERE webhook_number = @webhookNumber AND holder = @instance AND epoch = @epoch AND ${TIMELINE} = @timeline FOR SHARE`;
+const LOCK_LOG = 'SELECT 1 FROM webhook_hold WHERE webhook_number = @webhookNumber FOR UPDATE';
 
 /** The webhooks that this process holds. */
 export type Leases = {
@@ -110,6 +112,12 @@ export type Leases = {
 export function guardStatement({ webhookNumber, instance, epoch, timeline }: Hold): Statement {
   return { sql: GUARD, params: { webhookNumber, instance, epoch, timeline }, expectChanges: 1 };
 }
+
+/**
+ * Settlements lock the hold first too, and share it. So they and this transaction wait for each other, and never for each other's rows. A
+ * webhook that was never held has no batches.
+ */
+export const lockLog: LockLog = (webhookNumber) => [{ sql: LOCK_LOG, params: { webhookNumber } }];
 
 /** The state of the webhooks that this process holds. */
 type Held = {

@@ -16,14 +16,14 @@ import { employeeReads } from './employees.ts';
 import { erasureStore } from './erasure.ts';
 import { eventTypeReads } from './event-types.ts';
 import { failureStore } from './failures.ts';
-import { createLeases } from './instances.ts';
+import { createLeases, lockLog } from './instances.ts';
 import { partitionsByAge } from './partitions.ts';
 import { eventStore } from './publish.ts';
 import { removeShortLived, shortLivedStore } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 /** Events, attempts and tokens are deleted with the partitions that hold them. */
-const ONLY_RECORD: OfRecord = { events: null, attempts: null };
+const ONLY_RECORD: OfRecord = { events: null, attempts: null, lockLog };
 
 /** `access.changed` is to be called when another instance may have written. */
 export function createPostgresStore(
@@ -32,7 +32,7 @@ export function createPostgresStore(
   ids: Ids,
   access: PostgresAccessVersion = watchAccess(db),
 ): Store {
-  const shared = createSharedStore(db, vault, ids, access);
+  const shared = createSharedStore(db, vault, ids, access, lockLog);
   const leases = createLeases(db);
   return {
     ...shared,

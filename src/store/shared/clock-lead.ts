@@ -3,7 +3,7 @@
  * times move by it. Any other time that is further ahead than the rules allow becomes now. Works in steps.
  */
 
-import { RETRY_AFTER_MAX_MS } from '../../domain/retry.ts';
+import { RETRY_AFTER_MAX_MS, SCHEDULE_DELAY_MAX_SECONDS } from '../../domain/retry.ts';
 import type { Database, Statement } from '../port/database.ts';
 import type { ClockLeadStore } from '../port/housekeeping.ts';
 import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS } from '../port/limits.ts';
@@ -16,7 +16,8 @@ import { resultsByStatement } from './table.ts';
 const HELD_UP = `
   SELECT b.webhook_number, b.first_offset FROM webhook AS w
   CROSS JOIN batch AS b INDEXED BY batch_due
-  WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL LIMIT @limit`;
+  WHERE b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest AND b.lease_owner IS NULL
+    AND (w.retry_policy <> 'schedule' OR b.next_attempt_at > @latestScheduled) LIMIT @limit`;
 const CHANGED_HELD_UP = changedSql(`SELECT webhook_number FROM (${HELD_UP}) AS held_up`);
 const MAKE_DUE = `
   UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
@@ -62,9 +63,11 @@ const FAILING_UNTIL_STOPPED = `
 export function clockLeadStore(database: Database): ClockLeadStore {
   const step: ClockLeadStore['step'] = (now, size) =>
     measured(database, async (db) => {
-      // The longest wait of a batch or a webhook is a receiver's Retry-After; backoff is shorter. Clocks may differ a little.
+      // Without a schedule, the longest wait of a batch or a webhook is a receiver's Retry-After; backoff is shorter. Clocks may differ a
+      // little.
       const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
-      const heldUp = { now, latest, limit: size };
+      const latestScheduled = now + SCHEDULE_DELAY_MAX_SECONDS * 1000 + CLOCK_BEHIND_MAX_MS;
+      const heldUp = { now, latest, latestScheduled, limit: size };
       const ahead = { now, latest, recorded: now + CLOCK_BEHIND_MAX_MS };
       if ((await db.get(ANY_AHEAD, { ...heldUp, ...ahead })) === undefined) return { done: true, rows: 0 };
       const makeBatchesDue: Statement = { sql: MAKE_DUE, params: heldUp };

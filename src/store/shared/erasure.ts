@@ -7,6 +7,7 @@ import { measured, type StepResult } from '../port/steps.ts';
 import { auditStatement } from './audit.ts';
 import { changedSql } from './changes.ts';
 import { isAttemptOf, isBatchOf } from './delivery/covering.ts';
+import type { LockLog } from './delivery/stretches.ts';
 import { readRow } from './table.ts';
 
 /** Every column but the key. */
@@ -115,6 +116,7 @@ type CopyRemoval = {
   readonly first: readonly Statement[];
   /** A transaction that waits for the settlements in progress, because they began before the events were erased. */
   readonly barrier: readonly Statement[];
+  readonly lockLog: LockLog;
   last(erased: ErasedRows): Promise<readonly Statement[]>;
   /** As `ErasureStore.forgetCopies`. */
   forgetCopies(): Answer<boolean>;
@@ -168,11 +170,11 @@ async function discardWaiting(
   { subject, through, startedAt: at }: Erasure,
   after: number,
   limit: number,
-  { barrier }: CopyRemoval,
+  { barrier, lockLog }: CopyRemoval,
 ): Promise<Omit<StepResult, 'took'> & { readonly reached: number }> {
   if (after < 0 && barrier.length > 0) await db.commit(barrier);
   const keys = (await db.all(EVENTS, { subject, after, through, limit })).map(({ key }) => Number(key));
-  const discarding = await discardingWaiting(db, { keys: JSON.stringify(keys), subject, through }, at);
+  const discarding = await discardingWaiting(db, { keys: JSON.stringify(keys), subject, through }, at, lockLog);
   if (discarding.length > 0) await db.commit(discarding);
   const done = keys.length < limit;
   return { done, rows: keys.length, reached: done ? through : (keys.at(-1) ?? through) };
@@ -183,11 +185,13 @@ async function discardingWaiting(
   db: Pick<Database, 'all'>,
   asked: { readonly keys: string; readonly subject: string; readonly through: number },
   at: number,
+  lockLog: LockLog,
 ): Promise<Statement[]> {
   const found = await db.all(WAITING, asked);
   return [...Map.groupBy(found, (row) => Number(row.webhook_number))].flatMap(([webhookNumber, rows]) => {
     const waiting = { webhookNumber, offsets: JSON.stringify(rows.map((row) => Number(row.first_offset))) };
     return [
+      ...lockLog(webhookNumber),
       { sql: COUNT_WAITING, params: waiting },
       { sql: DISCARD_WAITING, params: { ...waiting, at } },
       { sql: CHANGED, params: { webhookNumber } },

@@ -8,6 +8,7 @@ import type { Database, SqlParameters, Statement } from '../port/database.ts';
 import { StaleWrite } from '../port/errors.ts';
 import type { RecordSweep, RemovalStore, RetentionStore, SweepStep, Unread } from '../port/housekeeping.ts';
 import { measured, type StepResult } from '../port/steps.ts';
+import type { LockLog } from './delivery/stretches.ts';
 
 /** Payload deleted per step. Freed pages are overwritten, so large events cost more than one row. */
 const STEP_PAYLOAD_BYTES: number = 256 * 1024;
@@ -33,12 +34,17 @@ const PASS_OVER = `
 const SIZES = `
   SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset LIMIT @limit`;
+// A replay may have made a part of a batch pending again.
+const NONE_PENDING = `NOT EXISTS (
+      SELECT 1 FROM batch AS again
+      WHERE again.webhook_number = @webhookNumber AND again.first_offset BETWEEN @first AND @last AND again.state = 'pending')`;
 const DELETE_BATCHES = `
   DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last
-    AND state <> 'pending'`;
+    AND ${NONE_PENDING}`;
 const SHORTEN_BATCH = `
   UPDATE batch SET first_offset = @last + 1
-  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending'`;
+  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last
+    AND ${NONE_PENDING}`;
 const DELETE_RECORDS =
   'DELETE FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last';
 // While a log has a later record, the next offset follows from that one.
@@ -197,6 +203,7 @@ async function deleteStretch(
     const whole = batches.filter((batch) => batch.last <= last).length;
     const cut = batches.some((batch) => batch.first <= last && batch.last > last) ? 1 : 0;
     await db.commit([
+      ...of.lockLog(webhookNumber),
       // Any other number of rows means that a replay came first: the records are needed again.
       { sql: DELETE_BATCHES, params: stretch, expectChanges: whole },
       { sql: SHORTEN_BATCH, params: stretch, expectChanges: cut },
@@ -216,6 +223,7 @@ export type OfRecord = {
   readonly events: string | null;
   /** Finds and removes up to `@limit` attempts that carried no other record. */
   readonly attempts: { readonly find: string; readonly remove: string } | null;
+  readonly lockLog: LockLog;
 };
 
 /** Deletes records, and the events that are in no other log. No later record gets one of their offsets. */

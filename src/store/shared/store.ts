@@ -19,6 +19,7 @@ import { deliveryStore } from './delivery/deliveries.ts';
 import { pullStore } from './delivery/pull.ts';
 import { queueStore } from './delivery/queues.ts';
 import { replayStore } from './delivery/replays.ts';
+import type { LockLog } from './delivery/stretches.ts';
 import { waitingKeyStore } from './delivery/waiting-keys.ts';
 import { directoryStore, registryStore, useStore } from './directory.ts';
 import { expiryStore } from './expiry.ts';
@@ -49,7 +50,13 @@ type OwnParts =
   | 'stateHistory'
   | 'tokens';
 
-export function createSharedStore(db: Database, vault: Vault, ids: Ids, access: AccessVersion): Omit<Store, OwnParts> {
+export function createSharedStore(
+  db: Database,
+  vault: Vault,
+  ids: Ids,
+  access: AccessVersion,
+  lockLog: LockLog,
+): Omit<Store, OwnParts> {
   const terms = termStore(db, vault);
   const applicationUses = applicationUseStore(db);
   const application = applicationTable(applicationUses);
@@ -71,8 +78,8 @@ export function createSharedStore(db: Database, vault: Vault, ids: Ids, access: 
     pulls: pullStore(db),
     terms: terms.verbs,
     deliveries: deliveryStore(db, terms),
-    replays: replayStore(db),
-    waitingKeys: waitingKeyStore(db),
+    replays: replayStore(db, lockLog),
+    waitingKeys: waitingKeyStore(db, lockLog),
     attempts: attemptStore(db),
     audit: auditStore(db),
     settings: settingStore(db, vault),

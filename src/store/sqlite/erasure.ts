@@ -3,6 +3,7 @@ import type { ErasureStore } from '../port/events.ts';
 import { ATTEMPT_COLUMNS, EVENT_COLUMNS, erasureStore as sharedErasureStore } from '../shared/erasure.ts';
 import { overwriteLeftovers, type RowLayout } from './driver/leftovers.ts';
 import type { SqliteDatabase } from './driver/sqlite.ts';
+import { lockNothing } from './retention.ts';
 
 const ATTEMPT: RowLayout = { table: 'attempt', columns: ATTEMPT_COLUMNS.split(/,\s+/) };
 const EVENT: RowLayout = { table: 'event', columns: EVENT_COLUMNS.split(', ') };
@@ -12,6 +13,7 @@ export function erasureStore(db: SqliteDatabase): ErasureStore {
     first: [],
     // One write at a time.
     barrier: [],
+    lockLog: lockNothing,
     last: async ({ events, attempts, at }) => [
       ...(await overwriteLeftovers(db, EVENT, events, {
         data: null,

@@ -7,6 +7,7 @@ import type { Database } from '../port/database.ts';
 import type { RowsByAge } from '../port/housekeeping.ts';
 import { measured } from '../port/steps.ts';
 import { isAttemptOf } from '../shared/delivery/covering.ts';
+import type { LockLog } from '../shared/delivery/stretches.ts';
 import { type OfRecord, remover, withinBytes } from '../shared/retention.ts';
 
 // Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
@@ -62,9 +63,13 @@ const DELETE_UNWANTED = `
   WHERE key IN (SELECT old.value FROM numbers(@keys) AS old) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
 
 /** The rows that are deleted with a record. */
+/** One transaction writes at a time. */
+export const lockNothing: LockLog = () => [];
+
 export const ALL_OF_RECORD: OfRecord = {
   events: DELETE_EVENTS,
   attempts: { find: ATTEMPTS_OF, remove: DELETE_ATTEMPTS_OF },
+  lockLog: lockNothing,
 };
 
 export function rowsByAge(database: Database): RowsByAge {

@@ -17,14 +17,14 @@ import type { SqliteDatabase } from './driver/sqlite.ts';
 import { employeeReads } from './employees.ts';
 import { erasureStore } from './erasure.ts';
 import { eventStore, eventTypeReads } from './publish.ts';
-import { ALL_OF_RECORD, rowsByAge } from './retention.ts';
+import { ALL_OF_RECORD, lockNothing, rowsByAge } from './retention.ts';
 import { createMemoryValues } from './short-lived.ts';
 import { stateHistoryStore } from './state-history.ts';
 
 export function createSqliteStore(database: SqliteDatabase, vault: Vault, ids: Ids): Store {
   const { db, appended } = watchAppends(database);
   const access = watchAccess(database);
-  const shared = createSharedStore(db, vault, ids, access);
+  const shared = createSharedStore(db, vault, ids, access, lockNothing);
   return {
     ...shared,
     pulls: {

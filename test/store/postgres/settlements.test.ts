@@ -3,13 +3,18 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import type { AuditEntry } from '../../../src/domain/audit.ts';
 import type { AttemptRecord, Batch, BatchFate, Health, Position, Settlement } from '../../../src/domain/batch.ts';
 import { createIds, randomBytes } from '../../../src/kernel/ids.ts';
 import type { Database, Statement } from '../../../src/store/port/database.ts';
-import { guardStatement, TIMELINE } from '../../../src/store/postgres/instances.ts';
+import { guardStatement, lockLog, TIMELINE } from '../../../src/store/postgres/instances.ts';
 import { type HeldSettlement, isPlain, writeTurns } from '../../../src/store/postgres/settlements.ts';
+import { replayStore } from '../../../src/store/shared/delivery/replays.ts';
 import { settlementStatements } from '../../../src/store/shared/delivery/settlement.ts';
+import { waitingKeyStore } from '../../../src/store/shared/delivery/waiting-keys.ts';
+import { until } from '../../support/dispatching.ts';
 import { openEmptied } from '../../support/emptied-databases.ts';
+import { openClient } from '../../support/postgres.ts';
 import { NOW } from '../../support/store.ts';
 
 const OWNER = 'this process';
@@ -17,7 +22,7 @@ const ids = createIds(() => NOW, randomBytes);
 
 /** So many running webhooks, each held by instance 1 in epoch 1. */
 async function open(t: TestContext, webhooks: number) {
-  const { database } = await openEmptied(t, NOW);
+  const { database, url } = await openEmptied(t, NOW);
   await database.run(`
     INSERT INTO instance (name, version, address, started_at, seen_at, expires_at) VALUES ('one', '0', NULL, 0, 0, ${NOW});
     INSERT INTO endpoint (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified,
@@ -63,7 +68,7 @@ async function open(t: TestContext, webhooks: number) {
       { webhookNumber },
     ),
   });
-  return { database, reset, rowsOf, held, write: writeTurns(database) };
+  return { database, url, reset, rowsOf, held, write: writeTurns(database) };
 }
 
 /** The first five have the row of a slow attempt, five more that of a retry, and the others none. */
@@ -150,6 +155,26 @@ const byItself = async (database: Database, settlement: HeldSettlement): Promise
   guardStatement(settlement.hold),
   ...(await settlementStatements(database, settlement)),
 ];
+
+const entry = (): AuditEntry => ({
+  id: ids.uuid(),
+  at: NOW,
+  actor: 'service',
+  action: 'delivery.replay',
+  target: 'webhook:1',
+  customerId: null,
+  changes: {},
+});
+/** Transactions that count batches by their states. */
+const COUNTING: Readonly<Record<string, (database: Database) => Promise<unknown>>> = {
+  'a replay': (database) =>
+    replayStore(database, lockLog).replay(
+      { webhookNumber: 1, first: 0, last: 19, states: ['dead'], now: NOW, newId: ids.uuid },
+      entry(),
+    ),
+  'giving up a key': (database) =>
+    waitingKeyStore(database, lockLog).giveUp({ webhookNumber: 1, key: 'k', now: NOW }, entry()),
+};
 
 describe('settlements of a turn', () => {
   it('leave the same rows as when each is written separately', async (t) => {
@@ -258,6 +283,38 @@ describe('settlements of a turn', () => {
     const row = await database.get("SELECT count(*) AS n FROM batch WHERE state = 'delivered'", {});
     assert.equal(row?.n, 80);
   });
+
+  for (const [what, run] of Object.entries(COUNTING)) {
+    it(`are waited for by ${what}, which counts what they wrote`, async (t) => {
+      const { database, url } = await open(t, 1);
+      await database.run(
+        "UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1 WHERE first_offset >= 10",
+      );
+      await database.run("UPDATE batch SET order_key = 'k', lease_owner = NULL WHERE state = 'pending'");
+      await database.run('UPDATE webhook_position SET pending_records = 10');
+      const settling = await openClient(t, url);
+      await settling.query('BEGIN');
+      await settling.query('SELECT 1 FROM webhook_hold WHERE webhook_number = 1 FOR SHARE');
+      await settling.query(
+        "UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1 WHERE first_offset = 2",
+      );
+      const running = run(database);
+      const waits = `
+        SELECT 1 AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'`;
+      await until('it waits', async () => (await database.all(waits, {})).length > 0);
+      await settling.query(
+        'UPDATE webhook_position SET pending_records = pending_records - 2 WHERE webhook_number = 1',
+      );
+      await settling.query('COMMIT');
+      await running;
+      const counted = await database.get('SELECT pending_records AS n FROM webhook_position', {});
+      const pending = await database.get(
+        "SELECT coalesce(sum(last_offset - first_offset + 1), 0) AS n FROM batch WHERE state = 'pending'",
+        {},
+      );
+      assert.equal(Number(counted?.n), Number(pending?.n));
+    });
+  }
 
   it('exclude changes of state and halved batches', () => {
     const batch = batchAt(1, 0);

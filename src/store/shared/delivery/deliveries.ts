@@ -94,8 +94,11 @@ export function deliveryStore(db: Database, terms: Pick<Terms, 'places'>): Deliv
   };
 }
 
-/** A filter with the keys of the events that have its text as a value, newest first. */
-type Filter = DeliveryFilter & { readonly keys?: readonly number[] };
+/**
+ * A filter with the keys of the events that have its text as a value, newest first. `cut`: the last of the keys, if there may be older
+ * ones, which the next page looks up.
+ */
+type Filter = DeliveryFilter & { readonly keys?: readonly number[]; readonly cut?: number | undefined };
 
 /** Each page looks up the values of events that are not newer than its beginning. */
 async function withTerms(
@@ -110,7 +113,8 @@ async function withTerms(
   const place = before === null ? FIRST_PLACE : await placeOf(db, before, filter.webhookNumbers ?? null);
   const stretch = { from, through: Math.min(place.key, until) };
   const found = await terms.places(text, audience, stretch, VALUES_PER_PAGE);
-  return { ...filter, keys: [...new Set(found.map(({ key }) => key))] };
+  const cut = found.length < VALUES_PER_PAGE ? undefined : found.at(-1)?.key;
+  return { ...filter, keys: [...new Set(found.map(({ key }) => key))], cut };
 }
 
 async function list(
@@ -137,12 +141,17 @@ async function list(
       items.push(delivery);
     }
     const last = places.at(-1);
-    if (last === undefined) return { items, next: null };
+    if (last === undefined) return { items, next: filter.cut === undefined ? null : afterEvent(filter.cut) };
     examined += places.length;
     if (examined >= DELIVERIES_EXAMINED_MAX) return { items, next: deliveryId(addressOf(last)) };
     // Reading so many rows takes some milliseconds, so other work gets a turn.
     await nextTurn();
   }
+}
+
+/** The address after every delivery of the event with this key. */
+function afterEvent(key: number): string {
+  return deliveryId(addressOf({ key, webhookNumber: 0, offset: 0 }));
 }
 
 /** Those whose last attempt has such an outcome. */
@@ -201,12 +210,19 @@ async function placesIn({ db, inLog, keys }: Search, kind: EventKind, value: str
 /** By the text of a search: a subject, or a value by which events are found, of the events with `keys`. Null without a text. */
 async function placesByText(search: Search): Promise<Places | null> {
   const { db, filter, before, inLog, among } = search;
-  const { text, keys = [] } = filter;
+  const { text, keys = [], cut = 0 } = filter;
   if (text === undefined) return null;
   const place = before === null ? FIRST_PLACE : await placeOf(db, before, among);
   const found = placesOfKeys(db, keys, inLog === null ? among : [inLog], place);
-  if (among === null && inLog === null)
-    return mergedPlaces(await placesIn(search, 'subject', text), found, comparePlaces);
+  if (among === null && inLog === null) {
+    const { from, before: start } = await search.keys();
+    const subjects = placesOfEvents(
+      db,
+      { kind: 'subject', value: text, inLog },
+      { from: Math.max(from, cut), before: start },
+    );
+    return mergedPlaces(subjects, found, comparePlaces);
+  }
   return keys.length > 0 ? found : null;
 }
 
@@ -349,6 +365,7 @@ function fits(delivery: Delivery, { key }: DeliveryPlace, filter: Filter): boole
     webhookNumbers,
     text,
     keys,
+    cut: _cut,
     audience: _audience,
     response: _response,
     ...equal

@@ -13,6 +13,7 @@ import { dueNowStatements } from '../changes.ts';
 import { resultsByStatement } from '../table.ts';
 import { LOG_DISORDER_MS } from './limits.ts';
 import { BATCH_CAUSE } from './outcomes.ts';
+import type { LockLog } from './stretches.ts';
 import { tryNow } from './try-now.ts';
 
 /** Batches counted per turn of the event loop before a replay. */
@@ -81,7 +82,7 @@ const OF_CAUSE = statementsOf(
   BATCH_CAUSE,
 );
 
-export function replayStore(database: Database): ReplayStore {
+export function replayStore(database: Database, lockLog: LockLog): ReplayStore {
   return {
     count: async (range) => {
       const { last, cause } = range;
@@ -114,7 +115,7 @@ export function replayStore(database: Database): ReplayStore {
           const batches = await nextBatches(db, { ...replay, first }, size);
           const through = endOf(batches, size, last);
           for (const part of await partsOf(db, { ...replay, first, last: through }, batches)) {
-            replayed += await replayStretch(db, { ...replay, ...part }, entry);
+            replayed += await replayStretch(db, { ...replay, ...part }, entry, lockLog);
             entry = null;
           }
           first = through + 1;
@@ -208,7 +209,12 @@ function sqlFor({ states, cause }: ReplayRange): typeof OF_STATES {
   return states.length === 1 && states[0] === 'dead' ? OF_DEAD : OF_STATES;
 }
 
-async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | null): Promise<number> {
+async function replayStretch(
+  db: Database,
+  replay: Replay,
+  audit: AuditEntry | null,
+  lockLog: LockLog,
+): Promise<number> {
   const { webhookNumber, first, last, states, cause, now, newId } = replay;
   const split = (at: number): Statement[] => [
     { sql: SPLIT_RIGHT, params: { webhookNumber, at, id: newId() } },
@@ -218,6 +224,7 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
   const stretch = { webhookNumber, first, last, states: JSON.stringify(states), ...(cause !== undefined && { cause }) };
   const replayBatches: Statement = { sql: makePending, params: { ...stretch, now } };
   const list = [
+    ...lockLog(webhookNumber),
     ...split(first),
     ...split(last + 1),
     { sql: countPending, params: stretch },

@@ -1,7 +1,13 @@
 /** Changes many pending batches of a webhook in steps, in the order of their offsets, so that other writers wait for one step at most. */
 
-import type { Database, SqlParameters } from '../../port/database.ts';
+import type { Database, SqlParameters, Statement } from '../../port/database.ts';
 import { measured, runSteps } from '../../port/steps.ts';
+
+/**
+ * The first statements of a transaction that changes batches of a webhook by their states, or counts them: settlements, and other such
+ * transactions, of the webhook wait for its end, and it sees what they wrote. SQLite needs none: one transaction writes at a time.
+ */
+export type LockLog = (webhookNumber: number) => readonly Statement[];
 
 /** The pending batches of a webhook from one offset through another. Served by batch_pending. */
 export const PENDING_STRETCH = `

@@ -6,7 +6,7 @@ import { type GivenUpKey, WAITING_KEY_BATCHES, type WaitingKey, type WaitingKeyS
 import { auditStatement } from '../audit.ts';
 import { dueNowStatements } from '../changes.ts';
 import { readRow, resultsByStatement } from '../table.ts';
-import { inStretches } from './stretches.ts';
+import { inStretches, type LockLog } from './stretches.ts';
 
 const PENDING = "b.webhook_number = @webhookNumber AND b.state = 'pending'";
 /** The keys after `@after`. One look-up of batch_order_key for each, however many batches wait for it. The last one found is null. */
@@ -32,7 +32,7 @@ const STRETCH = `
   SELECT max(first_offset) AS last, count(*) AS batches FROM (
     SELECT b.first_offset FROM batch AS b WHERE ${PENDING} AND b.order_key = @key AND b.first_offset >= @from
     ORDER BY b.first_offset LIMIT @limit) AS stretch`;
-// An attempt in progress decides itself.
+// An attempt decides itself once it is stored, which is after `SLOW_ATTEMPT_MS`.
 const GIVEN_UP = `webhook_number = @webhookNumber AND state = 'pending' AND order_key = @key AND first_offset BETWEEN @from AND @last
     AND lease_owner IS NULL`;
 const COUNT = `
@@ -43,20 +43,26 @@ const GIVE_UP = `
   UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = @now, updated_at = @now, order_key = NULL
   WHERE ${GIVEN_UP} RETURNING first_offset, last_offset`;
 
-export function waitingKeyStore(database: Database): WaitingKeyStore {
+export function waitingKeyStore(database: Database, lockLog: LockLog): WaitingKeyStore {
   return {
     list: async (webhookNumber, after, limit) =>
       (await database.all(WAITING, { webhookNumber, after, limit })).map((row) => readRow<WaitingKey>(row)),
-    giveUp: (asked, audit) => giveUp(database, asked, audit),
+    giveUp: (asked, audit) => giveUp(database, lockLog, asked, audit),
   };
 }
 
-async function giveUp(database: Database, { webhookNumber, key, now }: GivenUpKey, audit: AuditEntry): Promise<number> {
+async function giveUp(
+  database: Database,
+  lockLog: LockLog,
+  { webhookNumber, key, now }: GivenUpKey,
+  audit: AuditEntry,
+): Promise<number> {
   let records = 0;
   await inStretches(database, STRETCH, { webhookNumber, key }, 0, async (db, { from, last, isFirst }) => {
     const asked = { webhookNumber, key, from, last };
     const ending: Statement = { sql: GIVE_UP, params: { ...asked, now } };
     const list = [
+      ...lockLog(webhookNumber),
       { sql: COUNT, params: asked },
       ending,
       ...dueNowStatements(webhookNumber),
