@@ -200,6 +200,19 @@ describe('the search', () => {
     assert.deepEqual(states.sort(), ['ORDERS, archived stopped', 'Orders started', 'people stopped']);
     assert.ok(found.every(({ kind, state }) => kind === 'webhook' || state === null));
   });
+
+  it('finds by words of the name and of the customer, also beyond ASCII', async (t) => {
+    const { s } = await openDirectory(t);
+    for (const name of ['Öko', 'Bolt']) {
+      const { id: customerId } = await s.customers.create({ name }, ACTOR);
+      await makeEndpoint(s, { name: 'Ärzte Orders', customerId });
+    }
+    const found = async (text: string) =>
+      (await s.store.search.find(text, null, 10)).filter(({ name }) => name === 'Ärzte Orders').length;
+    for (const text of ['orders Öko', 'ÖKO', 'ÖkO ÄRZTE', 'orders bolt', 'Ärzte BOLT'])
+      assert.equal(await found(text), 1, text);
+    for (const text of ['orders öko', 'ärzte bolt']) assert.equal(await found(text), 0, text);
+  });
 });
 
 describe('a name beyond ASCII', () => {

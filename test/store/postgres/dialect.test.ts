@@ -14,9 +14,10 @@ describe('the text of a shared statement', () => {
     ['SELECT @a', { a: 1e300 }, 'SELECT $1::double precision', ['a']],
     ['SELECT @a AND @ab', { a: true, ab: false }, 'SELECT $1 AND $2', ['a', 'ab']],
     [
-      'SELECT lower(a.name) = lower(@a), @a, lower(@b) FROM texts(@b) AS a',
-      { a: 'x', b: null },
-      'SELECT lower(a.name) = lower($1 COLLATE "C"), $1, lower($2 COLLATE "C") FROM json_array_elements_text(CAST($2 AS json)) AS a (value)',
+      'SELECT lower(w.name) = lower(@a), lower(t.value), @a FROM texts(@b) AS t',
+      { a: 'x', b: '[]' },
+      'SELECT lower(w.name) = lower($1 COLLATE "C"), lower(t.value COLLATE "C"), $1 ' +
+        'FROM json_array_elements_text(CAST($2 AS json)) AS t (value)',
       ['a', 'b'],
     ],
     ['SELECT 1 FROM event AS e INDEXED BY event_at WHERE key = 1', {}, 'SELECT 1 FROM event AS e WHERE key = 1', []],

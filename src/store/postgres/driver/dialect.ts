@@ -5,8 +5,11 @@ import type { SqlParameters, SqlValue } from '../../port/database.ts';
 type PostgresText = { readonly text: string; readonly names: readonly string[] };
 
 const PARAMETER = /@(\w+)/g;
-/** Letters beyond ASCII stay as they are, as in columns and on SQLite. A parameter alone has the collation of the database, which may fold them. */
-const FOLDED = /\blower\((@\w+)\)/g;
+/**
+ * A parameter or an element of a list. It has the collation of the database, which may fold all letters. "C" folds only letters of ASCII,
+ * as for columns and on SQLite.
+ */
+const FOLDED = /\blower\((@\w+|\w+\.value)\)/g;
 const HINT = /\s+INDEXED BY \w+/g;
 /** `numbers(list) AS name`. The list is a parameter or a column, without parentheses. */
 const LISTS = /\b(numbers|texts|tuples)\(([^()]+)\) AS (\w+)/g;
