@@ -6,6 +6,7 @@
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { HousekeepingJob } from '../housekeeping/scheduler.ts';
 import type { Clock } from '../kernel/ids.ts';
+import { mayBeCommitted } from '../store/port/errors.ts';
 import {
   addFigures,
   beginningOf,
@@ -179,7 +180,7 @@ type Gathered = {
 /** The figures that this process has counted and not written yet. */
 function createGathered({ store, clock }: Dependencies): Gathered {
   let gathered = new Map<string, FigureAt>();
-  /** Figures that are being written. Each is removed once it is written. */
+  /** Figures that are being written. Each is removed once it is written, or once nobody knows whether it was. */
   const writing: FigureAt[] = [];
   /** Resolves when the last write has ended, also if it failed. */
   let lastWrite: Promise<unknown> = Promise.resolve();
@@ -203,12 +204,21 @@ function createGathered({ store, clock }: Dependencies): Gathered {
     gathered = new Map();
   };
 
-  const writeSome = (size: number): ReturnType<FigureStore['add']> => {
-    const some = writing.slice(0, size);
-    const write = store.add(some).then((result) => {
+  const addOnce = async (some: readonly FigureAt[]): ReturnType<FigureStore['add']> => {
+    try {
+      const result = await store.add(some);
       writing.splice(0, some.length);
       return result;
-    });
+    } catch (error) {
+      // Written again, they would count twice if they were kept.
+      if (mayBeCommitted(error)) writing.splice(0, some.length);
+      throw error;
+    }
+  };
+
+  const writeSome = (size: number): ReturnType<FigureStore['add']> => {
+    const some = writing.slice(0, size);
+    const write = addOnce(some);
     lastWrite = write.catch(() => undefined);
     return write;
   };

@@ -91,10 +91,8 @@ export function createCalls<Events>(
           continue;
         }
         if (response.status !== 429 && response.status < 500) throw problem;
-        pauseMs = Math.max(
-          pauseMs,
-          Math.min(CATCH_UP_BACKOFF_MAX_MS, Number(response.headers.get('retry-after') ?? 0) * 1000),
-        );
+        const askedMs = retryAfterMs(response.headers.get('retry-after'), Date.now());
+        pauseMs = Math.min(CATCH_UP_BACKOFF_MAX_MS, Math.max(pauseMs, askedMs));
       } catch (error) {
         if (error instanceof CatchUpError) throw error;
         signal?.throwIfAborted();
@@ -118,6 +116,17 @@ export function createCalls<Events>(
       });
     },
   };
+}
+
+/** The three forms of an HTTP date (RFC 9110 §5.6.7). All are in GMT, although the last one does not say so. */
+const HTTP_DATE = /^(?:[A-Z][a-z]+, \d\d[ -][A-Z].* \d\d:\d\d:\d\d GMT|[A-Z][a-z]{2} [A-Z].* \d\d:\d\d:\d\d \d{4})$/;
+
+/** The wait that a `Retry-After` asks for (RFC 9110 §10.2.3: seconds, or an HTTP date); 0 for a past date and for anything else. */
+function retryAfterMs(header: string | null, now: number): number {
+  const text = (header ?? '').trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const at = HTTP_DATE.test(text) ? Date.parse(text.endsWith('GMT') ? text : `${text} GMT`) : Number.NaN;
+  return at > now ? at - now : 0;
 }
 
 async function readPart<Events>(response: Response, decrypt: Decrypt | undefined): Promise<Part<Events>> {

@@ -9,11 +9,11 @@ repeats('postgres');
 
 type Item = { readonly id: string; readonly name?: string; readonly userName?: string };
 
-/** All pages with one item each. */
-async function paged(client: ApiClient, path: string): Promise<string[]> {
+/** All pages, with one item each or with `limit`. */
+async function paged(client: ApiClient, path: string, limit = 1): Promise<string[]> {
   const names: string[] = [];
   for (let cursor = ''; ; ) {
-    const page = await succeeded<Page<Item>>(client.get(`${path}&limit=1${cursor}`));
+    const page = await succeeded<Page<Item>>(client.get(`${path}&limit=${limit}${cursor}`));
     names.push(...page.items.map(({ name, userName }) => name ?? userName ?? ''));
     if (page.nextCursor === null) return names;
     assert.ok(names.length < 20, `${path} has no end`);
@@ -27,13 +27,13 @@ const SORTED = ['a', 'a', 'b', 'B', 'c'];
 
 type Seeded = ServiceInProcess & { readonly userId: string };
 
-async function seeded(t: TestContext): Promise<Seeded> {
+async function seeded(t: TestContext, names: readonly string[] = NAMES): Promise<Seeded> {
   const service = await startService(t);
   const { admin } = service;
   const { id: userId } = await succeeded<Item>(admin.post('users', { userName: 'one', role: 'viewer' }));
   for (const userName of ['three', 'Two']) await succeeded(admin.post('users', { userName, role: 'viewer' }));
   await succeeded(admin.post('event-types', { name: 'order.placed' }));
-  for (const name of NAMES) {
+  for (const name of names) {
     await succeeded(admin.post('applications', { name, userId, active: name !== 'c' }));
     const at = { url: 'https://receiver.example/', secret: 's'.repeat(40), apiKey: 'a'.repeat(32) };
     const endpoint = await makeEndpoint(admin, at, { name, enabled: name !== 'c' });
@@ -66,6 +66,25 @@ describe('the sort of a list', () => {
     for (const [path, sort, names] of lists) {
       assert.deepEqual(await paged(admin, `${path}&sort=${sort}`), names, `${path} ${sort}`);
       assert.deepEqual(await paged(admin, `${path}&sort=-${sort}`), names.toReversed(), `${path} -${sort}`);
+    }
+  });
+
+  it('folds only letters of ASCII, and neither loses nor repeats a name beyond ASCII', async (t) => {
+    const sorted = ['anna', 'Bo', 'zoe', 'Ähre', 'Émile', 'Öko', 'éric', 'öko', 'Šárka'];
+    const { admin, userId } = await seeded(t, sorted.toReversed());
+    // No two users have names that differ only in case.
+    const userNames = sorted.map((name, at) => `${name}-${at}`);
+    for (const userName of userNames) await succeeded(admin.post('users', { userName, role: 'operator' }));
+    const lists: readonly [path: string, sort: string, ascending: readonly string[]][] = [
+      [`applications?userId=${userId}`, 'name', sorted],
+      ['endpoints?', 'name', sorted],
+      ['webhooks?eventType=order.placed', 'name', sorted],
+      ['customers?', 'name', sorted],
+      ['users?role=operator', 'userName', userNames],
+    ];
+    for (const [path, sort, names] of lists) {
+      assert.deepEqual(await paged(admin, `${path}&sort=${sort}`, 2), names, `${path} ${sort}`);
+      assert.deepEqual(await paged(admin, `${path}&sort=-${sort}`, 2), names.toReversed(), `${path} -${sort}`);
     }
   });
 

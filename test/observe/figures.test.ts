@@ -19,6 +19,7 @@ import {
   successRate,
   sumOfDays,
 } from '../../src/observe/figures.ts';
+import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { TOKEN } from '../support/client.ts';
@@ -301,6 +302,28 @@ describe('figures over time', () => {
     figures.observeSettled('w', settled(s, 1, 'delivered', 5));
     await write({ ...s, figures });
     assert.equal((await createFigures({ store, clock: s.clock }).series('day', 1)).total.delivered, 5);
+  });
+
+  it('are not written again if the database may have kept them', async (t) => {
+    const s = await opened(t);
+    let isAnswered = false;
+    const store = {
+      ...s.store.figures,
+      add: async (some: Parameters<typeof s.store.figures.add>[0]) => {
+        const result = await s.store.figures.add(some);
+        if (!isAnswered) throw new DatabaseUnavailable('unknown');
+        return result;
+      },
+    };
+    const figures = createFigures({ store, clock: s.clock });
+    figures.observeSettled('w', settled(s, 4, 'delivered', 5));
+    await assert.rejects(async () => figures.job.begin(s.clock())(10), { reason: 'unknown' });
+    assert.equal((await figures.series('day', 1)).total.delivered, 4);
+    isAnswered = true;
+    figures.observeSettled('w', settled(s, 1, 'delivered', 5));
+    await write({ ...s, figures });
+    assert.equal((await figures.series('day', 1)).total.delivered, 5);
+    assert.equal((await figures.series('day', 0)).total.delivered, 5);
   });
 
   it('that cannot be written at a stop do not prevent the service from stopping gracefully', async (t) => {

@@ -122,3 +122,35 @@ it('a call whose token had ended counts no failure for it', async () => {
   await calls.acknowledge(1);
   assert.deepEqual(statuses, []);
 });
+
+it('a call waits as long as the sender asks, in seconds or until a date, but not longer than its own longest pause', async (t) => {
+  const now = Date.parse('2026-11-21T05:00:00Z');
+  t.mock.timers.enable({ apis: ['Date'], now });
+  const pauses: unknown[] = [];
+  t.mock.method(globalThis, 'setTimeout', (resume: () => void, ms: unknown) => {
+    pauses.push(ms);
+    queueMicrotask(resume);
+  });
+  const cases: readonly (readonly [header: string | null, pauseMs: number])[] = [
+    ['2', 2000],
+    ['86400', 30_000],
+    ['9'.repeat(400), 30_000],
+    ['Sat, 21 Nov 2026 05:00:20 GMT', 20_000],
+    ['Saturday, 21-Nov-26 05:00:20 GMT', 20_000],
+    ['Sat Nov 21 05:00:20 2026', 20_000],
+    ['Sat, 21 Nov 2026 06:00:00 GMT', 30_000],
+    ['Sat, 21 Nov 2026 04:00:00 GMT', 500],
+    ...[null, '', '0', '-1', '1.5', '0x10', 'soon', '2099-01-01', 'Sat, 99 Nov 2026 06:00:00 GMT'].map(
+      (header) => [header, 500] as const,
+    ),
+  ];
+  for (const [header, pauseMs] of cases) {
+    const headers = header === null ? {} : { 'retry-after': header };
+    const answers = [new Response('', { status: 503, headers }), new Response('')];
+    const fetch = () => Promise.resolve(answers.shift() ?? assert.fail());
+    const options = { url: 'https://sender.example/', webhookId: 'w', token: () => 'spt_token', fetch };
+    await createCalls(options).acknowledge(0);
+    assert.equal(pauses.pop(), pauseMs, `${header}`);
+  }
+  assert.deepEqual(pauses, []);
+});

@@ -5,7 +5,16 @@ import type { WebhookFilter } from '../../src/store/port/directory.ts';
 import { claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { subscribe } from '../support/events.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  makeApplication,
+  makeEndpoint,
+  makeEventType,
+  makeKey,
+  makeUser,
+  makeWebhook,
+  openTestServices,
+} from '../support/services.ts';
 import { NOW, onSqlite, openTestStore, type TestStore } from '../support/store.ts';
 
 repeats('postgres');
@@ -190,6 +199,51 @@ describe('the search', () => {
     const states = found.filter(({ kind }) => kind === 'webhook').map(({ name, state }) => `${name} ${state}`);
     assert.deepEqual(states.sort(), ['ORDERS, archived stopped', 'Orders started', 'people stopped']);
     assert.ok(found.every(({ kind, state }) => kind === 'webhook' || state === null));
+  });
+
+  it('finds by words of the name and of the customer, also beyond ASCII', async (t) => {
+    const { s } = await openDirectory(t);
+    for (const name of ['Öko', 'Bolt']) {
+      const { id: customerId } = await s.customers.create({ name }, ACTOR);
+      await makeEndpoint(s, { name: 'Ärzte Orders', customerId });
+    }
+    const found = async (text: string) =>
+      (await s.store.search.find(text, null, 10)).filter(({ name }) => name === 'Ärzte Orders').length;
+    for (const text of ['orders Öko', 'ÖKO', 'ÖkO ÄRZTE', 'orders bolt', 'Ärzte BOLT'])
+      assert.equal(await found(text), 1, text);
+    for (const text of ['orders öko', 'ärzte bolt']) assert.equal(await found(text), 0, text);
+  });
+});
+
+describe('a name beyond ASCII', () => {
+  it('is found as it is written, also with its letters of ASCII in another case', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const own = { name: 'Öko Bahn', customerId: (await s.customers.create({ name: 'Öko Bahn' }, ACTOR)).id };
+    const { id: endpointId } = await makeEndpoint(s, own);
+    await makeWebhook(s, ['order.placed'], { ...own, endpointId });
+    const user = await makeUser(s, { displayName: own.name, customerId: own.customerId });
+    await makeApplication(s, { ...own, userId: user.id, scopes: [] });
+    const { directory, registry, customers, search } = s.store;
+    const lists: Readonly<Record<string, (text: string) => Promise<readonly unknown[]>>> = {
+      webhooks: (text) => directory.webhooks({ text }, null, 10),
+      'webhooks by name': (name) => directory.webhooks({ name }, null, 10),
+      endpoints: (text) => directory.endpoints({ text }, null, 10),
+      customers: (text) => customers.search({ text }, null, 10),
+      users: (text) => registry.users({ text }, null, 10),
+      applications: (text) => registry.applications({ text }, null, 10),
+      search: async (text) => (await search.find(text, null, 10)).filter(({ kind }) => kind === 'webhook'),
+      'search of a customer': async (text) =>
+        (await search.find(text, own.customerId, 10)).filter(({ kind }) => kind === 'webhook'),
+    };
+    for (const [list, find] of Object.entries(lists)) {
+      for (const [text, count] of [
+        ['Öko Bahn', 1],
+        ['ÖKO BAHN', 1],
+        ['öko bahn', 0],
+      ] as const)
+        assert.equal((await find(text)).length, count, `${list}: ${text}`);
+    }
   });
 });
 

@@ -11,6 +11,7 @@
  *   column.
  * - `tuples(@list) AS x`: the same for an array of arrays. `CAST(x.value ->> 0 AS BIGINT)` reads the first element of one.
  * - `least(a, b)` and `greatest(a, b)`: neither may be null. `strpos(text, part)`: the position of the first occurrence, from 1; 0 if none.
+ * - `lower(text)` of a column, a parameter or an element of a list: folds only letters of ASCII.
  * - `FOR UPDATE` and `FOR NO KEY UPDATE`: lock the rows until the end of the transaction. SQLite has one writer at a time and no such
  *   locks.
  * - `INDEXED BY index`: a hint to SQLite's planner. PostgreSQL chooses without a hint.

@@ -44,7 +44,7 @@ const OWNED: readonly Kind[] = [
 /** Each word is in the name or in that of the customer: `bolt` finds all that is Bolt's, `orders bolt` its webhook Orders. */
 const ofCustomer = (name: string): string => `(r.customer_id <> '' AND NOT EXISTS (
       SELECT 1 FROM texts(@words) AS word, customer AS c
-      WHERE c.id = r.customer_id AND strpos(lower(${name} || ' ' || c.name), word.value) = 0))`;
+      WHERE c.id = r.customer_id AND strpos(lower(${name} || ' ' || c.name), lower(word.value)) = 0))`;
 
 const CUSTOMERS = { kind: 'customer', table: 'customer', name: 'r.name', detail: 'r.external_id' };
 const TYPES = { kind: 'event-type', table: 'event_type', name: 'r.name', detail: 'r.description' };
@@ -69,12 +69,7 @@ const FIND_OF_CUSTOMER = [
 export function searchStore(db: Database): SearchStore {
   return {
     find: async (text, customerId, limit) => {
-      const words = JSON.stringify(
-        text
-          .toLowerCase()
-          .split(/\s+/)
-          .filter((word) => word !== ''),
-      );
+      const words = JSON.stringify(text.split(/\s+/).filter((word) => word !== ''));
       const rows =
         customerId === null
           ? db.all(FIND, { text, words, limit })

@@ -13,6 +13,13 @@ describe('the text of a shared statement', () => {
     ['SELECT @a, @b', { a: 0.5, b: Uint8Array.of(1) }, 'SELECT $1::double precision, $2::bytea', ['a', 'b']],
     ['SELECT @a', { a: 1e300 }, 'SELECT $1::double precision', ['a']],
     ['SELECT @a AND @ab', { a: true, ab: false }, 'SELECT $1 AND $2', ['a', 'ab']],
+    [
+      'SELECT lower(w.name) = lower(@a), lower(t.value), @a FROM texts(@b) AS t',
+      { a: 'x', b: '[]' },
+      'SELECT lower(w.name) = lower($1 COLLATE "C"), lower(t.value COLLATE "C"), $1 ' +
+        'FROM json_array_elements_text(CAST($2 AS json)) AS t (value)',
+      ['a', 'b'],
+    ],
     ['SELECT 1 FROM event AS e INDEXED BY event_at WHERE key = 1', {}, 'SELECT 1 FROM event AS e WHERE key = 1', []],
     [
       'SELECT n.value FROM numbers(@list) AS n',

@@ -5,6 +5,11 @@ import type { SqlParameters, SqlValue } from '../../port/database.ts';
 type PostgresText = { readonly text: string; readonly names: readonly string[] };
 
 const PARAMETER = /@(\w+)/g;
+/**
+ * A parameter or an element of a list. It has the collation of the database, which may fold all letters. "C" folds only letters of ASCII,
+ * as for columns and on SQLite.
+ */
+const FOLDED = /\blower\((@\w+|\w+\.value)\)/g;
 const HINT = /\s+INDEXED BY \w+/g;
 /** `numbers(list) AS name`. The list is a parameter or a column, without parentheses. */
 const LISTS = /\b(numbers|texts|tuples)\(([^()]+)\) AS (\w+)/g;
@@ -23,6 +28,7 @@ export function postgresText(sql: string, params: SqlParameters): PostgresText {
   const names: string[] = [];
   const text = sql
     .replaceAll(HINT, '')
+    .replaceAll(FOLDED, 'lower($1 COLLATE "C")')
     .replaceAll(LISTS, (_, kind: string, list: string, name: string) => (ELEMENTS[kind] as Elements)(list, name))
     .replaceAll(PARAMETER, (_, name: string) => {
       const known = names.indexOf(name);
