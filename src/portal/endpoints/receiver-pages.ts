@@ -236,7 +236,11 @@ function verifyStep(call: PageCall, endpoint: Endpoint, { isMade, step }: Verify
         });
   return section({
     title: mustBeVerified(endpoint) ? `${step}. Verify ownership` : 'Verify ownership',
-    lead: 'A challenge is sent, and the receiver signs it with the secret. The code on this page responds to challenges.',
+    lead: html`
+      A challenge is sent, and the receiver signs it with the secret. The code on this page responds to challenges.
+      <a href="${GUIDE_PATH}?endpoint=${id}#make-it-reachable-over-https">Make it reachable over HTTPS</a> first, at the address of the
+      endpoint.
+    `,
     actions: [call.may('operator') ? verifyButton(call, endpoint, isOpen ? 'primary' : 'plain') : null],
     content: state,
   });
