@@ -50,7 +50,7 @@ export const STATE_REASONS = {
   endpoint_gone:
     'The endpoint answered 410 Gone. Its deliveries are kept; start the webhook again when the endpoint is back.',
   customer_inactive: 'Its customer is suspended. It starts again automatically when the customer is active.',
-  endpoint_disabled: 'Its endpoint is not enabled. It starts again automatically when the endpoint is enabled.',
+  endpoint_disabled: 'Its endpoint is disabled. It starts again automatically when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start the webhook again.',
   encryption_key_missing:
     'Its events must be encrypted and it has no PGP key. Give it one, then start the webhook again.',

@@ -145,6 +145,10 @@ function nextStep(given: Standing, now: number): Html {
   if (delivery.isLeased) return html`Attempt ${base + Math.max(attemptCount, 1)} is in progress.`;
   if (!isRunnable(state)) {
     const { webhookId, webhookName } = delivery;
+    if (webhook.progress.stateReason === 'endpoint_disabled' && given.endpoint !== null) {
+      const { id, name } = given.endpoint;
+      return html`It waits because the endpoint <a href="/endpoints/${id}">${name}</a> is disabled. It is sent when that is enabled.`;
+    }
     return html`
       It waits because its webhook ${notRunning(state)}${stopReason(given)} It is sent when
       <a href="/webhooks/${webhookId}">${webhookName}</a> is started.

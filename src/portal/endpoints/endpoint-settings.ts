@@ -98,7 +98,7 @@ function secretRows(
   ];
   if (nextAt === null) return [current];
   const next = html`
-    signs from ${time(nextAt)}
+    signs from ${time(nextAt)}${' '}
     ${may('administrator') ? html`<a href="/endpoints/${endpoint.id}/use-next-secret">Use it now</a>` : null}
   `;
   return [current, ['Next secret', next, ACCEPT_BOTH]];

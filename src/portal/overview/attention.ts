@@ -12,7 +12,7 @@ import type { Expiry } from '../../store/port/housekeeping.ts';
 import type { Ailing } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
 import { withoutCode } from '../endpoints/challenge-section.ts';
-import { section } from '../parts/header.ts';
+import { linkButton, section } from '../parts/header.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN } from '../parts/limits.ts';
 import { table } from '../parts/list.ts';
 import { badge, notice, stateBadge } from '../parts/mark.ts';
@@ -117,7 +117,7 @@ function ailingTable(
     rows: ailing.map((webhook) => [
       html`
         <a href="/webhooks/${webhook.id}">${webhook.name}</a>
-        ${owners.webhooks.hintOf(webhook.id)}
+        ${owners.webhooks.hintAmong(webhook.id)}
         <span class="cell-hint">to ${webhook.endpointName}</span>
       `,
       stateOf(webhook, now),
@@ -179,12 +179,18 @@ function unverifiedTable(unverified: readonly Endpoint[], now: number): Html {
  * fails, the oldest delivery with the most frequent cause is tried, as *Failures by cause* offers it.
  */
 function actionOf(webhook: AilingWebhook, button: ProblemButton): Html | null {
-  const { state, dead, causes } = webhook;
+  const { state, reason, dead, causes, endpointId: id, endpointName: name } = webhook;
+  if (state === 'stopped' && reason === 'endpoint_disabled') return endpointButton({ id, name });
   if (isRunnable(state)) {
     const [main] = byFrequency(causes, 'retrying');
     return main === undefined ? null : button(webhook, main.oldest.offset);
   }
   return sendsAgain(webhook) ? replayLink(webhook, dead) : button(webhook, null);
+}
+
+/** Where a start is impossible, the way to the endpoint, which has the button that helps. */
+export function endpointButton({ id, name }: { readonly id: string; readonly name: string }): Html {
+  return linkButton({ href: `/endpoints/${id}`, label: 'Open endpoint', longLabel: `Open the endpoint ${name}` });
 }
 
 function sendsAgain({ state, dead }: Pick<AilingWebhook, 'state' | 'dead'>): boolean {

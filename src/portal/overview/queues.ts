@@ -1,17 +1,17 @@
-/** Webhooks with pending deliveries that no problem tells of: the stopped ones can be started here. */
+/** Webhooks with pending deliveries that are not among the problems. The stopped ones can be started here. */
 import { isUnverified } from '../../domain/endpoint.ts';
 import { isRunnable } from '../../domain/webhook-states.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Ailing, Backlog } from '../../store/port/overview.ts';
 import type { Store } from '../../store/port/store.ts';
-import { linkButton, section } from '../parts/header.ts';
+import { section } from '../parts/header.ts';
 import { table } from '../parts/list.ts';
 import { stateBadge } from '../parts/mark.ts';
 import { countText, relativeTime } from '../parts/text.ts';
 import type { NamedEndpoint } from '../record/causes.ts';
 import type { RecordOwners } from '../record/owner.ts';
 import { stoppedHint } from '../record/webhook-state.ts';
-import type { ProblemButton } from './attention.ts';
+import { endpointButton, type ProblemButton } from './attention.ts';
 
 /** Why a webhook is stopped, and the endpoint that keeps it from starting; null if none does. */
 export type Stopped = { readonly hint: Html; readonly barrier: NamedEndpoint | null };
@@ -24,7 +24,7 @@ type Queues = {
   readonly stopped: ReadonlyMap<string, Stopped>;
 };
 
-/** Null if the problems tell all of it. `button`: null if the visitor may not start webhooks. */
+/** Null if the problems have all of it. `button`: null if the visitor may not start webhooks. */
 export function queuesSection(
   { backlog, ailing, owners, stopped }: Queues,
   button: ProblemButton | null,
@@ -59,19 +59,13 @@ export function queuesSection(
   });
 }
 
-/** Where a start is impossible, the way to its endpoint, which has the button that helps. */
 function startOrBarrier(
   webhook: { readonly id: string; readonly name: string },
   stopped: Stopped | undefined,
   button: ProblemButton | null,
 ): Html | null {
   const barrier = stopped?.barrier ?? null;
-  if (barrier === null) return button?.(webhook, null) ?? null;
-  return linkButton({
-    href: `/endpoints/${barrier.id}`,
-    label: 'Open endpoint',
-    longLabel: `Open the endpoint ${barrier.name}`,
-  });
+  return barrier === null ? (button?.(webhook, null) ?? null) : endpointButton(barrier);
 }
 
 function queuesTitle(queues: Backlog['longest'], isBesideProblems: boolean): string {

@@ -137,9 +137,14 @@ export function percentilesText(p50Ms: number, p95Ms: number): string {
   return `median\u00a0${unbroken(p50Ms)}, 95\u00a0% within\u00a0${unbroken(p95Ms)}`;
 }
 
-/** The text with the words in it marked, in capital letters or not. */
+/** The text with the words in it marked, in capital letters or not. Words of one or two letters are marked only whole. */
 export function marked(text: string, words: readonly string[]): Html {
-  const sought = words.filter((word) => word !== '').map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const sought = words
+    .filter((word) => word !== '')
+    .map((word) => {
+      const pattern = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+      return /^\w{1,2}$/.test(word) ? `\\b${pattern}\\b` : pattern;
+    });
   if (sought.length === 0) return html`${text}`;
   const parts = text.split(new RegExp(`(${sought.join('|')})`, 'i'));
   return html`${parts.map((part, at) => (at % 2 === 1 ? html`<mark>${part}</mark>` : part))}`;

@@ -137,7 +137,7 @@ export function statusRegion(call: PageCall, status: Status): Html {
           text: html`
             <p>
               The webhook cannot start or send a test event until
-              <a href="/endpoints/${barrier.id}">${barrier.name}</a>
+              <a href="/endpoints/${barrier.id}">${barrier.name}</a>${' '}
               ${isUnverified(barrier) ? 'passes its challenge' : 'is enabled'}.
             </p>
           `,
