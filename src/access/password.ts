@@ -120,10 +120,13 @@ function unpadded(bytes: Uint8Array): string {
  * guess; any characters are allowed and none are required.
  */
 export function passwordProblem(password: string, userName: string): string | null {
+  const tooLong = `must have at most ${CHOSEN_PASSWORD_MAX_LENGTH} characters`;
+  // It could not be verified, and `normalize` takes quadratic time for a long run of accents.
+  if (password.length > PASSWORD_MAX_LENGTH) return tooLong;
   // The form that is hashed (RFC 8265 §4.2).
   const typed = password.normalize('NFC');
   if (typed.length < CHOSEN_PASSWORD_MIN_LENGTH) return `must have at least ${CHOSEN_PASSWORD_MIN_LENGTH} characters`;
-  if (typed.length > CHOSEN_PASSWORD_MAX_LENGTH) return `must have at most ${CHOSEN_PASSWORD_MAX_LENGTH} characters`;
+  if (typed.length > CHOSEN_PASSWORD_MAX_LENGTH) return tooLong;
   return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase())
     ? 'is too easy to guess: choose another one'
     : null;

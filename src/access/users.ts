@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { offeredScopes, PERMISSION_NAME } from '../domain/catalogue.ts';
-import { PERMISSIONS_MAX } from '../domain/limits.ts';
+import { PERMISSIONS_MAX, USER_NAME_MAX_LENGTH } from '../domain/limits.ts';
 import { lostAdministration, type User } from '../domain/user.ts';
 import { userNameProblem } from '../domain/user-name.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -39,7 +39,7 @@ const constraints = z.strictObject({
 const userInput = z
   .strictObject({
     customerId: customerIdInput,
-    userName: word(100)
+    userName: word(USER_NAME_MAX_LENGTH)
       .superRefine((name, context) => {
         const problem = userNameProblem(name);
         if (problem !== null) context.addIssue({ code: 'custom', message: problem });

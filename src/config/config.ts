@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { LOG_LEVELS } from '../kernel/log.ts';
 import { didYouMean } from '../kernel/nearest.ts';
 import type { Secret } from '../kernel/secret.ts';
+import { databaseUrlParts } from '../kernel/url.ts';
 import { type Cidr, formatCidr } from '../outbound/ip-address.ts';
 import { type Config, type OutboundSetting, SETTING_NAMES, SETTINGS, type SettingName } from './names.ts';
 import {
@@ -179,7 +180,10 @@ export function dataPlace({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'da
 
 /** The hosts and the name in the URL of a database, such as `db.example/sallyport`, without credentials and parameters. */
 export function databaseName(url: Secret): string {
-  return url.reveal().replace(/^\w+:\/\/(?:.*@)?([^?]*).*$/s, '$1');
+  const parts = databaseUrlParts(url.reveal());
+  // `readDatabaseUrl` has refused all others.
+  if (parts === null) return '';
+  return parts.database === '' ? parts.hosts : `${parts.hosts}/${parts.database}`;
 }
 
 /** The URL of a server with this configuration, for use on the same machine. `port`: the actual port. */

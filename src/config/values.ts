@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { type Secret, secret } from '../kernel/secret.ts';
+import { databaseUrlParts } from '../kernel/url.ts';
 import { type Cidr, parseCidr } from '../outbound/ip-address.ts';
 import { ambiguityOf } from '../outbound/plain-url.ts';
 import { parseProxyUrl } from '../outbound/proxy.ts';
@@ -115,9 +116,12 @@ export function readOneOf<T extends string>(allowed: readonly T[]): (text: strin
 
 /** A secret, because the URL may contain a password. It may name several hosts, so it need not be a URL that Node can parse. */
 export function readDatabaseUrl(text: string): Reading<Secret> {
-  return /^postgres(?:ql)?:\/\/[^\s\p{Cc}]+$/u.test(text)
+  return /^[^\s\p{Cc}]+$/u.test(text) && databaseUrlParts(text) !== null
     ? read(secret(text))
-    : refused('must be the URL of a PostgreSQL database, as postgres://user[:password]@host[:port]/database');
+    : refused(
+        'must be the URL of a PostgreSQL database, as postgres://user[:password]@host[:port]/database; ' +
+          'in a password, write / as %2F and ? as %3F',
+      );
 }
 
 function read<T>(value: T): Reading<T> {

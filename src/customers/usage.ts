@@ -6,6 +6,7 @@ import { USAGE_KEPT_DAYS } from '../domain/limits.ts';
 import { addUsage, DAY_MS, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../domain/usage.ts';
 import { type CsvValue, csvLine } from '../kernel/csv.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { nextTurn } from '../kernel/turns.ts';
 import { readPage } from '../resources/list-rules.ts';
 import type { CustomerHealth, CustomerVerbs } from '../store/port/customers.ts';
 import type { Store } from '../store/port/store.ts';
@@ -170,6 +171,8 @@ export function createUsageReads({ store, customers }: Dependencies): UsageReads
         const last = rows.at(-1);
         if (rows.length < PAGE || last === undefined) return lines.join('');
         after = placeOf(last);
+        // A read of SQLite does not let other work run.
+        await nextTurn();
       }
     },
   };

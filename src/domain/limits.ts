@@ -36,6 +36,7 @@ export const DEPENDENTS_NAMED = 10;
 export const SCOPES_PER_PRODUCT_MAX = 1000;
 export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;
+export const USER_NAME_MAX_LENGTH = 100;
 export const PASSWORD_MAX_LENGTH = 256;
 
 // Endpoints (contract §4.2).

@@ -8,6 +8,8 @@ const SEARCH_PATH_MAX_LENGTH = 200;
 /** Longer values cannot be found. Of a list, only the first values can be found. */
 const SEARCH_VALUE_MAX_LENGTH = 200;
 const SEARCH_VALUES_MAX = 20;
+/** NFC makes one code unit of at most this many, for example of a Greek letter with three accents. */
+const COMPOSED_MAX = 4;
 
 /** Why a text is not a path at which events of a type are found; null: it is one. */
 export function searchPathProblem(path: string): string | null {
@@ -21,7 +23,10 @@ export function searchPathProblem(path: string): string | null {
 
 /** A value in the form in which it is kept and searched: without regard to case and space around it; null: it is not searched. */
 export function searchValue(text: string): string | null {
-  const value = text.normalize('NFC').trim().toLowerCase();
+  const trimmed = text.trim();
+  // `normalize` takes quadratic time for a long run of accents.
+  if (trimmed.length > SEARCH_VALUE_MAX_LENGTH * COMPOSED_MAX) return null;
+  const value = trimmed.normalize('NFC').toLowerCase();
   return value === '' || value.length > SEARCH_VALUE_MAX_LENGTH ? null : value;
 }
 

@@ -129,7 +129,7 @@ function styleProblem(style: string): string | null {
   for (const { 1: word = '', index, 0: call } of style.matchAll(/(?<![\w-])([\w-]+)\(/g)) {
     const name = word.toLowerCase();
     if (!FUNCTIONS.has(name)) return `the style function ${name}`;
-    if (name === 'url' && !/^\s*["']?\s*#/.test(style.slice(index + call.length))) return ELSEWHERE;
+    if (name === 'url' && !/^\s*(?:["']\s*)?#/.test(style.slice(index + call.length))) return ELSEWHERE;
   }
   return null;
 }

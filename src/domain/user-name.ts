@@ -2,6 +2,8 @@
  * User names (contract §4.5): which characters they may have, and which names are equal. Invisible and look-alike characters are refused.
  */
 
+import { USER_NAME_MAX_LENGTH } from './limits.ts';
+
 /** Format characters, fillers, variation selectors, private use, unassigned code points and halves of surrogate pairs. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u2800]/u;
 const SPACE = /[\s\p{Z}]/u;
@@ -26,9 +28,9 @@ const ALLOWED: readonly RegExp[] = [
   return new RegExp(`^[${members}]*$`, 'u');
 });
 
-/** The problem with a name as a predicate, such as `mixes scripts`, or null. Spaces are left to the schema. */
+/** The problem with a name as a predicate, such as `mixes scripts`, or null. Spaces and the length are left to the schema. */
 export function userNameProblem(userName: string): string | null {
-  if (/[\s\p{Cc}]/u.test(userName)) return null;
+  if (isTooLong(userName) || /[\s\p{Cc}]/u.test(userName)) return null;
   if (INVISIBLE.test(userName)) return 'has a character that cannot be seen';
   const plain = userName.normalize('NFKC');
   // Some ligatures are whole phrases.
@@ -40,10 +42,17 @@ export function userNameProblem(userName: string): string | null {
   );
 }
 
+/** Whether a text has more code units than a user name can have. `normalize` takes quadratic time for a long run of accents. */
+function isTooLong(text: string): boolean {
+  return text.length > 2 * USER_NAME_MAX_LENGTH;
+}
+
 /**
  * The key under which a user name is unique: equal for names that differ only in case, width or composition (NFKC and case folding,
- * contract §4.5). Upper case in between turns `ß` into `ss`, as full case folding does.
+ * contract §4.5). Upper case in between turns `ß` into `ss`, as full case folding does. A text that is
+ * too long for a user name is its own key.
  */
 export function userNameKey(userName: string): string {
+  if (isTooLong(userName)) return userName;
   return userName.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }

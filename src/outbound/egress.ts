@@ -61,7 +61,7 @@ export function hostVerdict(hostname: string, policy: EgressPolicy): EgressVerdi
 
 /** The host of a URL as resolvers and certificates know it: no brackets, no trailing dots. */
 export function bareHost(hostname: string): string {
-  return hostname.replace(/\.+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return hostname.replace(/(?<!\.)\.+$/, '').replace(/^\[(.*)\]$/, '$1');
 }
 
 /** Whether a bare host is an address and not a name. */

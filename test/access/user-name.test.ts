@@ -1,7 +1,8 @@
 /** User names that look alike are one name, and none has characters that deceive (contract §4.5). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { userNameProblem } from '../../src/domain/user-name.ts';
+import { userReader } from '../../src/access/users.ts';
+import { userNameKey, userNameProblem } from '../../src/domain/user-name.ts';
 import { errorOf } from '../support/client.ts';
 import { refused } from '../support/refusals.ts';
 import { repeatsInSlowTier } from '../support/repeats.ts';
@@ -91,6 +92,18 @@ describe('user names', () => {
       TAKEN.map((name) => [name, userNameProblem(name)]).filter(([, problem]) => problem !== null),
       [],
     );
+  });
+
+  it('are judged and compared only if they are not too long', async () => {
+    // Normalizing it would take half an hour.
+    const accents = `a${'\u0315\u0300'.repeat(1_000_000)}`;
+    assert.equal(userNameProblem(accents), null);
+    assert.equal(userNameKey(accents), accents);
+    const userName = `${'a'.repeat(200)}я`;
+    await refused(async () => userReader.create({ userName }), {
+      code: 'validation_failed',
+      says: /must be 1 to 100 characters without spaces or invisible ones$/,
+    });
   });
 
   it('that look alike are taken once when they come at the same time', async (t) => {

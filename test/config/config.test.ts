@@ -224,6 +224,8 @@ test('no message shows a password', () => {
     refusal({ SALLYPORT_EGRESS_PROXY: 'https://user:hunter2@proxy.example' }),
     refusal({ SALLYPORT_EGRESS_PROXY: 'http://user:%E0hunter2%@proxy.example' }),
     refusal({ SALLYPORT_DATABASE_URL: 'postgres//user:hunter2@db.example/edge' }),
+    refusal({ SALLYPORT_DATABASE_URL: 'postgres://user:hunter2/3@db.example/edge' }),
+    refusal({ SALLYPORT_DATABASE_URL: 'postgres://user:hunter2?3@db.example/edge' }),
     refusal({ SALLYPORT_PUBLIC_URL: 'https://user:hunter2@edge.example' }),
   ];
   for (const message of messages) assert(!message.includes('hunter2'), message);
@@ -311,6 +313,8 @@ test('the URL of a database may name several hosts, and is shown without credent
     ['postgres://user:hunter2@db.example:5433/edge', 'db.example:5433/edge'],
     ['postgresql://user:p@ss@one,two:5433/edge?sslmode=verify-full', 'one,two:5433/edge'],
     ['postgres:///edge?host=/run/postgresql&password=hunter2', '/edge'],
+    ['postgres://db.example/edge?user=app&password=hunter2@more', 'db.example/edge'],
+    ['postgres://db.example?password=hunter2@more/edge', 'db.example'],
   ];
   for (const [url = '', name] of names) {
     const config = completeConfig({ databaseUrl: url });

@@ -13,6 +13,7 @@ import {
   type Scheme,
   shadesOf,
 } from '../../src/domain/portal-theme.ts';
+import { svgProblem } from '../../src/domain/svg.ts';
 import { readAsset } from '../../src/kernel/assets.ts';
 import type { Refusal } from '../../src/kernel/refusal.ts';
 
@@ -161,6 +162,13 @@ describe('a logo', () => {
     ['too much', svg(`<path d="${'M0 0'.repeat(8000)}"/>`), /24 KiB/],
   ];
   for (const [what, text, problem] of table) it(`is not ${what}`, () => assert.match(refusal({ logo: text }), problem));
+
+  it('is examined in time in proportion to its length', () => {
+    // With two adjacent searches for blanks it would take an hour.
+    const blanks = ' '.repeat(2_000_000);
+    assert.equal(svgProblem(svg(`<g fill="url(${blanks}x)"/>`)), 'links to elsewhere');
+    assert.equal(svgProblem(svg(`<g fill="url( ' #a')"/>`)), null);
+  });
 });
 
 describe('a look', () => {

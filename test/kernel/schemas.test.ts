@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isoInstant, parseMoment } from '../../src/kernel/schemas.ts';
+import { z } from 'zod';
+import { isoInstant, parseMoment, plainText } from '../../src/kernel/schemas.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -40,4 +41,38 @@ describe('an instant that a person writes', () => {
       assert.equal(at === null ? null : isoInstant(at), iso);
     });
   }
+});
+
+describe('a plain text', () => {
+  const table: readonly [text: string, isPlain: boolean][] = [
+    ['a', true],
+    [' a ', true],
+    ['äöü', true],
+    ['\ud800', true],
+    ['a'.repeat(5), true],
+    ['😀'.repeat(5), true],
+    ['', false],
+    [' \u2003\ufeff', false],
+    ['a\tb', false],
+    ['a\x9f', false],
+    ['a'.repeat(6), false],
+    ['😀'.repeat(6), false],
+    // Matching the documented pattern would take an hour.
+    [`${'a'.repeat(2_000_000)}\x01`, false],
+  ];
+  for (const [text, isPlain] of table) {
+    it(`${isPlain ? 'can' : 'cannot'} be ${JSON.stringify(text).slice(0, 20)}`, () => {
+      assert.equal(plainText(5).safeParse(text).success, isPlain);
+    });
+  }
+
+  it('matches the documented pattern', () => {
+    const { pattern = '' } = z.toJSONSchema(plainText(5));
+    const characters = fc.constantFrom('a', ' ', '\t', '\x9f', '\ufeff', '😀', '\ud800');
+    fc.assert(
+      fc.property(fc.string({ unit: characters, maxLength: 5 }), (text) => {
+        assert.equal(plainText(5).safeParse(text).success, new RegExp(pattern, 'u').test(text));
+      }),
+    );
+  });
 });

@@ -131,6 +131,11 @@ test('at most one header of a head tells how long the body is, and a head withou
   );
 });
 
+test('blanks around a value are not part of it', () => {
+  for (const end of ['\r\n', '\n'])
+    assert.equal(readHead(`${OK}X-A: \t b c\t ${end}\r\n`).headers['x-a'], 'b c', JSON.stringify(end));
+});
+
 test('a response with any of these heads is read', async (t) => {
   let reply = '';
   const port = await startRawTlsServer(t, identity, (socket) => {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { writeUsage } from '../../src/customers/usage.ts';
+import { createUsageReads, writeUsage } from '../../src/customers/usage.ts';
 import { USAGE_KEPT_DAYS } from '../../src/domain/limits.ts';
-import { addUsage, dayOf, noUsage, type Usage } from '../../src/domain/usage.ts';
+import { addUsage, dayOf, noUsage, USAGE_COUNTS, type Usage } from '../../src/domain/usage.ts';
 import { usageJob } from '../../src/housekeeping/usage.ts';
-import type { Database } from '../../src/store/port/database.ts';
+import type { Database, SqlParameters } from '../../src/store/port/database.ts';
 import { DatabaseUnavailable } from '../../src/store/port/errors.ts';
 import type { UsageStore } from '../../src/store/port/usage.ts';
 import { usageStore } from '../../src/store/shared/usage.ts';
 import { repeats, repeatsInSlowTier } from '../support/repeats.ts';
-import { NOW, openTestStore } from '../support/store.ts';
+import { execute, NOW, onPostgres, openTestStore } from '../support/store.ts';
 
 repeats('postgres');
 repeatsInSlowTier('pgbouncer');
@@ -20,6 +20,18 @@ const EVER = ['2000-01-01', '2100-01-01'] as const;
 
 async function writeAll(usage: UsageStore): Promise<void> {
   while (usage.unwritten() > 0) await usage.write(3);
+}
+
+/** Writes the usage of as many customers on as many days from 1 January 2026. */
+async function fillDays(database: Database, customers: number, days: number): Promise<void> {
+  const rows = Array.from({ length: customers * days }, (_, n) => [
+    `c${String(n % customers).padStart(3, '0')}`,
+    dayOf(Date.UTC(2026, 0, 1 + Math.floor(n / customers))),
+  ]);
+  const sql = `
+    INSERT INTO customer_usage (customer_id, day, ${USAGE_COUNTS.join(', ')})
+    SELECT CAST(x.value ->> 0 AS TEXT), CAST(x.value ->> 1 AS TEXT), ${USAGE_COUNTS.map(() => 1).join(', ')} FROM tuples(@rows) AS x`;
+  await database.commit([{ sql, params: { rows: JSON.stringify(rows) } }]);
 }
 
 describe('the usage of customers', () => {
@@ -141,6 +153,53 @@ describe('the usage of customers', () => {
     );
     assert.equal((await store.usage.list({ ...period, customerId: null }, null, 10)).length, 2);
     assert.equal((await store.usage.list({ ...period, customerId: 'c' }, null, 10)).length, 0);
+  });
+
+  it('is read by the primary key, from the last row of the page before', async (t) => {
+    const { database } = await openTestStore(t);
+    await fillDays(database, 100, 300);
+    if (onPostgres) await execute({ database }, 'ANALYZE customer_usage');
+    const asked: { sql: string; params: SqlParameters }[] = [];
+    const usage = usageStore({
+      ...database,
+      all: (sql, params) => {
+        asked.push({ sql, params });
+        return database.all(sql, params);
+      },
+    });
+    const period = { since: '2026-02-01', until: '2026-09-30' };
+    const [last] = (await usage.list(period, null, 1000)).slice(-1);
+    assert.ok(last !== undefined);
+    assert.equal((await usage.list(period, last, 1000)).length, 1000);
+    // PostgreSQL chooses for sums: their period may have few of the rows.
+    if (!onPostgres) {
+      assert.equal((await usage.sums(period, undefined, 51)).length, 51);
+      assert.equal((await usage.sums(period, last.customerId, 51)).length, 51);
+    }
+    for (const { sql, params } of asked) {
+      const plan = await database.all(`EXPLAIN ${onPostgres ? '' : 'QUERY PLAN '}${sql}`, params);
+      const text = plan.map((row) => String(row.detail ?? row['QUERY PLAN'])).join('\n');
+      assert.match(text, /Index Scan using customer_usage_pkey|SEARCH u USING PRIMARY KEY|SCAN u(?! USING)/, sql);
+      assert.doesNotMatch(text, /customer_usage_day|TEMP B-TREE|Sort Key: u\./, sql);
+    }
+    assert.equal(asked.length, onPostgres ? 2 : 4);
+  });
+
+  it('is written as CSV while other work runs between the pages', async (t) => {
+    const { database, store } = await openTestStore(t);
+    await fillDays(database, 10, 400);
+    const nobody = { get: async () => assert.fail('no customer is asked for') };
+    const reads = createUsageReads({ store, customers: nobody });
+    let turns = 0;
+    const turn = (): void => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    t.after(() => clearImmediate(next));
+    const csv = await reads.csv({ since: EVER[0], until: EVER[1], by: 'day', customerId: null });
+    assert.equal(csv.split('\r\n').length, 1 + 4000 + 1);
+    assert.ok(turns >= 4, `${turns} turns of the event loop`);
   });
 
   it('is deleted after 400 days, and by the job that writes it', async (t) => {

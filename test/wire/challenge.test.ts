@@ -52,14 +52,11 @@ describe('the token challenge', () => {
     ['hexadecimal', Buffer.from(answer, 'base64').toString('hex'), 'malformed_answer'],
     ['the URL-safe alphabet', Buffer.from(answer, 'base64').toString('base64url'), 'malformed_answer'],
     ['the token itself', TOKEN, 'malformed_answer'],
+    // A search for the blanks before the end would take an hour.
+    ['a long run of blanks', `x${' '.repeat(2_000_000)}x`, 'malformed_answer'],
     ['the answer of another path', challengeAnswer({ ...CHALLENGE, pathAndQuery: '/IN' }), 'wrong_answer'],
     ['the answer with another secret', challengeAnswer({ ...CHALLENGE, secret: 'other' }), 'wrong_answer'],
   ];
-  it('ignores white space around the answer', () => {
-    for (const given of [`${answer} `, `\t${answer}`, ` \t${answer}\t `])
-      assert.deepEqual(verifyChallengeAnswer(CHALLENGE, given), { ok: true });
-  });
-
   for (const [what, given, code] of refused) {
     it(`does not accept ${what}`, () => {
       const verdict = verifyChallengeAnswer(CHALLENGE, given);

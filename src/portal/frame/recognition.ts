@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { NO_THEME, type PortalTheme } from '../../domain/portal-theme.ts';
 import type { SignedIn } from '../../domain/user.ts';
 import type { Clock, Random } from '../../kernel/ids.ts';
-import { originOf } from '../../kernel/origin.ts';
+import { originOf } from '../../kernel/url.ts';
 import type { ReadCookie } from './cookie-values.ts';
 import { type Cookies, readCustomerVisit, readRenewal, VISITOR_COOKIE } from './cookies.ts';
 import type { SessionReader } from './current-session.ts';

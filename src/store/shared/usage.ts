@@ -24,19 +24,22 @@ const ADD = `
 const DAYS = `
   SELECT customer_id, day, ${COUNTS} FROM customer_usage
   WHERE customer_id = @customerId AND day >= @since AND day <= @until ORDER BY day`;
-// Primary key, from the last row of the page before. A row that is not of the period is passed over.
+/** SQLite's name of the primary key. Without the hint it would read and sort the whole period by `customer_usage_day` for each page. */
+const BY_KEY = 'INDEXED BY sqlite_autoindex_customer_usage_1';
+// Primary key, from the last row of the page before. A row that is not of the period is passed over, at worst each row of the table.
 const LIST = `
   SELECT u.customer_id, u.day, c.name, c.external_id, ${USAGE_COUNTS.map((name) => `u.${name}`).join(', ')}
-  FROM customer_usage AS u LEFT JOIN customer AS c ON c.id = u.customer_id AND c.id <> ''
+  FROM customer_usage AS u ${BY_KEY} LEFT JOIN customer AS c ON c.id = u.customer_id AND c.id <> ''
   WHERE u.day >= @since AND u.day <= @until`;
 const OF_CUSTOMER = 'AND u.customer_id = @customerId';
 const AFTER = 'AND (u.customer_id, u.day) > (@afterId, @afterDay)';
 const AFTER_CUSTOMER = 'AND u.customer_id > @afterId';
+// SQLite: the primary key, from the last customer of the page before. PostgreSQL may sum up a short period by its days first.
 const SUMS = `
   SELECT s.customer_id, c.name, c.external_id, ${USAGE_COUNTS.map((name) => `s.${name}`).join(', ')}
   FROM (
     SELECT u.customer_id, ${USAGE_COUNTS.map((name) => `CAST(sum(u.${name}) AS BIGINT) AS ${name}`).join(', ')}
-    FROM customer_usage AS u WHERE u.day >= @since AND u.day <= @until`;
+    FROM customer_usage AS u ${BY_KEY} WHERE u.day >= @since AND u.day <= @until`;
 const SUMS_END = `
     GROUP BY u.customer_id ORDER BY u.customer_id LIMIT @limit) AS s
   LEFT JOIN customer AS c ON c.id = s.customer_id AND c.id <> '' ORDER BY s.customer_id`;

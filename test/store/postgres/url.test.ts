@@ -33,6 +33,10 @@ it('a URL names user, password, hosts, database and parameters as libpq reads th
   assert.deepEqual(summaries('postgres://u@/x?host=/run/postgresql&options=-c%20search_path%3Dedge'), [
     ['u', '/run/postgresql', 5432, 'x', 'sallyport', '-c search_path=edge'],
   ]);
+  const inQuery = 'postgres://db.example/edge?user=app&password=a@b';
+  assert.deepEqual(summaries(inQuery), [['app', 'db.example', 5432, 'edge', 'sallyport', undefined]]);
+  assert.equal(await passwordOf(configs(inQuery)[0]), 'a@b');
+  assert.equal(await passwordOf(configs('postgres://u:a@b@db.example/edge?user=v')[0]), 'a@b');
   const hostsAndPorts = (text: string): unknown[] =>
     configs(`${text}sslmode=disable`).map(({ host, port }) => `${host}:${port}`);
   assert.deepEqual(hostsAndPorts('postgres://u@one,two:5433,three/x?'), ['one:5432', 'two:5433', 'three:5432']);
@@ -106,6 +110,7 @@ it('a URL that cannot be used is refused without its password', (t) => {
   const key = temporaryFile(t, 'key.pem', 'a key');
   chmodSync(key, 0o644);
   const wrong: readonly (readonly [url: string, message: RegExp])[] = [
+    ['postgres://u:hunter2/3@db/x', /^the URL is not one of a PostgreSQL database$/],
     ['postgres://u:hunter2@db:70000/x', /^"70000" is not a port$/],
     ['postgres://u:hunter2@a,b,c/x?port=1,2', /^the URL names 3 hosts and 2 ports$/],
     [

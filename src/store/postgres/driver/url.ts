@@ -10,6 +10,7 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import tls, { type ConnectionOptions as TlsOptions } from 'node:tls';
 import type pg from 'pg';
+import { databaseUrlParts } from '../../../kernel/url.ts';
 import { readPasswordFile } from './password-file.ts';
 
 /** The time limit of a connection attempt, unless the URL sets `connect_timeout`. */
@@ -55,12 +56,11 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 type SslMode = (typeof SSL_MODES)[number];
 const TARGETS = ['any', 'read-write', 'primary'];
 
-const SHAPE =
-  /^postgres(?:ql)?:\/\/(?:(?<credentials>.*)@)?(?<hosts>[^/?]*)(?:\/(?<database>[^?]*))?(?:\?(?<query>.*))?$/s;
-
 /** Parses the URL. Throws `DatabaseUrlError`. Files of certificates are read now, the password file when a server asks for a password. */
 export function planConnections(url: string, env: Environment = process.env): ConnectionPlan {
-  const { credentials = '', hosts = '', database = '', query = '' } = SHAPE.exec(url)?.groups ?? {};
+  const parsed = databaseUrlParts(url);
+  if (parsed === null) throw new DatabaseUrlError('the URL is not one of a PostgreSQL database');
+  const { credentials, hosts, database, query } = parsed;
   const params = new URLSearchParams(query.replaceAll('+', '%2B'));
   refuseUnknown(params);
   const [user = '', ...password] = credentials.split(':');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { originOf } from '../../src/kernel/origin.ts';
+import { originOf } from '../../src/kernel/url.ts';
 
 describe('originOf', () => {
   const named: readonly (readonly [url: string, origin: string])[] = [
