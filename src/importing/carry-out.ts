@@ -3,6 +3,7 @@
 import { type Customers, customerReader } from '../customers/customers.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, PAGE_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
+import type { Webhook } from '../domain/webhook.ts';
 import { type EventTypes, eventTypeReader } from '../events/event-types.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { everyRow } from '../store/port/resource.ts';
@@ -121,8 +122,7 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
         endpointReader.create({ ...planned.endpoint, customerId: owner.id }),
         COMMAND_LINE,
       ));
-    const webhooks = there === undefined ? [] : await store.webhooks.list('', PAGE_MAX, { endpointId: endpoint.id });
-    const existing = webhooks.find((one) => one.name.endsWith(end));
+    const existing = there === undefined ? undefined : await webhookNamed(store, endpoint.id, end);
     const webhook =
       existing ??
       (await services.webhooks.create(
@@ -137,6 +137,13 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
     return existing === undefined ? 'made' : 'there';
   });
   return { ...result, started };
+}
+
+/** The webhook of the endpoint whose name ends so. */
+async function webhookNamed({ webhooks }: Run['store'], endpointId: string, end: string): Promise<Webhook | undefined> {
+  const list = (after: string) => webhooks.list(after, PAGE_MAX, { endpointId });
+  for await (const webhook of everyRow(PAGE_MAX, list)) if (webhook.name.endsWith(end)) return webhook;
+  return undefined;
 }
 
 function refusedWith({ path, name, lost }: PlannedEndpoint, customer: string): ImportRow {
