@@ -116,7 +116,7 @@ async function findKey(
   throw new CommandError(otherKey(config, file));
 }
 
-/** Throws `CommandError` if another process has meanwhile put another key there. */
+/** Throws `CommandError` if another process has put another key there during the restore. */
 function putMasterKey(config: Config, key: Uint8Array, file: string): void {
   const put = makeMasterKey(masterKeyPath(config), () => key, config.dataDir);
   if (!Buffer.from(put.key).equals(key)) throw new CommandError(otherKey(config, file));

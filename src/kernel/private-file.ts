@@ -76,7 +76,7 @@ export function createPrivateFile(
   });
 }
 
-/** What link(2) says on file systems without hard links, such as FAT, SMB and some of FUSE. */
+/** The errors of link(2) on file systems without hard links, such as FAT, SMB and some of FUSE. */
 const WITHOUT_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /** A write takes some milliseconds. A temporary file that is older than this is from a process that died. */
