@@ -7,13 +7,14 @@ import { DataFolderError, masterKeyPath } from '../data/data.ts';
 import { openBesideServer, requireOwnKey } from '../data/data-folder.ts';
 import { isAuthentic, type Manifest } from '../data/manifest.ts';
 import { readMasterKey } from '../data/master-key.ts';
+import { ownFile } from '../data/own-files.ts';
 import { opensWith } from '../data/restore.ts';
 import { randomBytes } from '../kernel/ids.ts';
 import { createVault } from '../kernel/vault.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
-import { CommandError } from './errors.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { configBesideServer, DATA_SETTINGS, requireFolder } from './open.ts';
 import { printRecord } from './output.ts';
 
@@ -62,6 +63,13 @@ export const backupCommands: CommandGroup = [
       const config = await configBesideServer(invocation);
       requireFolder(config, 'sallyport backup');
       const file = resolve(invocation.operand('file'));
+      const own = ownFile(config, file);
+      if (own !== null) {
+        throw new UsageError(
+          `The backup would replace ${own}, which the data folder needs. Name another file`,
+          'backup',
+        );
+      }
       if (existsSync(file) && !invocation.given('force')) {
         throw new CommandError(`${file} already exists: choose another name, or replace it with --force`);
       }

@@ -53,7 +53,7 @@ export const restoreCommands: CommandGroup = [
           if (hasDatabase(config) && !invocation.given('force')) {
             throw new CommandError(`${config.dataDir} already contains data: replace it with --force`);
           }
-          if (isMissing) makeMasterKey(masterKeyPath(config), () => key, config.dataDir);
+          if (isMissing) putMasterKey(config, key, file);
           const restored = await restore(config, from, file, manifest?.takenAt ?? null);
           await printRecord(
             invocation,
@@ -109,13 +109,24 @@ async function findKey(
   const enclosed = masterKeyOf(from);
   const verdict = readMasterKey(path);
   if (!verdict.ok && verdict.code === 'missing' && enclosed !== null) return { key: enclosed, isMissing: true };
-  const advice = 'put the master key of the backup there, or name its file with --master-key-file';
   const setting = masterKeyPrefix(config);
   if (!verdict.ok)
-    throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${advice}` : ''}`);
+    throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${KEY_ADVICE}` : ''}`);
   if (await opensWith(from, verdict.key, randomBytes)) return { key: verdict.key, isMissing: false };
-  throw new CommandError(`${setting}the master key ${path} does not open ${file}: ${advice}`);
+  throw new CommandError(otherKey(config, file));
 }
+
+/** Throws `CommandError` if another process has put another key there during the restore. */
+function putMasterKey(config: Config, key: Uint8Array, file: string): void {
+  const put = makeMasterKey(masterKeyPath(config), () => key, config.dataDir);
+  if (!Buffer.from(put.key).equals(key)) throw new CommandError(otherKey(config, file));
+}
+
+function otherKey(config: Config, file: string): string {
+  return `${masterKeyPrefix(config)}the master key ${masterKeyPath(config)} does not open ${file}: ${KEY_ADVICE}`;
+}
+
+const KEY_ADVICE = 'put the master key of the backup there, or name its file with --master-key-file';
 
 async function restore(config: Config, from: SqliteDatabase, file: string, takenAt: number | null): Promise<Restored> {
   const now = Date.now();

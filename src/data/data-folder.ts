@@ -226,9 +226,9 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
     );
   }
   if (!exclusive) throw lostDatabase(config) ?? notStarted(config);
-  return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be created`, [dirname(path)], () =>
-    makeMasterKey(path, randomBytes, config.dataDir),
-  );
+  // Servers of other folders may use the same file.
+  const what = `${masterKeyPrefix(config)}the master key ${path} cannot be created`;
+  return explaining(what, [dirname(path)], () => makeMasterKey(path, randomBytes, config.dataDir).key);
 }
 
 /** Returns an error that names the damage if a damaged page may have caused `error`, and `error` otherwise. */

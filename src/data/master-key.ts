@@ -1,7 +1,7 @@
 /** The master key's file: 32 random bytes as Base64 text, readable only by its owner (contract §6.2). */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Random } from '../kernel/ids.ts';
-import { exposedMode, type OwnerLike, strangerText, writePrivateFile } from '../kernel/private-file.ts';
+import { createPrivateFile, exposedMode, type OwnerLike, strangerText } from '../kernel/private-file.ts';
 import { MASTER_KEY_BYTES } from '../kernel/vault.ts';
 
 type MasterKeyVerdict =
@@ -35,9 +35,18 @@ export function readMasterKey(path: string): MasterKeyVerdict {
   return { ok: true, key };
 }
 
-/** Creates a new key, durable before it returns: everything sealed under a lost key would be lost. */
-export function makeMasterKey(path: string, random: Random, owner?: OwnerLike): Uint8Array {
+/**
+ * Creates a key, durable before it returns: everything sealed under a lost key would be lost. If another process creates the file at the
+ * same time, returns the key of that one. Throws if that cannot be read.
+ */
+export function makeMasterKey(
+  path: string,
+  random: Random,
+  owner?: OwnerLike,
+): { readonly key: Uint8Array; readonly isNew: boolean } {
   const key = random(MASTER_KEY_BYTES);
-  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, owner);
-  return key;
+  if (createPrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, owner)) return { key, isNew: true };
+  const verdict = readMasterKey(path);
+  if (!verdict.ok) throw new Error(verdict.description);
+  return { key: verdict.key, isNew: false };
 }

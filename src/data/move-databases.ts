@@ -1,13 +1,13 @@
 /** The two directions of a move: from the SQLite database of a data folder to PostgreSQL, and back. */
 import { createHash } from 'node:crypto';
-import { renameSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, databaseName } from '../config/config.ts';
 import type { Acting } from '../domain/acting.ts';
 import { type AuditEntry, auditEntry } from '../domain/audit.ts';
 import { readAsset } from '../kernel/assets.ts';
 import { createIds, randomBytes } from '../kernel/ids.ts';
-import { makePrivateFile } from '../kernel/private-file.ts';
+import { makePrivateFile, moveFile } from '../kernel/private-file.ts';
 import type { Database, Row, SqlValue, Statement } from '../store/port/database.ts';
 import type { PostgresDatabase } from '../store/postgres/driver/postgres.ts';
 import { intoOneFile } from '../store/sqlite/driver/copy.ts';
@@ -16,6 +16,7 @@ import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.t
 import { DataFolderError } from './data.ts';
 import { databasePath, hasDatabase, holdFolder, requireDatabase, requireOwnKey } from './data-folder.ts';
 import {
+  isCommitted,
   MOVED_TABLES,
   type MovedTable,
   MoveError,
@@ -23,6 +24,7 @@ import {
   type MoveTarget,
   moveData,
   portableText,
+  verifyCommitted,
 } from './move.ts';
 import { connect, prepareTarget, requireSchema } from './postgres.ts';
 import { refuseInstances } from './running-instances.ts';
@@ -85,8 +87,8 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
       const to = openTarget(path);
       let moved: Moved;
       try {
-        const rows = await asDataErrors(path, async () =>
-          moveData({
+        const rows = await asDataErrors(path, async () => {
+          const move = {
             from,
             to: sqliteTarget(to),
             tables: tablesOf(to),
@@ -94,8 +96,11 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
             source: await identityOf(from),
             lastWebhook: await lastNumberOf(from),
             audit: entry(acting, now, 'sqlite'),
-          }),
-        );
+          };
+          // An earlier run may have ended before it renamed the file.
+          const isWhole = (await isCommitted(move)) && (await identityOf(to)) === move.source;
+          return isWhole ? verifyCommitted(move) : moveData(move);
+        });
         const broken = brokenReferences(to);
         if (broken.length > 0) throw new DataFolderError(`the copy has broken references: ${broken.join(', ')}`);
         moved = { rows, from: nameOf(config), to: config.dataDir };
@@ -103,7 +108,7 @@ export async function moveFromPostgres({ config, acting, now, report }: MoveOpti
         await to.close();
       }
       intoOneFile(path);
-      renameSync(path, databasePath(config));
+      moveFile(path, databasePath(config));
       return moved;
     } finally {
       lock.release();

@@ -125,17 +125,35 @@ export async function moveData(move: Move): Promise<Readonly<Record<string, numb
   return counts;
 }
 
-async function beginOrContinue({ to: { db }, tables, source }: Move): Promise<State> {
+/** Whether nothing of a move is left to do. Only its last transaction removes its row, so other data in the target is complete. */
+export async function isCommitted({ to: { db }, tables }: Pick<Move, 'to' | 'tables'>): Promise<boolean> {
+  return (await readState(db)) === null && (await hasData(db, tables));
+}
+
+/** Verifies a target whose move was committed, which has one more entry in its audit log. Returns the rows of each table, as `moveData`. */
+export async function verifyCommitted(move: Move): Promise<Readonly<Record<string, number>>> {
+  const counts: Record<string, number> = {};
+  for (const table of move.tables) counts[table.name] = await verifyTable(move, table, table.name === 'audit');
+  return counts;
+}
+
+async function readState(db: Database): Promise<State | null> {
   const row = await db.get('SELECT value FROM setting WHERE name = @name', { name: MOVE_SETTING });
-  if (row !== undefined) {
-    const state = JSON.parse(Buffer.from(row.value as Uint8Array).toString('utf8')) as State;
-    if (state.source === source) return state;
+  return row === undefined ? null : (JSON.parse(Buffer.from(row.value as Uint8Array).toString('utf8')) as State);
+}
+
+async function hasData(db: Database, tables: readonly MovedTable[]): Promise<boolean> {
+  for (const table of tables) if ((await chunk(db, table, table.preset ?? null, 1)).length > 0) return true;
+  return false;
+}
+
+async function beginOrContinue({ to: { db }, tables, source }: Move): Promise<State> {
+  const begun = await readState(db);
+  if (begun !== null) {
+    if (begun.source === source) return begun;
     throw new MoveError('it holds an unfinished move from other data: empty it, or finish that move');
   }
-  for (const table of tables) {
-    if ((await chunk(db, table, table.preset ?? null, 1)).length > 0)
-      throw new MoveError('it already has data: move into an empty database');
-  }
+  if (await hasData(db, tables)) throw new MoveError('it already has data: move into an empty database');
   const state: State = { source, table: tables[0]?.name ?? '', after: null };
   await db.commit([{ sql: PUT, params: { name: MOVE_SETTING, value: bytesOf(state) } }]);
   return state;
@@ -189,9 +207,13 @@ async function commit({ to: { db } }: Move, statements: readonly Statement[]): P
   }
 }
 
-/** Compares the rows of a table. Returns their number. */
-async function verifyTable({ from, to, report }: Move, table: MovedTable): Promise<number> {
-  const [source, target] = await Promise.all([digest(from, table), digest(to.db, table)]);
+/** Compares the rows of a table. Returns their number in the source. `hasMore`: the target may have more rows, with higher keys. */
+async function verifyTable({ from, to, report }: Move, table: MovedTable, hasMore = false): Promise<number> {
+  const read = digest(from, table);
+  const [source, target] = await Promise.all([
+    read,
+    digest(to.db, table, hasMore ? (await read).rows : Number.POSITIVE_INFINITY),
+  ]);
   if (source.hash !== target.hash) {
     throw new MoveError(
       `its table ${table.name} differs (${target.rows} rows, the source has ${source.rows}): the source was ` +
@@ -202,12 +224,16 @@ async function verifyTable({ from, to, report }: Move, table: MovedTable): Promi
   return source.rows;
 }
 
-/** The number of rows, and a hash of all of them that does not depend on their order: U+FFFD and U+0000 sort differently. */
-async function digest(db: Database, table: MovedTable): Promise<{ readonly rows: number; readonly hash: string }> {
+/** The number of rows, at most `most`, and a hash of them that does not depend on their order: U+FFFD and U+0000 sort differently. */
+async function digest(
+  db: Database,
+  table: MovedTable,
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ readonly rows: number; readonly hash: string }> {
   const all = Buffer.alloc(SHA256_BYTES);
   let rows = 0;
   for (let after: readonly SqlValue[] | null = null; ; ) {
-    const found: readonly Row[] = await chunk(db, table, after, CHUNK_ROWS_FIRST * 5);
+    const found: readonly Row[] = await chunk(db, table, after, Math.min(CHUNK_ROWS_FIRST * 5, most - rows));
     for (const row of found) {
       const one = Buffer.from(
         hash('sha256', JSON.stringify(table.columns.map((column) => plain(row[column]))), 'hex'),

@@ -199,7 +199,7 @@ async function openStore(config: Config, db: PostgresDatabase, exclusive: boolea
   const store = createPostgresStore(db, vault, ids);
   const firstCredentials = firstCredentialStore(db, vault);
   if (!exclusive && (await store.users.isEmpty())) throw notStarted(config);
-  await checkMasterKey(config, store, isNew);
+  await checkMasterKey(config, store, isNew ? key : null);
   if (exclusive) {
     await installBuiltInProducts(store, clock());
     await installBuiltInEventTypes(store, clock());
@@ -278,7 +278,7 @@ async function findMasterKey(
   if (!mayMake) throw notStarted(config);
   try {
     makePrivateFolder(dirname(path));
-    return { key: makeMasterKey(path, randomBytes, dirname(path)), isNew: true };
+    return makeMasterKey(path, randomBytes, dirname(path));
   } catch (cause) {
     const what = `${masterKeyPrefix(config)}the master key ${path} cannot be created`;
     throw new DataFolderError(`${what}: ${(cause as Error).message}`, { cause });
@@ -290,14 +290,15 @@ async function isSealed(db: PostgresDatabase): Promise<boolean> {
   return row?.sealed === 1;
 }
 
-/** Removes a key that was made just now and does not fit the database: the next start then asks for the right one. */
-async function checkMasterKey(config: Config, store: Store, isNew: boolean): Promise<void> {
+/** Removes the key `made`, made just now, if it does not fit the database: the next start then asks for the right one. */
+async function checkMasterKey(config: Config, store: Store, made: Uint8Array | null): Promise<void> {
   try {
     await store.settings.checkMasterKey();
   } catch (cause) {
     if (cause instanceof DatabaseUnavailable) throw cause;
     const path = masterKeyPath(config);
-    if (isNew) rmSync(path, { force: true });
+    const verdict = readMasterKey(path);
+    if (made !== null && verdict.ok && Buffer.from(made).equals(verdict.key)) rmSync(path, { force: true });
     throw new DataFolderError(
       `${masterKeyPrefix(config)}${path}: ${(cause as Error).message}, ${nameOf(config)}: copy the master key of the other instances there`,
       { cause },

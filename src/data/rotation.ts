@@ -28,7 +28,9 @@ type Rotation = {
 
 /** Returns the number of rows sealed again. No other process may have the database open with the old key. */
 export async function rotateMasterKey({ db, vault, path, random, audit }: Rotation): Promise<number> {
-  const next = createVault(makeMasterKey(nextPath(path), random, path), random);
+  // The caller has settled earlier rotations, so an unknown new key is left over.
+  rmSync(nextPath(path), { force: true });
+  const next = createVault(makeMasterKey(nextPath(path), random, path).key, random);
   const statements = await resealed(db, vault, next);
   // First, so that of two rotations at the same time one is refused.
   await db.commit([await knownKeyStatement(db), ...statements, auditStatement(audit)]);

@@ -3,6 +3,7 @@
 import { type Customers, customerReader } from '../customers/customers.ts';
 import { COMMAND_LINE } from '../domain/acting.ts';
 import { ENDPOINTS_LIMIT_DEFAULT, PAGE_MAX, WEBHOOKS_LIMIT_DEFAULT } from '../domain/limits.ts';
+import type { Webhook } from '../domain/webhook.ts';
 import { type EventTypes, eventTypeReader } from '../events/event-types.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { everyRow } from '../store/port/resource.ts';
@@ -29,7 +30,7 @@ export type ImportRow = {
   /** The customer of an endpoint. */
   readonly customer: string | null;
   readonly result: 'made' | 'there' | 'refused';
-  /** Why it was refused. */
+  /** Why it was refused, or why its webhook was not started; null otherwise. */
   readonly reason: string | null;
   /** The parts that were not kept. */
   readonly lost: readonly string[];
@@ -111,6 +112,7 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
   const row = { kind: 'endpoint', path, name, customer: owner.name, lost, started: false } as const;
   if (problem !== null) return { ...row, result: 'refused', reason: problem };
   let started = false;
+  let unstarted: string | null = null;
   const result = await outcome(row, async () => {
     const { services, store, start } = run;
     const end = nameEnd(sourceId);
@@ -121,8 +123,7 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
         endpointReader.create({ ...planned.endpoint, customerId: owner.id }),
         COMMAND_LINE,
       ));
-    const webhooks = there === undefined ? [] : await store.webhooks.list('', PAGE_MAX, { endpointId: endpoint.id });
-    const existing = webhooks.find((one) => one.name.endsWith(end));
+    const existing = there === undefined ? undefined : await webhookNamed(store, endpoint.id, end);
     const webhook =
       existing ??
       (await services.webhooks.create(
@@ -131,12 +132,20 @@ async function makeEndpoint(planned: PlannedEndpoint, owner: Owner, run: Run): P
       ));
     const { state, stateReason } = webhook.progress;
     if (start && planned.mayStart && endpoint.enabled && state === 'stopped' && stateReason === null) {
-      await services.webhooks.start(webhook.id, COMMAND_LINE);
-      started = true;
+      // What was made stays, also if it cannot start.
+      unstarted = await refusalOf(() => services.webhooks.start(webhook.id, COMMAND_LINE));
+      started = unstarted === null;
     }
     return existing === undefined ? 'made' : 'there';
   });
-  return { ...result, started };
+  return { ...result, started, reason: result.reason ?? unstarted };
+}
+
+/** The webhook of the endpoint whose name ends so. */
+async function webhookNamed({ webhooks }: Run['store'], endpointId: string, end: string): Promise<Webhook | undefined> {
+  const list = (after: string) => webhooks.list(after, PAGE_MAX, { endpointId });
+  for await (const webhook of everyRow(PAGE_MAX, list)) if (webhook.name.endsWith(end)) return webhook;
+  return undefined;
 }
 
 function refusedWith({ path, name, lost }: PlannedEndpoint, customer: string): ImportRow {
@@ -148,12 +157,21 @@ async function outcome(
   row: Omit<ImportRow, 'result' | 'reason'>,
   make: () => Promise<'made' | 'there'>,
 ): Promise<ImportRow> {
+  let result = 'refused' as ImportRow['result'];
+  const reason = await refusalOf(async () => {
+    result = await make();
+  });
+  return { ...row, result, reason, lost: result === 'there' ? [] : row.lost };
+}
+
+/** Why the work was refused; null if it was done. */
+async function refusalOf(work: () => Promise<unknown>): Promise<string | null> {
   try {
-    const result = await make();
-    return { ...row, result, reason: null, lost: result === 'there' ? [] : row.lost };
+    await work();
+    return null;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return { ...row, result: 'refused', reason: reasonOf(error) };
+    return reasonOf(error);
   }
 }
 

@@ -1,17 +1,21 @@
 /** Files that only their owner can read. */
+
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   fchownSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   type Stats,
   statSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 const PRIVATE_MODE = 0o600;
 const OTHERS = 0o077;
@@ -24,10 +28,10 @@ const OTHERS_BUT_READING_GROUP = 0o037;
 export type OwnerLike = string | null;
 
 /**
- * Creates an empty file if it does not exist. Never opens an existing file: closing any descriptor of it releases all locks that SQLite
- * holds on it in this process.
+ * Creates an empty file if it does not exist, and returns whether it did. Never opens an existing file: closing any descriptor of it
+ * releases all locks that SQLite holds on it in this process.
  */
-export function makePrivateFile(path: string, owner: OwnerLike = dirname(path)): void {
+export function makePrivateFile(path: string, owner: OwnerLike = dirname(path)): boolean {
   try {
     const descriptor = openSync(path, 'wx', PRIVATE_MODE);
     try {
@@ -35,25 +39,85 @@ export function makePrivateFile(path: string, owner: OwnerLike = dirname(path)):
     } finally {
       closeSync(descriptor);
     }
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
   }
 }
 
-/** Writes a file atomically and durably: afterwards it is complete, or it does not exist. */
+/** Writes a file atomically and durably, and replaces an existing one: afterwards it is complete, or it does not exist. */
 export function writePrivateFile(path: string, text: string, owner: OwnerLike = dirname(path)): void {
-  const unfinished = `${path}.new`;
-  rmSync(unfinished, { force: true });
-  const descriptor = openSync(unfinished, 'wx', PRIVATE_MODE);
-  try {
-    matchOwner(descriptor, owner);
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  moveFile(unfinished, path);
+  writeBeside(path, text, owner, (unfinished) => renameSync(unfinished, path));
 }
+
+/**
+ * Creates a file atomically and durably. Of several processes that create it at the same time, also on other machines, one gets true. The
+ * others get false, and the file is then complete.
+ */
+export function createPrivateFile(
+  path: string,
+  text: string,
+  owner: OwnerLike = dirname(path),
+  link: typeof linkSync = linkSync,
+): boolean {
+  return writeBeside(path, text, owner, (unfinished) => {
+    try {
+      link(unfinished, path);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EEXIST') return false;
+      if (!WITHOUT_LINKS.includes(code ?? '')) throw error;
+      // An empty file reserves the name. Until it is replaced, others find that file.
+      if (!makePrivateFile(path, owner)) return false;
+      renameSync(unfinished, path);
+    }
+    return true;
+  });
+}
+
+/** The errors of link(2) on file systems without hard links, such as FAT, SMB and some of FUSE. */
+const WITHOUT_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** A write takes some milliseconds. A temporary file that is older than this is from a process that died. */
+const ABANDONED_MS = 60_000;
+
+/**
+ * Writes a temporary file in the same folder, which no other process uses, and lets `place` give it its name. Also removes temporary files
+ * of processes that died.
+ */
+function writeBeside<T>(path: string, text: string, owner: OwnerLike, place: (unfinished: string) => T): T {
+  const unfinished = `${path}.${randomUUID()}.new`;
+  let placed: T;
+  try {
+    const descriptor = openSync(unfinished, 'wx', PRIVATE_MODE);
+    try {
+      matchOwner(descriptor, owner);
+      writeSync(descriptor, text);
+      fsyncSync(descriptor);
+      // By the clock of the file system, which other machines may use too.
+      removeAbandoned(path, fstatSync(descriptor).mtimeMs - ABANDONED_MS);
+    } finally {
+      closeSync(descriptor);
+    }
+    placed = place(unfinished);
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+  syncFolder(dirname(path));
+  return placed;
+}
+
+function removeAbandoned(path: string, before: number): void {
+  const [folder, start] = [dirname(path), `${basename(path)}.`];
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(start) || !UNFINISHED.test(name.slice(start.length))) continue;
+    const stat = statSync(join(folder, name), { throwIfNoEntry: false });
+    if (stat !== undefined && stat.mtimeMs < before) rmSync(join(folder, name), { force: true });
+  }
+}
+
+const UNFINISHED = /^[0-9a-f-]{36}\.new$/;
 
 /** Replaces a file by another, durably. */
 export function moveFile(from: string, to: string): void {

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -193,6 +202,32 @@ test('a restore that would lose or mix data is refused, and changes nothing', as
   await refused([...restoring, '--without-manifest'], /was not restored: its audit log is broken at entry 1/);
   assert.deepEqual(readdirSync(dataDir).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
   assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
+});
+
+test('a backup never replaces the database or the master key, whatever name is given for it', async (t) => {
+  const folder = await initialised(t);
+  const { dataDir } = folder;
+  const names = (): string[] => readdirSync(dataDir).filter((name) => !/-(?:wal|shm)$/.test(name));
+  const contents = () => names().map((name) => [name, readFileSync(join(dataDir, name))]);
+  const [database, key] = [join(dataDir, 'sallyport.db'), join(dataDir, 'master.key')];
+  const [linked, hard, other] = ['linked.db', 'hard.db', 'other'].map((name) => beside(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  symlinkSync(database, linked);
+  linkSync(database, hard);
+  symlinkSync(dataDir, other);
+  const before = contents();
+  const files = [database, `${database}-wal`, `${database}-shm`, `${database}-journal`, key];
+  for (const file of [...files, linked, hard, join(other, 'sallyport.db'), join(other, 'sallyport.db-wal')]) {
+    for (const options of [['--force'], []]) {
+      const { status, stderr } = await folder.run(['backup', file, ...options]);
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /The backup would replace .*(?:sallyport\.db|master\.key)\S*, which the data folder needs/);
+    }
+  }
+  assert.deepEqual(contents(), before);
 });
 
 test('a rotation deletes the old key, and says that older backups need it', async (t) => {

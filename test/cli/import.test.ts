@@ -129,6 +129,27 @@ describe('import', () => {
     assert.equal((await folder.json<Page>(['endpoint', 'list'])).items.length, 1);
   });
 
+  it('keeps what it made although its webhook cannot start, and says why', async (t) => {
+    const folder = await initialised(t);
+    const text = JSON.stringify(svixExport());
+    const args = ['import', 'svix', '-', '--apply'];
+    await folder.json<Report>(args, text);
+    const { id: customer } = only((await folder.json<Page>(['customer', 'list'])).items);
+    await folder.json(['customer', 'update', customer, '--fields', '{"active":false}']);
+    const { id } = only((await folder.json<Page>(['webhook', 'list'])).items);
+    assert.equal((await folder.run(['webhook', 'delete', id])).status, 0);
+    for (const result of ['made', 'there']) {
+      const { status, stdout } = await folder.run([...args, '--start', '--json'], text);
+      const { rows, refused, started } = JSON.parse(stdout) as Report;
+      const row = rows.at(-1);
+      assert.deepEqual([status, row?.result, refused, started], [1, result, 0, 0]);
+      assert.match(row?.reason ?? '', /suspended/);
+    }
+    const shown = await folder.run([...args, '--start'], text);
+    assert.match(shown.stdout, /\nNot started:\n {2}applications\[0\]\.endpoints\.data\[0\]: .*suspended/);
+    assert.doesNotMatch(shown.stdout, /^Refused/m);
+  });
+
   it('goes on where an earlier run ended, and starts no webhook that someone stopped', async (t) => {
     const folder = await initialised(t);
     const text = JSON.stringify(svixExport());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
@@ -134,6 +134,30 @@ describe('sallyport move', () => {
     assert.deepEqual(readdirSync(back).sort(), ['sallyport.db', 'serve.lock']);
     copyFileSync(join(dataDir, 'master.key'), join(back, 'master.key'));
     assert.match((await sallyport(['user', 'list', '--data', back])).stdout, /admin/);
+  });
+
+  it('finishes a copy from PostgreSQL whose last step was missing, unless the source has changed', async (t) => {
+    const dataDir = await fullFolder(t);
+    const url = await newDatabase(t);
+    await sallyportJson(['move', '--to', url, '--data', dataDir]);
+    const back = unusedFolder(t);
+    const args = ['move', '--from', url, '--data', back];
+    const [database, unfinished] = ['sallyport.db', 'moving.db'].map((name) => join(back, name)) as [string, string];
+    const { tables } = await sallyportJson<{ tables: Record<string, number> }>(args);
+    const after = rowsIn(back);
+    // As a process leaves it that ends before it renames the file.
+    renameSync(database, unfinished);
+    assert.deepEqual((await sallyportJson<{ tables: Record<string, number> }>(args)).tables, tables);
+    assert.deepEqual(rowsIn(back), after);
+    assert.deepEqual(readdirSync(back).sort(), ['sallyport.db', 'serve.lock']);
+
+    renameSync(database, unfinished);
+    const db = await opened(t, url);
+    await db.run("UPDATE customer SET name = 'Later' WHERE id = 'cu'");
+    const { status, stderr } = await sallyport(args);
+    assert.equal(status, 1);
+    assert.match(stderr, /its table customer differs .*: the source was changed since the move began/);
+    assert.equal(existsSync(database), false);
   });
 
   it('stores U+FFFD where earlier versions stored U+0000, and the audit log is intact', async (t) => {

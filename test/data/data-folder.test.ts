@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -93,12 +94,22 @@ test('a folder that exists keeps its permissions', async (t) => {
   assert.equal(modeOf(folder), '750');
 });
 
+const HALF_KEY = 'master.key.5f0c7a52-7d0e-4b0a-9c53-0d4f4f0f8a11.new';
+const AN_HOUR_AGO = Date.now() / 1000 - 3600;
+
 /** The state of the folder if the first start is killed after each of its steps, in order. */
 const INTERRUPTED: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
   ['the folder', ({ dataDir }) => void mkdirSync(dataDir, { mode: 0o700 })],
   ['the marker of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
   ['the lock file', ({ dataDir }) => writeFileSync(join(dataDir, 'serve.lock'), '', { mode: 0o600 })],
-  ['half of the master key', ({ dataDir }) => writeFileSync(join(dataDir, 'master.key.new'), 'AAAA', { mode: 0o600 })],
+  [
+    'half of the master key',
+    ({ dataDir }) => {
+      writeFileSync(join(dataDir, HALF_KEY), 'AAAA', { mode: 0o600 });
+      // A younger one may be of a process that runs.
+      utimesSync(join(dataDir, HALF_KEY), AN_HOUR_AGO, AN_HOUR_AGO);
+    },
+  ],
   ['the master key', ({ dataDir }) => void makeMasterKey(join(dataDir, 'master.key'), randomBytes)],
   ['the empty database file', ({ dataDir }) => writeFileSync(join(dataDir, 'sallyport.db'), '', { mode: 0o600 })],
   ['the journal mode', ({ dataDir }) => openSqlite(join(dataDir, 'sallyport.db')).close()],
@@ -128,7 +139,7 @@ for (const [steps, [after]] of INTERRUPTED.entries()) {
     assert.equal((await data.store.applications.getClient(clientId))?.name, 'administration');
     await data.firstCredentials.forget();
     await data.close();
-    assert.equal(existsSync(join(config.dataDir, 'master.key.new')), false);
+    assert.equal(existsSync(join(config.dataDir, HALF_KEY)), false);
     assert.equal((await open(t, config)).firstStart, false);
   });
 }

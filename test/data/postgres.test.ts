@@ -53,6 +53,7 @@ async function raw(t: TestContext, config: Config): Promise<PostgresDatabase> {
   return db;
 }
 
+const WAITS_FOR_SETTING = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('setting')";
 const WAITS_FOR_WEBHOOK = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('webhook')";
 
 describe('a PostgreSQL database', () => {
@@ -97,6 +98,21 @@ describe('a PostgreSQL database', () => {
     for (const credentials of shown) assert.deepEqual({ ...credentials, dataDir: '' }, { ...shown[0], dataDir: '' });
     assert.equal((await first?.store.users.list('', 10))?.length, 1);
     assert.equal((await first?.store.applications.list('', 10))?.length, 1);
+  });
+
+  it('is set up by instances that share a data folder and start at the same time, with one master key', async (t) => {
+    const url = await newDatabase(t);
+    const config = configOf(t, url);
+    await migrateDatabase(config, Date.now());
+    const db = await raw(t, config);
+    const holder = await openClient(t, url);
+    await holder.query('BEGIN; LOCK TABLE setting IN ACCESS EXCLUSIVE MODE');
+    const opened = Promise.all([open(t, config), open(t, config)]);
+    await until('both to wait for setting', async () => (await db.all(WAITS_FOR_SETTING, {})).length === 2);
+    await holder.query('COMMIT');
+    await opened;
+    assert.deepEqual(readdirSync(config.dataDir), ['master.key']);
+    await open(t, config);
   });
 
   it('is refused without its master key and with another one, and stays as it is', async (t) => {

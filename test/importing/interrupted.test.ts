@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { createCustomers } from '../../src/customers/customers.ts';
+import { PAGE_MAX } from '../../src/domain/limits.ts';
 import { createEventTypes } from '../../src/events/event-types.ts';
 import type { ImportRow, ImportServices } from '../../src/importing/carry-out.ts';
 import type { ImportOptions } from '../../src/importing/export-reader.ts';
@@ -101,3 +102,15 @@ for (const [sender, plan] of PLANS)
       assert.deepEqual(await recordsOf(s), wanted, `after ${writes} writes`);
     }
   });
+
+it('another run makes no webhook again, however many webhooks the endpoint has', async (t) => {
+  const plan = readSvix(exported('svix'), OPTIONS);
+  const s = await openTestStore(t);
+  await carriedOut(s, plan, s.store);
+  const [some] = await s.store.webhooks.list('', 1);
+  assert.ok(some);
+  const others = Array.from({ length: PAGE_MAX }, (_, n) => ({ ...some, name: `Other ${n}` }));
+  const { webhooks } = s.store;
+  const list: typeof webhooks.list = async (from, ...rest) => (from === '' ? others : webhooks.list('', ...rest));
+  await leavingNothing(s, () => carriedOut(s, plan, { ...s.store, webhooks: { ...webhooks, list } }));
+});

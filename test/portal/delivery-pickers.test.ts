@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { succeeded } from '../support/client.ts';
-import { makeCustomer } from '../support/customers.ts';
+import { created, makeCustomer } from '../support/customers.ts';
 import { connect, makeEventType, startJourney } from '../support/journey.ts';
 import { newSession, request } from '../support/portal-requests.ts';
 
@@ -40,6 +40,12 @@ it('a customer and a webhook that are picked become filters of the search line, 
     await succeeded(
       admin.post('webhooks', { name: `Orders ${n}`, endpointId: webhook.endpointId, eventTypes: ['order.created'] }),
     );
+  const endpoint = { customerId: id, name: 'Shop', url: 'https://shop.example/in', enabled: false };
+  const { id: endpointId } = await created(admin, 'endpoints', endpoint);
+  const theirs = { customerId: id, name: 'Parcels', endpointId, eventTypes: ['order.created'] };
+  const { id: ofCustomer } = await created(admin, 'webhooks', theirs);
+  for (let n = 0; n < 21; n += 1) await created(admin, 'customers', { name: `${customer.name} ${n}` });
+  assert.equal(await sent({ webhook: `parcels · ${customer.name}` }), `/deliveries?q=webhook%3A${ofCustomer}`);
   assert.equal(await sent({ webhook: 'orders' }), `/deliveries?q=webhook%3A${webhook.id}`);
   assert.doesNotMatch((await open('/deliveries?q=webhook:orders')).text, /There is no webhook/);
   assert.match(

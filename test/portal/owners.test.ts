@@ -166,6 +166,40 @@ describe('the owner of a record', () => {
   });
 });
 
+it('the customer of a form is found by its name among any number of similar ones, and never guessed', async (t) => {
+  const service = await startService(t);
+  const { token } = await newSession(service, 'administrator');
+  const acme = await created(service.admin, 'customers', { name: 'Acme', externalId: 'acme-1' });
+  for (let n = 0; n < 21; n += 1) await created(service.admin, 'customers', { name: `Acme ${n}` });
+  let made = 0;
+  const send = async (customer: string) => {
+    made += 1;
+    const form = { name: `At ${made}`, url: `https://shop.example/${made}`, tokenChallenge: 'false', for: 'customer' };
+    return request(`${service.url}/endpoints/new`, { token, form: { ...form, customer } });
+  };
+  const owners = async () => (await service.services.endpoints.list('', 50)).map(({ customerId }) => customerId);
+  assert.equal((await send('acme')).status, 303);
+  assert.deepEqual(await owners(), [acme.id]);
+  const filtered = (await request(`${service.url}/endpoints?customer=Acme`, { token })).text;
+  assert.match(filtered, />At 1</);
+
+  const namesake = await created(service.admin, 'customers', { name: 'Acme' });
+  const refused = await send('Acme');
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /Customer “Acme” fits several\. Enter the id or the external id of one\./);
+  assert.deepEqual(await owners(), [acme.id]);
+  for (const one of ['acme-1', String(namesake.id)]) assert.equal((await send(one)).status, 303);
+  assert.deepEqual(await owners(), [acme.id, acme.id, namesake.id]);
+  // Another case is another name.
+  const loud = await created(service.admin, 'customers', { name: 'ACME' });
+  assert.equal((await send('ACME')).status, 303);
+  assert.equal((await owners()).at(-1), loud.id);
+
+  const publish = (customer: unknown) => request(`${service.url}/publish?customer=${customer}`, { token });
+  assert.match((await publish(namesake.id)).text, new RegExp(`name="customer"[^>]* value="${namesake.id}"`));
+  assert.match((await publish(loud.id)).text, /name="customer"[^>]* value="ACME"/);
+});
+
 it('a form for a customer that is gone says so, and is not one for the operator', async (t) => {
   const service = await startService(t);
   const { token } = await newSession(service, 'administrator');

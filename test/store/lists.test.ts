@@ -36,6 +36,10 @@ describe('lists of what an operator administers', () => {
     const { customers } = s.store;
     assert.deepEqual(names(await customers.list('', 10)), ['Acme', 'Other']);
     assert.deepEqual(names(await customers.search({ text: 'CRM-1' }, null, 10)), ['Acme']);
+    await s.customers.create({ name: 'Acme Labs' }, ACTOR);
+    assert.deepEqual(names(await customers.search({ name: 'ACME' }, null, 10)), ['Acme']);
+    assert.deepEqual(names(await customers.search({ name: 'Acm' }, null, 10)), []);
+    assert.deepEqual(names(await customers.search({ name: 'Acme', active: false }, null, 10)), []);
     assert.deepEqual(names(await customers.search({ active: false }, null, 10)), ['Other']);
     assert.deepEqual(names(await customers.search({}, other.id, 10)), ['Acme']);
     assert.deepEqual(

@@ -115,7 +115,7 @@ async function runImport(invocation: Invocation, plan: Plan, composed: Composed)
   try {
     const { rows, applied } = await importPlan(plan, composed.services, composed, run);
     await print(rows, applied);
-    return rows.some(({ result }) => result === 'refused') && !skipRefused ? 1 : 0;
+    return rows.some(({ reason }) => reason !== null) && !skipRefused ? 1 : 0;
   } catch (error) {
     // Another run continues from here.
     if (done.length > 0) await print(done, true);

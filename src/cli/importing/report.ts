@@ -36,13 +36,15 @@ export function importText(
     result: started ? `${results[result]}, started` : results[result],
   }));
   const table = tableText(shown, ['kind', 'name', 'customer', { field: 'result', whole: true }], width);
-  const refused = rows.flatMap(({ path, reason }) => (reason === null ? [] : [`${path}: ${reason}`]));
+  const reasonsOf = (some: readonly ImportRow[]): string[] =>
+    some.flatMap(({ path, reason }) => (reason === null ? [] : [`${path}: ${reason}`]));
   const lost = rows
     .filter(({ result }) => result === 'made')
     .flatMap((row) => row.lost.map((one) => `${row.path}: ${one}`));
   const parts = [
     table,
-    listOf('Refused', refused),
+    listOf('Refused', reasonsOf(rows.filter(({ result }) => result === 'refused'))),
+    listOf('Not started', reasonsOf(rows.filter(({ result }) => result !== 'refused'))),
     listOf(applied ? 'Not kept' : 'Cannot be kept', lost),
     endOf(rows, applied, asked),
   ];

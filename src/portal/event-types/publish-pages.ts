@@ -25,6 +25,7 @@ import {
   CUSTOMER_SUGGESTIONS,
   customerField,
   customerNamed,
+  customerText,
   OPERATOR,
   ownerNamed,
   readHasCustomers,
@@ -60,9 +61,10 @@ export function publishPages(dependencies: PageDependencies): PageRoute<'operato
       const data = eventType === null ? '{}' : await exampleOf(eventType);
       const customer = await customerIn(store, readText(call.query, 'customer'));
       const audience = customer === null ? 'own' : 'customer';
+      const named = customer === null ? undefined : await customerText(store, customer);
       // Sent twice, the form publishes once.
       const idempotencyKey = `portal-${ids.uuid()}`;
-      return view(call, type, newForm({ data, idempotencyKey, for: audience, customer: customer?.name }));
+      return view(call, type, newForm({ data, idempotencyKey, for: audience, customer: named }));
     }),
     pages.act(PUBLISH_PATH, 'operator', 'operator', {
       respond: async (call) => {

@@ -111,24 +111,36 @@ export async function ownerFilter(store: Owners, query: URLSearchParams): Promis
   };
 }
 
-/** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none. */
-export async function ownerNamed({ customers }: Owners, typed: string): Promise<OwnerName | null> {
-  if ([OWN, YOUR_OWN.toLowerCase()].includes(typed.trim().toLowerCase())) return { id: OPERATOR, name: OWN };
-  if (isUuidV7(typed)) return customers.get(typed);
-  const byExternalId = await customers.getByExternalId(typed);
-  if (byExternalId !== null) return byExternalId;
-  const similar = await customers.search({ text: typed }, null, CUSTOMERS_SUGGESTED);
-  return similar.find(({ name }) => name.toLowerCase() === typed.toLowerCase()) ?? null;
+/** The customer that people mean by an id, an external id or a name; the operator by `own`. Null for none; the newest of several. */
+export async function ownerNamed(owners: Owners, typed: string): Promise<OwnerName | null> {
+  const [owner = null] = await ownersNamed(owners, typed);
+  return owner;
+}
+
+/** The same, with the others of the same name, newest first. */
+async function ownersNamed({ customers }: Owners, typed: string): Promise<readonly OwnerName[]> {
+  if ([OWN, YOUR_OWN.toLowerCase()].includes(typed.trim().toLowerCase())) return [{ id: OPERATOR, name: OWN }];
+  const known = isUuidV7(typed) ? await customers.get(typed) : await customers.getByExternalId(typed);
+  if (known !== null || isUuidV7(typed)) return known === null ? [] : [known];
+  const found = await customers.search({ name: typed }, null, CUSTOMERS_SUGGESTED);
+  const exact = found.filter(({ name }) => name === typed);
+  return exact.length > 0 ? exact : found;
+}
+
+/** A customer as a field names it: by its name, or by its id if others have the same name. */
+export async function customerText(owners: Owners, { id, name }: OwnerName): Promise<string> {
+  return (await ownersNamed(owners, name)).length > 1 ? id : name;
 }
 
 /**
  * The customer that a form names: as `ownerNamed`, or the only one whose name or external id contains the text. Throws a refusal of the
- * field that names the ones that fit.
+ * field that names the ones that fit, also if several have the name: nothing is created for one of them by chance.
  */
 export async function customerNamed(owners: Owners, typed: string): Promise<OwnerName> {
-  const named = await ownerNamed(owners, typed);
-  const exact = named?.id === OPERATOR ? null : named;
-  if (exact !== null) return exact;
+  const [named, ...namesakes] = await ownersNamed(owners, typed);
+  if (namesakes.length > 0)
+    throw refuseField(CUSTOMER, `“${typed}” fits several. Enter the id or the external id of one`);
+  if (named !== undefined && named.id !== OPERATOR) return named;
   const fitting = await owners.customers.search({ text: typed }, null, MEANT + 1);
   const [only, ...others] = fitting;
   if (only !== undefined && others.length === 0) return only;

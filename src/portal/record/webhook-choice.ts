@@ -14,6 +14,8 @@ export const WEBHOOKS_SUGGESTED_AT = '/webhooks/suggestions';
 const SUGGESTED = 20;
 /** Customers whose webhooks are suggested because the customer's name has the typed text. */
 const CUSTOMERS_SUGGESTED = 5;
+/** Customers of one name among whose webhooks a name is looked up. With more, only an id names a webhook. */
+const NAMESAKES_MAX = 20;
 /** Between the name of a webhook and its customer. */
 const BETWEEN = ' · ';
 
@@ -50,11 +52,10 @@ export async function webhookNamed(store: Store, typed: string): Promise<Webhook
   const whole = await only(store, typed, null);
   const at = typed.lastIndexOf(BETWEEN);
   if (whole !== null || at < 0 || store.customerId !== null) return whole;
-  const owner = typed.slice(at + BETWEEN.length);
-  const customers = await store.customers.search({ text: owner }, null, SUGGESTED);
-  const found = await Promise.all(
-    customers.filter(({ name }) => isSame(name, owner)).map(({ id }) => only(store, typed.slice(0, at), id)),
-  );
+  const owner = typed.slice(at + BETWEEN.length).trim();
+  const customers = await store.customers.search({ name: owner }, null, NAMESAKES_MAX + 1);
+  if (customers.length > NAMESAKES_MAX) return null;
+  const found = await Promise.all(customers.map(({ id }) => only(store, typed.slice(0, at), id)));
   const [webhook = null, ...others] = found.filter((one) => one !== null);
   return others.length === 0 ? webhook : null;
 }
@@ -67,10 +68,6 @@ async function only(store: Store, name: string, customerId: string | null): Prom
   const found = await named({ customerId: customerId ?? OPERATOR });
   const all = found.length > 0 || customerId !== null ? found : await named({});
   return all.length === 1 ? (all[0]?.webhook ?? null) : null;
-}
-
-function isSame(a: string, b: string): boolean {
-  return a.toLowerCase() === b.trim().toLowerCase();
 }
 
 export function webhookSuggestionPage({ pages, store }: SharedPageDependencies): PageRoute<'both'> {

@@ -20,9 +20,12 @@ export type LimitedTable = 'endpoint' | 'webhook';
 /** The number of a customer's resources of each kind. */
 export type Belongings = { readonly [Kind in 'users' | 'applications' | 'endpoints' | 'keys' | 'webhooks']: number };
 
-/** All given conditions must hold. `text` is a part of the name or of the external id, or the id. */
+/** All given conditions must hold. */
 type CustomerSearch = {
+  /** A part of the name or of the external id, or the id. */
   readonly text?: string;
+  /** The whole name. Neither it nor `text` distinguishes upper and lower case. */
+  readonly name?: string;
   readonly active?: boolean;
   /** Has a webhook with problems. */
   readonly troubled?: boolean;

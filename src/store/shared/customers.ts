@@ -80,6 +80,7 @@ const BY_EXTERNAL_ID = `SELECT ${CUSTOMER.columns()} FROM customer WHERE externa
 const SEARCH = `
   SELECT ${CUSTOMER.columns()} FROM customer
   WHERE id <> '' AND (CAST(@before AS TEXT) IS NULL OR id < @before)
+    AND (CAST(@name AS TEXT) IS NULL OR lower(name) = lower(@name))
     AND (CAST(@active AS TEXT) IS NULL OR active = (CAST(@active AS TEXT) = 'true'))
     AND (CAST(@troubled AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number
@@ -156,9 +157,9 @@ export function customerStore(db: Database, ids: Ids): CustomerStore {
       ]);
     },
     getByExternalId: async (externalId) => readOne(CUSTOMER, await db.get(BY_EXTERNAL_ID, { externalId })),
-    search: async ({ text: wanted = '', active, troubled = false }, before, limit) => {
+    search: async ({ text: wanted = '', name = null, active, troubled = false }, before, limit) => {
       const flags = { active: active === undefined ? null : String(active), troubled: troubled ? 'true' : null };
-      const params = { text: wanted, ...flags, before, limit };
+      const params = { text: wanted, name, ...flags, before, limit };
       return (await db.all(SEARCH, params)).map(CUSTOMER.read);
     },
     names: async (ids) => {
