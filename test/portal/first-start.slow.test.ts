@@ -45,7 +45,7 @@ describe('the first start at a terminal', { skip: lacking('python3') }, () => {
     await page.goto(link);
     assert.equal(await page.getByLabel('User name').inputValue(), 'admin');
     await isAccessible();
-    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await page.getByLabel('Password again').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Your password is set, and you are signed in.').waitFor();

@@ -170,8 +170,8 @@ const NOTHING_YET: View = {
 /** Null before a choice. Throws 400 without a webhook, for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
-  // The form sends a state; a link to the page has none.
-  if (webhookId === null && readText(fields, 'state') !== null) throw refuseField('webhook', 'is required: choose one');
+  // The form sends the field, even if it is empty. Links to the page do not.
+  if (webhookId === null && fields.has('webhook')) throw refuseField('webhook', 'is required: choose one');
   if (webhookId === null) return null;
   if (!isUuidV7(webhookId)) throw refuseField('webhook', 'is not the name of one webhook. Choose a suggested name');
   const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';

@@ -82,7 +82,7 @@ function wordsOf(text: string): string[] {
   return text.trim().toLowerCase().split(/\s+/).slice(0, WORDS_MAX);
 }
 
-/** Pages to look things up in come after pages to read. */
+/** Pages to look things up in come after pages to read, whatever their titles. */
 const LOOKED_UP = /^(reference|decisions)\/|^(contract|embedding)\.md$/;
 const LOOKED_UP_LOSS = 8;
 const PHRASE_GAIN = 16;
@@ -100,12 +100,15 @@ function found(pages: readonly Page[], words: readonly string[]): readonly Found
   const scored = pages.flatMap(({ file, title, sections }) => {
     const texts = sections.map(({ pieces }) => pieces.map(({ text }) => text.toLowerCase()).join('\n'));
     const about = texts.filter((text) => asked.every((forms) => isIn(text, forms))).length;
-    const begin = LOOKED_UP.test(file) ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
+    const isLookedUp = LOOKED_UP.test(file);
+    const begin = isLookedUp ? -LOOKED_UP_LOSS : Math.min(SECTIONS_COUNTED, about);
     return sections.flatMap((section, at) => {
       const [inTitle, inHeading, inText = ''] = [title.toLowerCase(), section.heading.toLowerCase(), texts[at]];
       const scores = asked.map(
         (forms) =>
-          (isIn(inTitle, forms) ? TITLE_GAIN + (SHARE_GAIN * (forms[0]?.length ?? 0)) / inTitle.length : 0) +
+          (isIn(inTitle, forms) && !isLookedUp
+            ? TITLE_GAIN + (SHARE_GAIN * (forms[0]?.length ?? 0)) / inTitle.length
+            : 0) +
           8 * Number(isIn(inHeading, forms)) +
           Math.min(TIMES_COUNTED, timesIn(inText, forms)),
       );

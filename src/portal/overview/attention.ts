@@ -190,7 +190,7 @@ function actionOf(webhook: AilingWebhook, button: ProblemButton): Html | null {
 
 /** Where a start is impossible, the way to the endpoint, which has the button that helps. */
 export function endpointButton({ id, name }: { readonly id: string; readonly name: string }): Html {
-  return linkButton({ href: `/endpoints/${id}`, label: 'Open endpoint', longLabel: `Open the endpoint ${name}` });
+  return linkButton({ href: `/endpoints/${id}`, label: 'Open endpoint', longLabel: `Open endpoint ${name}` });
 }
 
 function sendsAgain({ state, dead }: Pick<AilingWebhook, 'state' | 'dead'>): boolean {

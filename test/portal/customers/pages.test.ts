@@ -152,7 +152,7 @@ describe('the pages of customers', () => {
 
     await open(`/customers/${acme.id}/settings`);
     await page.getByRole('link', { name: 'Suspend' }).click();
-    await page.getByText('its webhooks stop (0)').waitFor();
+    await page.getByText(/its webhooks stop and keep their\s+pending deliveries/).waitFor();
     await page.getByRole('button', { name: 'Suspend the customer' }).click();
     await page.getByText('This customer is suspended.').waitFor();
     await guest.open('/endpoints');

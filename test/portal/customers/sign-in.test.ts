@@ -94,7 +94,7 @@ describe('a user of a customer', () => {
     await guest.open(new URL(link).pathname);
     assert.equal(await guest.page.getByText('Sallyport', { exact: false }).count(), 0);
     await shows(guest, 'the form of the password');
-    await guest.page.getByLabel('Password').fill(PASSWORD);
+    await guest.page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await guest.page.getByLabel('Password again').fill(PASSWORD);
     await guest.page.getByRole('button', { name: 'Set password' }).click();
     await guest.page.getByRole('heading', { name: 'Overview' }).waitFor();

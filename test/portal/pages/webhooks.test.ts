@@ -188,7 +188,7 @@ describe('the state of a webhook', () => {
     const whole = historyOf(incidents, { webhook: { id: 'w', createdAt: 500, mode: 'push' } });
     assert.match(whole, /Check that the receiver runs/);
     assert.match(whole, /The receiver answered 500\./);
-    assert.match(whole, /Its endpoint is not enabled/);
+    assert.match(whole, /Its endpoint is disabled/);
     assert.match(whole, /Created/);
     assert.doesNotMatch(historyOf(incidents, { isWhole: false }), /Created/);
   });
