@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiReply, createClient, EDGE, succeeded, TOKEN, tokenFor } from '../support/client.ts';
 import { spawnService } from '../support/service.ts';
-import { startWaitedFor, untilWaiting } from '../support/standby.ts';
+import { startWaitedFor, untilWaiting, untilWritten } from '../support/standby.ts';
 
 /**
  * The answer that must not come, once it has: any but 503, which promises nothing. It can come soon, from a connection that the crash
@@ -51,6 +51,7 @@ it('promises nothing that a crash of the primary made visible before the standby
   await servers.takeAway('frozen');
   const asked = [publish().then(({ status }) => status), create().then(({ status }) => status), revoke()];
   await untilWaiting(servers.primary, 3);
+  await untilWritten(servers.primary, ['outbox', 'kept_reply']);
   await servers.primary.crash();
   assert.deepEqual(await Promise.all(asked), [503, 503, 503]);
 

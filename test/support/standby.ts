@@ -104,6 +104,20 @@ export async function untilWaiting(server: Cluster, count = 1): Promise<number[]
   return rows.map(({ pid }) => Number(pid));
 }
 
+/**
+ * Resolves once transactions that wrote these tables, partitions included, wait for the standby: they still have their locks. The service
+ * also writes in the background.
+ */
+export async function untilWritten(server: Cluster, tables: readonly string[]): Promise<void> {
+  const names = tables.map((name) => `'${name}'`).join(', ');
+  const sql = `
+    SELECT DISTINCT t.name FROM unnest(ARRAY[${names}]) AS t (name)
+    JOIN pg_class AS c ON c.relname = t.name OR c.relname LIKE t.name || '\\_%'
+    JOIN pg_locks AS l ON l.relation = c.oid AND l.mode = 'RowExclusiveLock'
+    JOIN pg_stat_activity AS a ON a.pid = l.pid AND a.wait_event = 'SyncRep'`;
+  await untilRows(server, sql, tables.length);
+}
+
 async function untilRows(server: Cluster, sql: string, count = 1): Promise<pg.QueryResult['rows']> {
   const giveUpAt = performance.now() + ROWS_WITHIN_MS;
   for (;;) {
