@@ -189,7 +189,7 @@ function noteSettlement(parts: Parts, webhookNumber: number, all: readonly Finis
   const ofLog = logs.get(webhookNumber);
   if (ofLog !== undefined) noteInLog(parts, ofLog, all, settled, now);
   const isUnheld = logs.get(webhookNumber) === undefined;
-  if (all.length > 0) noteOutcomes(parts, webhookNumber, all, settled, isUnheld);
+  if (all.length > 0) noteOutcomes(parts, webhookNumber, all, settled, { isUnheld, now });
   // A write without an outcome says nothing about the outcomes that wait.
   else scheduler.settled(webhookNumber, [], null);
   if (ofLog !== undefined && settled.webhook !== null && all.length > 0)
@@ -199,16 +199,16 @@ function noteSettlement(parts: Parts, webhookNumber: number, all: readonly Finis
 
 /** `isUnheld`: this process no longer holds the webhook's log. */
 function noteOutcomes(
-  { scheduler, changes, clock, giveBack }: Parts,
+  { scheduler, changes, giveBack }: Parts,
   webhookNumber: number,
   all: readonly Finished[],
   { webhook, finished }: Settled,
-  isUnheld: boolean,
+  { isUnheld, now }: { readonly isUnheld: boolean; readonly now: number },
 ): void {
   if (webhook === null || !isRunnable(webhook.progress.state)) changes.readAgain(webhookNumber);
   // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
   const isReleased = finished.some(({ result }) => result.kind === 'release');
-  if (isReleased || isUnheld || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
+  if (isReleased || isUnheld || webhook === null || isHeldUp(webhook, now)) giveBack(webhookNumber);
   const jobs = all.map(({ job }) => job);
   scheduler.settled(webhookNumber, jobs, webhook === null ? null : isSequential(webhook));
 }

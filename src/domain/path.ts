@@ -189,8 +189,8 @@ function parseSegment(part: string): PatternSegment | undefined {
  * of segments. The rows of a path, ANDed, leave the patterns that match it, and the lowest bit is the answer.
  *
  * There is no backtracking: a look-up takes a map access and patterns / 32 word operations per position, whatever the
- * patterns and the path. Measured with 2,000 patterns of one method: 0.3–0.5 µs, at worst (31 positions that hardly distinguish
- * them) 2 µs. A trie that backtracks visits 2,047 nodes, 27 µs, for one miss among the patterns with a literal or a
+ * patterns and the path. Measured with 2,000 patterns of one method: 0.3–0.5 µs, at worst (31 positions that hardly
+ * distinguish them) 2 µs. A trie that backtracks visits 2,047 nodes, 27 µs, for one miss among the patterns with a literal or a
  * parameter in each of ten places; here that miss takes 0.5 µs.
  * Memory is patterns / 8 bytes for each distinct literal of a position: about 1 MB for 2,000 patterns of one method.
  */

@@ -49,8 +49,8 @@ function isTooLong(text: string): boolean {
 
 /**
  * The key under which a user name is unique: equal for names that differ only in case, width or composition (NFKC and case folding,
- * contract §4.5). Upper case in between turns `ß` into `ss`, as full case folding does. A text that is
- * too long for a user name is its own key.
+ * contract §4.5). Upper case in between turns `ß` into `ss`, as full case folding does. A text that is too long for a user name is its own
+ * key.
  */
 export function userNameKey(userName: string): string {
   if (isTooLong(userName)) return userName;

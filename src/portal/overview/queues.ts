@@ -80,7 +80,7 @@ export async function readStopped(
 ): Promise<Map<string, Stopped>> {
   const ids = longest.filter(({ state }) => state === 'stopped').map(({ id }) => id);
   const listings = await Promise.all(ids.map((id) => directory.webhook(id)));
-  const told = listings.map(async (listing): Promise<(readonly [string, Stopped])[]> => {
+  const reasons = listings.map(async (listing): Promise<(readonly [string, Stopped])[]> => {
     if (listing === null) return [];
     const { webhook, endpointEnabled } = listing;
     const { id, endpointId, progress } = webhook;
@@ -92,5 +92,5 @@ export async function readStopped(
     const hint = stoppedHint(progress);
     return hint === null ? [] : [[id, { hint, barrier }]];
   });
-  return new Map((await Promise.all(told)).flat());
+  return new Map((await Promise.all(reasons)).flat());
 }
